@@ -1,4 +1,4 @@
-"""What has to be closed, for use in a ``with`` statement."""
+"""Base class of objects that a ``with`` statement closes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Self
 
 
 class Closing(ABC):
-    """Closed at the end of a ``with`` statement."""
+    """Object that is closed at the end of a ``with`` statement."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back what is held."""
+        """Release all resources."""
 
     def __enter__(self) -> Self:
         return self

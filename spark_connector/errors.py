@@ -1,14 +1,14 @@
-"""What can go wrong in a sink: one class for each that a user can do something about.
+"""Errors of a sink: one class for each that a user can act on.
 
-The message is one sentence of what, why and what to do. Spark wraps it in a long report, so it has
-to be understood without anything around it.
+The message is one sentence with the fault, its reason and the action to take. Spark wraps it in a
+long report, so a reader must understand it without its context.
 """
 
 from __future__ import annotations
 
 
 class SinkError(Exception):
-    """The sink cannot go on; nothing was lost or doubled by stopping here."""
+    """The sink cannot continue; stopping here has lost or duplicated no record."""
 
 
 class WrongOption(SinkError):
@@ -16,7 +16,7 @@ class WrongOption(SinkError):
 
 
 class TopicMissing(SinkError):
-    """A topic that is written to does not exist."""
+    """A topic that the sink writes does not exist."""
 
 
 class BrokerTooOld(SinkError):
@@ -24,31 +24,31 @@ class BrokerTooOld(SinkError):
 
 
 class BrokerUnreachable(SinkError):
-    """No answer, or none but errors that pass, for as long as the sink was told to wait."""
+    """Brokers returned nothing but retriable errors, or no response, until the time limit."""
 
 
 class NotLetIn(BrokerUnreachable):
-    """No connection comes about with these settings of TLS and login, however often it is tried."""
+    """The brokers refuse connections with these settings for TLS and SASL."""
 
 
 class NotAllowed(SinkError):
-    """The broker refuses the request, however often it is repeated."""
+    """The client lacks a permission, so a retry does not help."""
 
 
 class RecordTooLarge(SinkError):
-    """The broker does not take a batch of this size."""
+    """The broker rejects a record batch of this size."""
 
 
 class Fenced(SinkError):
-    """Another driver of the same sink has begun since, or the transaction ran out of its time."""
+    """Another driver of the same sink has started, or the transaction has timed out."""
 
 
 class TransactionLost(SinkError):
-    """The transaction cannot be committed any more; none of it will be seen."""
+    """The transaction cannot be committed any more; its records stay invisible."""
 
 
 class InDoubt(SinkError):
-    """Whether the batch was committed is not known from here; starting again finds out."""
+    """The result of a commit is unknown here; the next start of the query finds it out."""
 
 
 class CheckpointMismatch(SinkError):
@@ -56,24 +56,24 @@ class CheckpointMismatch(SinkError):
 
 
 class CheckpointUnusable(SinkError):
-    """The checkpoint's files cannot be read, or none can be written beside them."""
+    """The checkpoint's directory cannot be read or written."""
 
 
 class Recreated(SinkError):
-    """A topic or a cluster is another one than the checkpoint was written with."""
+    """A topic or a cluster has another ID than the one in the checkpoint."""
 
 
 class Overtaken(SinkError):
-    """Another driver with the same checkpoint has finished the batch that this one began with."""
+    """Another driver with the same checkpoint has finished this driver's first batch."""
 
 
 class BatchInDoubt(SinkError):
-    """A decided batch is in the topic in part; only a person can say how to go on."""
+    """A decided batch is only partly in the topic; a user must choose how to continue."""
 
 
 class RowsMissing(SinkError):
-    """Spark's Java process has not handed over all rows of a batch."""
+    """Spark's Java process has not delivered all rows of a batch."""
 
 
 class WrongRows(SinkError):
-    """The columns, or a row of them, cannot become records."""
+    """The columns, or the values of a row, cannot be written as records."""

@@ -1,10 +1,10 @@
 """Places at which a test stops a sink, by files in the directory `BARNABAS_SPARK_FAILPOINTS`.
 
-A file there with the name of a place arms it; the first process to come by takes the file away and
-does what is in it: `kill` itself (SIGKILL), `raise`, or `pause`. It pauses as long as there is the
-file `place.THREAD`, which says that it is there: a test has time to end the whole Spark driver,
-whose Python worker this may be, or the broker, or to start another driver. Without the variable a
-place is one look into the environment.
+A file with the name of a place arms it. The first process that reaches the place renames the file
+and performs its content: `kill` itself (SIGKILL), `raise`, or `pause`. A process that pauses
+continues when the test deletes `place.THREAD`, the renamed file. Meanwhile the test can end the
+broker, or the Spark driver that this Python worker belongs to, or start another driver. Without the
+variable, a place costs one lookup in the environment.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ LOOK_S = 0.01
 
 
 class Failpoint(Exception):
-    """Raised where `raise` was wanted."""
+    """Raised at a place whose effect is `raise`."""
 
 
 def reach(place: str) -> None:
-    """Be at this place; go on unless a test has armed it."""
+    """Perform the effect of a place if a test has armed it."""
     directory = os.environ.get(VARIABLE)
     if directory is not None:
         _take(Path(directory), place)
@@ -33,7 +33,7 @@ def reach(place: str) -> None:
 def _take(directory: Path, place: str) -> None:
     taken = directory / f"{place}.{threading.get_native_id()}"
     try:
-        # Opened first: once it has its new name, a test may take it away at any moment.
+        # Open before the rename: a test can delete the renamed file at any moment.
         with (directory / place).open() as armed:
             (directory / place).rename(taken)
             effect = armed.read().strip()

@@ -1,4 +1,4 @@
-"""What a user reads instead of a traceback: one sentence, and the exit code that goes with it."""
+"""Errors that a user reads as one sentence without a traceback, with their exit codes."""
 
 from __future__ import annotations
 

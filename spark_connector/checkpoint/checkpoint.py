@@ -1,13 +1,13 @@
-"""What Spark's checkpoint says of a batch: up to where it reads, and which query it belongs to.
+"""Batches in Spark's checkpoint: the end offsets of each batch, and the ID of the query.
 
 Spark writes ``offsets/<batch>`` before a batch begins and never changes it: a line with the format,
-one with settings, and one line per source with where the batch ends. These ends are what makes a
-batch the same batch; those of Kafka sources can be committed to a group, for tools that show lag.
-``commits/<batch>`` is there when a batch is finished. Beside them the sinks keep a file of their
-own, with the topics and clusters that the checkpoint is about (see `incarnation.py`).
+one with settings, and for each source one with the end offsets. Two batches with the same end
+offsets are the same batch. The end offsets of Kafka sources can be committed to a group, for tools
+that show lag. Spark writes ``commits/<batch>`` when a batch has finished. The sinks keep a file
+beside these, with the IDs of topics and clusters (see `cluster/incarnation.py`).
 
-A checkpoint that cannot be reached from here is unknown, which costs the check and the committed
-offsets; one that can, but lacks the batch, is not this query's.
+If the checkpoint is unreachable from this process, batches are not compared with it and no offsets
+are committed. A reachable checkpoint without the batch belongs to another query.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SourceOffsets = dict[tuple[str, int], int]
 
 
 class BatchEnd(NamedTuple):
-    """Up to where a batch reads its sources."""
+    """End offsets of a batch in its sources."""
 
     fingerprint: str
     offsets: SourceOffsets
-    """By topic and partition, of Kafka sources; the next offset to read, as a group commits it."""
+    """Next offset to read, by topic and partition, of Kafka sources."""
 
     @property
     def topics(self) -> list[str]:
@@ -48,9 +48,9 @@ class BatchEnd(NamedTuple):
 
 
 def batch_end(location: str | None, batch_id: int, store: StoreOptions | None = None) -> BatchEnd:
-    """Read where a batch ends; an unknown end if the checkpoint cannot be reached from here.
+    """Return the end of a batch, or an unknown end if the checkpoint is unreachable from here.
 
-    Raises :class:`CheckpointMismatch` if it can be reached and does not have the batch.
+    Raises :class:`CheckpointMismatch` if the checkpoint is reachable and lacks the batch.
     """
     name = f"offsets/{batch_id}"
     text = _read(location, name, store)
@@ -67,9 +67,9 @@ def batch_end(location: str | None, batch_id: int, store: StoreOptions | None = 
 def fingerprint(
     location: str | None, batch_id: int, store: StoreOptions | None = None
 ) -> str | None:
-    """A digest of where a batch ends; None if the checkpoint does not have that batch.
+    """Return a digest of the end of a batch, or `None` if the checkpoint lacks the batch.
 
-    ``UNKNOWN`` if the checkpoint cannot be reached.
+    Return ``UNKNOWN`` if the checkpoint is unreachable.
     """
     text = _read(location, f"offsets/{batch_id}", store)
     if text is None:
@@ -78,19 +78,19 @@ def fingerprint(
 
 
 def is_finished(location: str | None, batch_id: int, store: StoreOptions | None = None) -> bool:
-    """Whether Spark has ended a batch, as far as can be seen from here."""
+    """Return whether the checkpoint is reachable and records the end of a batch."""
     files = files_at(location, store)
     return files is not None and files.exists(f"commits/{batch_id}")
 
 
 def has_state(location: str | None, store: StoreOptions | None = None) -> bool:
-    """Whether the query of a checkpoint keeps state; true where the checkpoint cannot be read."""
+    """Return whether the query keeps state; true if the checkpoint is unreachable."""
     files = files_at(location, store)
     return files is None or bool(files.names("state"))
 
 
 def next_batch(location: str | None, store: StoreOptions | None = None) -> int | None:
-    """The batch that a query begins with when it starts; None if that cannot be seen from here."""
+    """Return a starting query's first batch, or `None` if the checkpoint is unreachable."""
     files = files_at(location, store)
     if files is None:
         return None
@@ -99,7 +99,7 @@ def next_batch(location: str | None, store: StoreOptions | None = None) -> int |
 
 
 def query_id(location: str | None, store: StoreOptions | None = None) -> str | None:
-    """The id of the query whose checkpoint this is; None if there is none to be seen."""
+    """Return the ID of the checkpoint's query, or `None` if it has none or is unreachable."""
     text = _read(location, "metadata", store)
     try:
         return str(json.loads(text)["id"]) if text else None
@@ -111,9 +111,9 @@ def query_id(location: str | None, store: StoreOptions | None = None) -> str | N
 
 
 def check_usable(location: str) -> None:
-    """Raise CheckpointUnusable unless files can be read and written there; makes the directory.
+    """Create the directory; raise CheckpointUnusable unless files can be read and written there.
 
-    Spark says of the same only that this or that operation has failed.
+    Spark would report only the operation that failed.
     """
     try:
         files = files_at(location)
@@ -121,7 +121,7 @@ def check_usable(location: str) -> None:
             files.read("metadata")
             files.replace(_PROBE, b"")
             files.remove(_PROBE)
-    except Exception as error:  # whatever a file system of Hadoop's raises
+    except Exception as error:  # file systems of Hadoop raise errors of any class
         why = (
             error.strerror if isinstance(error, OSError) and error.strerror else sentence_of(error)
         )
@@ -133,19 +133,19 @@ def check_usable(location: str) -> None:
 
 
 def last_end(location: str | None, store: StoreOptions | None = None) -> BatchEnd:
-    """Where the latest batch that was planned ends; unknown if there is none."""
+    """Return the end of the latest planned batch, or an unknown end if there is none."""
     files = files_at(location, store)
     last = -1 if files is None else _last_of(files.names("offsets"))
     return batch_end(location, last, store) if last >= 0 else BatchEnd(UNKNOWN, {})
 
 
 def incarnation(location: str | None, store: StoreOptions | None = None) -> str | None:
-    """What the sinks have noted of topics and clusters; None if that is nothing."""
+    """Return the text that a sink noted about topics and clusters, or `None` if there is none."""
     return _read(location, INCARNATION, store) or None
 
 
 def note_incarnation(location: str | None, text: str, store: StoreOptions | None = None) -> None:
-    """Note it, if the checkpoint can be written from here; the ledger has it a batch later."""
+    """Write the text if the checkpoint is writable; a batch later the ledger has it as well."""
     files = files_at(location, store)
     if files is None:
         return
@@ -179,17 +179,17 @@ def _last_of(names: list[str]) -> int:
 
 
 def _read(location: str | None, name: str, store: StoreOptions | None) -> str | None:
-    """The text of a file, empty if it is not there; None if the checkpoint cannot be reached."""
+    """Return the text of a file, empty if absent, or `None` if the checkpoint is unreachable."""
     files = files_at(location, store)
     return None if files is None else (files.read(name) or b"").decode()
 
 
 def _kafka_offsets(lines: list[str]) -> SourceOffsets:
-    """Pick out the sources that look like Kafka's: {topic: {partition: offset}}."""
+    """Return the offsets of the sources in Kafka's format: {topic: {partition: offset}}."""
     offsets: SourceOffsets = {}
     for line in lines:
         for topic_partition, offset in _kafka_offset(line).items():
-            # Two sources of one topic: the group has read what both have.
+            # With two sources of one topic, the group has read what both have read.
             offsets[topic_partition] = min(offset, offsets.get(topic_partition, offset))
     return offsets
 

@@ -1,8 +1,7 @@
-"""The files of a checkpoint: on a local disk, or wherever Spark has them.
+"""Files of a checkpoint, on a local disk or on any file system that Spark supports.
 
-They are reached through Spark's JVM where there is one (the driver's own process), and otherwise
-directly: local paths, object stores (`object_store.py`), and other URIs that ``pyarrow.fs``
-knows.
+The driver's process reaches them through Spark's JVM. A process without a JVM reaches them
+directly: local paths, object stores (`object_store.py`), and the other URIs of ``pyarrow.fs``.
 """
 
 from __future__ import annotations
@@ -33,23 +32,23 @@ class Files(Protocol):
     """A checkpoint's directory; names are paths in it."""
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; None if there is none."""
+        """Return the content of a file, or `None` if it does not exist."""
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, none if it is not there."""
+        """Return the names of the files in a folder, none if it does not exist."""
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file, all of it or nothing; one that is there goes away."""
+        """Write a file completely or not at all; an existing file is replaced."""
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Delete a file."""
 
 
 def files_at(location: str | None, store: StoreOptions | None = None) -> Files | None:
-    """Return the files of a checkpoint; None if it cannot be reached from here.
+    """Return the files of a checkpoint, or `None` if it is unreachable from this process.
 
     ``store`` has the options of an object store, for processes without Spark's JVM.
     """
@@ -64,15 +63,15 @@ def files_at(location: str | None, store: StoreOptions | None = None) -> Files |
     if path is None:
         return _files_at_uri(location)
     if not os.path.isdir(path):
-        # A path alone may mean another file system, whose name only the JVM knows.
-        _unreachable(location, "there is no such local directory")
+        # A path alone can be on another file system, whose name only the JVM knows.
+        _unreachable(location, "no such local directory")
         return None
     return LocalFiles(path)
 
 
 @contextmanager
 def quietly() -> Iterator[None]:
-    """Do not warn of a checkpoint that cannot be reached: another process of the query does."""
+    """Suppress the warning about an unreachable checkpoint: another process of the query warns."""
     global _is_quiet  # noqa: PLW0603 - warnings.catch_warnings() would let all others repeat
     _is_quiet = True
     try:
@@ -82,7 +81,7 @@ def quietly() -> Iterator[None]:
 
 
 def local_path(location: str) -> str | None:
-    """The path, if the location is a local one: ``/a/b``, ``file:/a/b`` or ``file:///a/b``."""
+    """Return the path of ``/a/b``, ``file:/a/b`` or ``file:///a/b``, or `None` for other URIs."""
     parts = urlsplit(location)
     if parts.scheme == "file":
         return unquote(parts.path)
@@ -90,16 +89,16 @@ def local_path(location: str) -> str | None:
 
 
 def _spark_context() -> Any:  # noqa: ANN401 - py4j has no types
-    """The SparkContext of this process; None in a worker, and where PySpark is not in use."""
+    """Return the SparkContext of this process, or `None` in a worker or without PySpark."""
     pyspark = sys.modules.get("pyspark")
     return None if pyspark is None else pyspark.SparkContext._active_spark_context  # noqa: SLF001
 
 
-def _unreachable(location: str, why: str) -> None:
+def _unreachable(location: str, reason: str) -> None:
     if _is_quiet:
         return
     warnings.warn(
-        f"The checkpoint {location} cannot be read from {platform.node()} ({why}): batches are"
+        f"The checkpoint {location} cannot be read from {platform.node()} ({reason}): batches are"
         " not compared with it, and no source offsets are committed to a group.",
         RuntimeWarning,
         stacklevel=4,
@@ -113,7 +112,7 @@ class LocalFiles:
         self._path = Path(path)
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; None if there is none."""
+        """Return the content of a file, or `None` if it does not exist."""
         try:
             with (self._path / name).open("rb") as file:
                 return file.read(LARGEST_FILE_BYTES)
@@ -121,18 +120,18 @@ class LocalFiles:
             return None
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         return (self._path / name).exists()
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, none if it is not there."""
+        """Return the names of the files in a folder, none if it does not exist."""
         try:
             return os.listdir(self._path / folder)
         except FileNotFoundError:
             return []
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file, all of it or nothing; one that is there goes away."""
+        """Write a file completely or not at all; an existing file is replaced."""
         self._path.mkdir(parents=True, exist_ok=True)
         unready = self._path / _unready(name)
         with unready.open("wb") as file:
@@ -151,7 +150,7 @@ class LocalFiles:
             os.close(directory)
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Delete a file."""
         (self._path / name).unlink()
 
 
@@ -169,7 +168,7 @@ class HadoopFiles:
         return self._jvm.org.apache.hadoop.fs.Path(self._path, name)
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; None if there is none."""
+        """Return the content of a file, or `None` if it does not exist."""
         if not self.exists(name):
             return None
         stream = self._files.open(self._at(name))
@@ -179,17 +178,17 @@ class HadoopFiles:
             stream.close()
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         return bool(self._files.exists(self._at(name)))
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, none if it is not there."""
+        """Return the names of the files in a folder, none if it does not exist."""
         if not self.exists(folder):
             return []
         return [str(each.getPath().getName()) for each in self._files.listStatus(self._at(folder))]
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file, all of it or nothing; one that is there goes away."""
+        """Write a file completely or not at all; an existing file is replaced."""
         if self._files.hasPathCapability(self._path, _ABORTABLE):
             self._put(name, content)
             return
@@ -199,7 +198,7 @@ class HadoopFiles:
             stream.write(bytearray(content))
         finally:
             stream.close()
-        # As Spark does it: the older interface cannot rename onto a file that is there.
+        # As Spark does it: the older interface cannot replace an existing file.
         fs = self._jvm.org.apache.hadoop.fs
         overwriting = self._context._gateway.new_array(fs.Options.Rename, 1)  # noqa: SLF001
         overwriting[0] = fs.Options.Rename.OVERWRITE
@@ -207,7 +206,7 @@ class HadoopFiles:
         context.rename(unready, self._at(name), overwriting)
 
     def _put(self, name: str, content: bytes) -> None:
-        """Write a file of an object store by one request; a rename there is a delete and a copy."""
+        """Write a file of an object store in one request; a rename would copy and delete it."""
         stream = self._files.create(self._at(name), True)
         try:
             stream.write(bytearray(content))
@@ -217,7 +216,7 @@ class HadoopFiles:
         stream.close()
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Delete a file."""
         self._files.delete(self._at(name), False)
 
 
@@ -226,48 +225,48 @@ def _files_of_spark(context: Any, location: str) -> Files:  # noqa: ANN401
     path = context._jvm.org.apache.hadoop.fs.Path(location)  # noqa: SLF001
     files = path.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
     if files.getUri().getScheme() == "file":
-        # Directly, as workers do: Hadoop has checksums beside its files, which they leave alone.
+        # Directly, as workers do, without the checksum files that Hadoop writes beside its files.
         return LocalFiles(str(files.makeQualified(path).toUri().getPath()))
     return HadoopFiles(context, path)
 
 
 class ArrowFiles:
-    """Files of whatever pyarrow knows by its URI."""
+    """Files at a URI that pyarrow supports."""
 
     def __init__(self, files: Any, path: str) -> None:  # noqa: ANN401
         self._files = files
         self._path = path.rstrip("/")
 
     def read(self, name: str) -> bytes | None:
-        """Return what is in a file; None if there is none."""
+        """Return the content of a file, or `None` if it does not exist."""
         if not self.exists(name):
             return None
         with self._files.open_input_file(f"{self._path}/{name}") as file:
             return bytes(file.read(LARGEST_FILE_BYTES))
 
     def exists(self, name: str) -> bool:
-        """Whether there is such a file."""
+        """Whether the file exists."""
         from pyarrow import fs
 
         info = self._files.get_file_info(f"{self._path}/{name}")
         return bool(info.type != fs.FileType.NotFound)
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder, none if it is not there."""
+        """Return the names of the files in a folder, none if it does not exist."""
         from pyarrow import fs
 
         chosen = fs.FileSelector(f"{self._path}/{folder}", allow_not_found=True)
         return [str(each.base_name) for each in self._files.get_file_info(chosen)]
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file, all of it or nothing; one that is there goes away."""
+        """Write a file completely or not at all; an existing file is replaced."""
         unready = f"{self._path}/{_unready(name)}"
         with self._files.open_output_stream(unready) as file:
             file.write(content)
         self._files.move(unready, f"{self._path}/{name}")
 
     def remove(self, name: str) -> None:
-        """Take a file away."""
+        """Delete a file."""
         self._files.delete_file(f"{self._path}/{name}")
 
 

@@ -1,13 +1,13 @@
-"""The sinks' view of a cluster: who leads and coordinates what, and asking them until it works.
+"""A sink's view of a cluster: leaders, coordinators, and requests repeated until they work.
 
 Rules of this file:
 
-1. Every request made here may be made twice: what repeats it is a lost connection, or an error that
-   passes. So it survives the restart of a broker, up to the deadline.
-2. A connection that data is pipelined on is never used to ask anything else: each broker has one
-   for data and one for the rest, with some more beside that where much is asked at once: brokers
-   handle the requests of a connection one after the other, and each may wait for the disk.
-3. One thread at a time.
+1. Each request can be sent twice. A lost connection or a retriable error repeats it, so it survives
+   the restart of a broker, up to the deadline.
+2. Pipelined data has a connection of its own to each broker. Other requests use another connection,
+   and a large number of requests a few more: a broker handles the requests of a connection one
+   after the other, and each can wait for the disk.
+3. Only one thread uses a cluster at a time.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 Result = TypeVar("Result")
 Place: TypeAlias = "Callable[[Deadline], Connection]"
-"""Returns a connection to the broker that a request is for, which a lookup finds in time."""
+"""Function that finds the broker of a request, within a deadline, and returns a connection."""
 
 DATA: Final = "data"
 CONTROL: Final = "control"
 
 MISSING_TOPIC_MS: Final = 5_000
-"""How long a topic may be missing: just created, or on a broker that has just started."""
+"""Time for a new topic to appear, and for a starting broker to load its topics."""
 
 _LARGEST_ANSWER_BYTES: Final = 64 * 1024 * 1024
 _BELIEVED_S: Final = 1.0
-"""How long attempts may fail on the word of one broker before another one gets the request."""
+"""Time for which attempts use the metadata of one broker before they use another broker."""
 _TRANSACTION_VERSION: Final = "transaction.version"
 _PIPELINED_MAX: Final = 100
 _LANES: Final = (CONTROL, "control 2", "control 3", "control 4")
@@ -71,18 +71,18 @@ _NOT_ALLOWED: Final = {
 
 
 class TopicPartition(NamedTuple):
-    """A partition by its topic's name; a pair of the two will do wherever one is taken."""
+    """A partition by its topic's name; parameters of this type accept a plain pair, too."""
 
     topic: str
     partition: int
 
 
 class NotYet(Exception):
-    """An answer that may be another one soon; the message has what was waited for."""
+    """A response with a retriable error; the message names the error."""
 
 
 def name_of(code: int) -> str:
-    """Return an error code in words."""
+    """Return the message and the name of an error code."""
     error = ErrorCode(code)
     return f"{error.message} ({error.name})"
 
@@ -118,7 +118,7 @@ class Cluster(Closing):
         self._coordinators: dict[tuple[int, str], int] = {}
 
     def close(self) -> None:
-        """Close all connections; the next request makes new ones."""
+        """Close all connections; the next request opens new ones."""
         self._brokers.close()
 
     def deadline(self) -> Deadline:
@@ -126,7 +126,7 @@ class Cluster(Closing):
         return Deadline(self._timeout_ms)
 
     def another(self, bootstrap_servers: str, security: ClientSecurity | None) -> Cluster:
-        """Return one elsewhere that is asked as patiently; it is for the caller to close."""
+        """Return another cluster with the same timeouts; the caller closes it."""
         return Cluster(
             bootstrap_servers,
             client_id=self._client_id,
@@ -138,17 +138,17 @@ class Cluster(Closing):
     # ------------------------------------------------------------------------------- connections
 
     def node(self, node_id: int, lane: str = CONTROL) -> Connection:
-        """Return a connection to a broker that Metadata or FindCoordinator named."""
+        """Return a connection to a broker from Metadata or FindCoordinator."""
         return self._brokers.node(node_id, lane)
 
     def any_node(self) -> Connection:
-        """Return a connection to the first broker that takes one."""
+        """Return a connection to the first broker that accepts one."""
         return self._brokers.any()
 
     # ---------------------------------------------------------------------------------- attempts
 
-    def until(self, what: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
-        """Attempt something until it works; ``what`` begins the sentence of an error."""
+    def until(self, action: str, deadline: Deadline, attempt: Callable[[], Result]) -> Result:
+        """Repeat an attempt until it works; the message of an error starts with ``action``."""
         believed_until_s = monotonic() + _BELIEVED_S
         is_believed = True
         while True:
@@ -159,33 +159,33 @@ class Cluster(Closing):
                 return attempt()
             except NotLetInByBroker as problem:
                 raise NotLetIn(
-                    f"{what} is not possible, {problem}; the options kafka.security.*, kafka.sasl.*"
-                    " and kafka.ssl.* say how to get in."
+                    f"{action} is not possible, {problem}; the options kafka.security.*,"
+                    " kafka.sasl.* and kafka.ssl.* say how to get in."
                 ) from None
             except (Unreachable, NotYet) as problem:
                 self.forget()
                 if deadline.is_over:
-                    raise self.gave_up(what, deadline, problem) from None
+                    raise self.gave_up(action, deadline, problem) from None
                 is_believed = monotonic() <= believed_until_s
             except KafkaError as error:
                 if error.code != ErrorCode.UNSUPPORTED_VERSION:
                     raise
                 raise BrokerTooOld(
-                    f"{what} failed at {error.message}; exactly-once writing needs Apache "
+                    f"{action} failed at {error.message}; exactly-once writing needs Apache "
                     "Kafka 2.5 or later, or Barnabas."
                 ) from None
             deadline.pause()
 
-    def gave_up(self, what: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
-        """Return the error to raise when the time is over."""
+    def gave_up(self, action: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
+        """Return the exception for an action that did not succeed before its deadline."""
         return BrokerUnreachable(
-            f"{what} did not succeed within {deadline.timeout_ms / 1000:g} seconds at "
+            f"{action} did not succeed within {deadline.timeout_ms / 1000:g} seconds at "
             f"{self.servers}, the last problem was: {problem}; check that the broker is running "
             "and start the query again."
         )
 
     def forget(self) -> None:
-        """Look up leaders and coordinators again: one of them has changed."""
+        """Forget leaders and coordinators, so that the next request looks them up again."""
         self._leaders.clear()
         self._coordinators.clear()
 
@@ -193,7 +193,7 @@ class Cluster(Closing):
 
     def ask(
         self,
-        what: str,
+        action: str,
         place: Place,
         api: Api[Request, Response],
         request: Request,
@@ -202,42 +202,42 @@ class Cluster(Closing):
         deadline: Deadline | None = None,
         at_most: int | None = None,
     ) -> Response:
-        """Send a request until it works; errors that pass are waited out."""
+        """Repeat a request until its response has no retriable error."""
         deadline = deadline or self.deadline()
 
         def attempt() -> Response:
             return self._passed(place(deadline).ask(api, request, at_most), error_of)
 
-        return self.until(what, deadline, attempt)
+        return self.until(action, deadline, attempt)
 
     def anywhere(self, _: Deadline) -> Connection:
-        """Return a connection to the broker that last took one."""
+        """Return a connection to the broker that last accepted one."""
         return self.any_node()
 
     def controller(self, deadline: Deadline) -> Connection:
-        """Return a connection to the broker that changes topics; with KRaft every broker does."""
+        """Return a connection to the controller, which changes topics; with KRaft, any broker."""
         return self.node(self.refresh([], deadline).controller_id)
 
     def leader_of(self, topic: str, partition: int) -> Place:
-        """Return where the leader of a partition is."""
+        """Return the place of a partition's leader."""
         return lambda deadline: self.node(self.leader(topic, partition, deadline))
 
     def coordinator_of(self, kind: int, key: str) -> Place:
-        """Return where the coordinator of a group or transactional ID is."""
+        """Return the place of the coordinator of a group or transactional ID."""
         return lambda _: self.node(self._find_coordinators(kind, [key])[key])
 
     def ask_every_broker(
         self,
-        what: str,
+        action: str,
         api: Api[Request, Response],
         request_to: Callable[[Connection], Request],
         *,
         error_of: Callable[[Response], int],
     ) -> list[Response]:
-        """Ask all brokers that there are; the answers are of one round in which all have answered.
+        """Send a request to each broker; return the responses of one complete round.
 
-        One that does not answer is waited for until Metadata names it no more. What it had others
-        have by then, who may have answered before: so all are asked again.
+        A missing response repeats the round until Metadata omits that broker. By then its
+        partitions are on other brokers, perhaps on some that have already responded.
         """
         deadline = self.deadline()
 
@@ -246,11 +246,11 @@ class Cluster(Closing):
             connections = [self.node(each) for each in nodes]
             return [self._passed(each.ask(api, request_to(each)), error_of) for each in connections]
 
-        return self.until(what, deadline, attempt)
+        return self.until(action, deadline, attempt)
 
     def ask_coordinators(
         self,
-        what: str,
+        action: str,
         api: Api[Request, Response],
         requests: Mapping[str, Request],
         *,
@@ -258,7 +258,7 @@ class Cluster(Closing):
         deadline: Deadline | None = None,
         at_most: int | None = None,
     ) -> dict[str, Response]:
-        """Ask the coordinators of many transactional ids, pipelined, until each has its answer."""
+        """Send pipelined requests to coordinators until each transactional ID has its response."""
         answers: dict[str, Response] = {}
 
         def attempt() -> None:
@@ -272,7 +272,7 @@ class Cluster(Closing):
             if problem is not None:
                 raise problem
 
-        self.until(what, deadline or self.deadline(), attempt)
+        self.until(action, deadline or self.deadline(), attempt)
         return answers
 
     def _pipelined(
@@ -300,22 +300,22 @@ class Cluster(Closing):
                         problem = failure
         except BaseException:
             for connection in lanes:
-                connection.close()  # Answers may be on their way that are not waited for.
+                connection.close()  # Responses that no caller reads may still arrive.
             raise
         if problem is not None:
             raise problem
 
     def _passed(self, response: Response, error_of: Callable[[Response], int]) -> Response:
-        """Return the response unless its error passes."""
+        """Return the response; raise NotYet if its error is retriable."""
         code = ErrorCode(error_of(response))
         if code.retriable or code == ErrorCode.CONCURRENT_TRANSACTIONS:
             raise NotYet(name_of(code))
         return response
 
-    # ------------------------------------------------------------------------------ who is where
+    # ----------------------------------------------------------------- leaders and coordinators
 
     def transaction_version(self) -> int:
-        """The level of Kafka's feature `transaction.version`; from 2 on KIP-890 holds."""
+        """Return the level of Kafka's feature `transaction.version`; KIP-890 needs 2 or more."""
         return self.until(
             "Connecting",
             self.deadline(),
@@ -324,11 +324,11 @@ class Cluster(Closing):
 
     @property
     def node_ids(self) -> list[int]:
-        """Every broker that Metadata has named last."""
+        """Node IDs of the brokers in the latest Metadata response."""
         return self._brokers.node_ids
 
     def refresh(self, topics: Iterable[str], deadline: Deadline) -> MetadataResponse:
-        """Ask for metadata; none of the topics is created by asking."""
+        """Fetch metadata of the topics; the request creates no topic."""
         names = list(topics)
         response = self.until(
             "Asking for the cluster's topics", deadline, lambda: self._brokers.metadata(names)
@@ -341,9 +341,9 @@ class Cluster(Closing):
         return response
 
     def existing(self, topics: Iterable[str]) -> dict[str, int]:
-        """Return those of the topics that exist, with the number of their partitions.
+        """Return the existing ones of the topics, with their numbers of partitions.
 
-        Raises NotAllowed for one that may not be seen, of which nobody knows whether it exists.
+        Raises NotAllowed if the client may not describe a topic, since it might exist.
         """
         wanted = sorted(set(topics))
         if not wanted:
@@ -358,7 +358,7 @@ class Cluster(Closing):
         }
 
     def home(self, topics: Iterable[str]) -> Home:
-        """Return the id of the cluster, and of those of the topics that exist."""
+        """Return the ID of the cluster and those of the existing ones of the topics."""
         response = self.refresh(sorted(set(topics)), self.deadline())
         ids = {
             topic.name: base64.urlsafe_b64encode(topic.topic_id).decode().rstrip("=")
@@ -369,14 +369,14 @@ class Cluster(Closing):
         return Home(response.cluster_id or "", ids)
 
     def partition_count(self, topic: str) -> int:
-        """How many partitions a topic has; raises TopicMissing."""
+        """Return the number of partitions of a topic; raises TopicMissing."""
         return len(self._partitions(topic, self.deadline()))
 
     def leader(self, topic: str, partition: int, deadline: Deadline) -> int:
-        """Return the broker that leads a partition; raises NotYet while there is none."""
+        """Return the node ID of a partition's leader; raises NotYet while there is none."""
         partitions = self._partitions(topic, deadline)
         if partition not in partitions:
-            self._leaders.pop(topic)  # There may be more by now.
+            self._leaders.pop(topic)  # Partitions may have been added.
             partitions = self._partitions(topic, deadline)
         if partition not in partitions:
             raise TopicMissing(
@@ -413,7 +413,7 @@ class Cluster(Closing):
         return nodes
 
     def _find_coordinators(self, kind: int, keys: list[str]) -> dict[str, int]:
-        """Who coordinates each key; raises NotYet where a broker is to be asked again."""
+        """Return the coordinator of each key; raises NotYet for a retriable error."""
         if len(self._coordinators) > _REMEMBERED_COORDINATORS_MAX:
             self._coordinators.clear()
         unknown = [key for key in keys if (kind, key) not in self._coordinators]
@@ -438,7 +438,7 @@ def _refuse_hidden(topic: str | None, code: int) -> None:
 
 
 def connected(options: SinkOptions) -> Cluster:
-    """The cluster that a sink's options name."""
+    """Return the cluster in a sink's options."""
     return Cluster(
         options.bootstrap_servers,
         client_id=options.client_id,

@@ -1,9 +1,9 @@
-"""Which topics and clusters a checkpoint is about: their ids, since names come again.
+"""IDs of the topics and clusters of a checkpoint, since a name can be used again.
 
-An offset means nothing in a topic that was deleted and made again, nor on a broker whose data began
-anew: a pipeline that went on there would pass over records without a word. So every entry of the
-ledger has the ids of the topics that its batch was read from and written to, and those of their
-clusters. Until there is an entry, a file in the checkpoint has them.
+An offset has no meaning in a topic that was deleted and created again, or on a broker with a new
+data directory: a pipeline that continued there would silently skip records. So each entry of the
+ledger has the IDs of the topics that its batch has read and written, and those of their clusters.
+Until the first entry exists, a file in the checkpoint has them.
 """
 
 from __future__ import annotations
@@ -19,44 +19,44 @@ VERSION: Final = 1
 
 
 class Home(NamedTuple):
-    """A cluster, and topics in it, by their ids as Kafka's tools print them."""
+    """IDs of a cluster and of topics in it, as Kafka's tools print them."""
 
     cluster_id: str = ""
-    """Empty where it is not known."""
+    """Empty if unknown."""
     topics: Mapping[str, str] = MappingProxyType({})
-    """Ids by name; without those that are not known."""
+    """Known IDs by topic name."""
 
     def as_plain(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return plain data for JSON."""
         return {"cluster": self.cluster_id, "topics": dict(self.topics)}
 
     @classmethod
     def of_plain(cls, found: Mapping[str, Any]) -> Self:
-        """Return what :meth:`as_plain` was; raises LookupError, TypeError or ValueError."""
+        """Return the object of :meth:`as_plain`; raises LookupError, TypeError or ValueError."""
         topics = {str(name): str(each) for name, each in dict(found["topics"]).items()}
         return cls(str(found["cluster"]), topics)
 
     def following(self, before: Home, topics: Mapping[str, object]) -> Home:
-        """This as it is remembered: of these topics, and what is not known now as it was before."""
+        """Return the IDs of these topics, with the earlier ID of each that is unknown now."""
         ids = {**before.topics, **self.topics}
         kept = {name: ids[name] for name in topics if name in ids}
         return Home(self.cluster_id or before.cluster_id, kept)
 
 
 class Incarnation(NamedTuple):
-    """What a checkpoint is about."""
+    """Source and target of a checkpoint."""
 
     source: Home = Home()
     sink: Home = Home()
-    """With the ledger's topic."""
+    """Target, including the ledger's topic."""
 
     def as_plain(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return plain data for JSON."""
         return {"source": self.source.as_plain(), "sink": self.sink.as_plain()}
 
     @classmethod
     def of_plain(cls, found: Mapping[str, Any]) -> Self:
-        """Return what :meth:`as_plain` was; raises LookupError, TypeError or ValueError."""
+        """Return the object of :meth:`as_plain`; raises LookupError, TypeError or ValueError."""
         return cls(Home.of_plain(found["source"]), Home.of_plain(found["sink"]))
 
 
@@ -64,12 +64,12 @@ UNKNOWN: Final = Incarnation()
 
 
 def as_text(incarnation: Incarnation) -> str:
-    """Return it as the file in the checkpoint has it."""
+    """Return the text of the file in the checkpoint."""
     return json.dumps({"version": VERSION, **incarnation.as_plain()}, indent=1, sort_keys=True)
 
 
 def of_text(text: str | None, location: str) -> Incarnation:
-    """Read what :func:`as_text` has written; raises CheckpointMismatch for what it has not."""
+    """Return the object of :func:`as_text`; raises CheckpointMismatch if the text is damaged."""
     if text is None:
         return UNKNOWN
     try:
@@ -84,7 +84,7 @@ def of_text(text: str | None, location: str) -> Incarnation:
 
 
 def check(before: Incarnation, now: Incarnation, accepted: frozenset[str], sink_id: str) -> None:
-    """Raise Recreated if something is another one than before, and that was not accepted."""
+    """Raise Recreated if an ID has changed and the new one is not in ``accepted``."""
     changes = [
         change
         for change in (
@@ -97,10 +97,10 @@ def check(before: Incarnation, now: Incarnation, accepted: frozenset[str], sink_
         return
     ids = ",".join(dict.fromkeys(each.now for each in changes))
     raise Recreated(
-        f"The checkpoint of the sink {sink_id} does not fit what is there now:"
+        f"The checkpoint of the sink {sink_id} does not match its topics:"
         f" {'; '.join(each.text for each in changes)}; so offsets of the checkpoint mean other"
-        " records, or results are gone: start with a new checkpoint directory to process what is"
-        " there from its beginning (a refusal of it names the value of newQuery to set), or set"
+        " records, or results were deleted: start with a new checkpoint directory to process the"
+        " topic from its beginning (the next refusal names the value of newQuery to set), or set"
         f" acceptIds={ids} to continue from the checkpoint."
     )
 

@@ -1,8 +1,8 @@
-"""One transactional producer, in both generations of the protocol.
+"""One transactional producer, for both versions of the transaction protocol.
 
-The classic one (Apache Kafka 2.5 and later) names the partitions of a transaction ahead of their
-data; by KIP-890 (`transaction.version` 2) writing does that, and each transaction has an epoch of
-its own, which the answer to EndTxn carries.
+With v1 (Apache Kafka 2.5 and later), the producer adds partitions to a transaction before it sends
+their data. With v2 (KIP-890, `transaction.version` 2), Produce adds them, and each transaction has
+its own epoch, which the response to EndTxn carries.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _OFFSETS_V2 = 5
 
 
 class TransactionalProducer:
-    """A producer with a transactional id: ``begin`` once, then transactions one after another.
+    """A producer with a transactional ID: ``begin`` once, then one transaction after another.
 
-    A SinkError from anything but ``commit`` leaves the transaction to ``abort``, or to its timeout.
+    After a SinkError that is not from ``commit``, ``abort`` or the timeout ends the transaction.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:
@@ -64,11 +64,11 @@ class TransactionalProducer:
 
     @property
     def is_open(self) -> bool:
-        """Whether the broker may know of a transaction that has not ended."""
+        """Whether a transaction may be open on the broker."""
         return self._is_open
 
     def begin(self) -> Identity:
-        """Fence the producer that had this id; returns when nothing of it is open any more."""
+        """Fence the previous producer of this ID; return when its transaction has ended."""
         self._is_v2 = self._cluster.transaction_version() >= TRANSACTIONS_V2
         self.identity = initialize(self._cluster, self._id, self._timeout_ms)
         self._start_sender()
@@ -77,9 +77,9 @@ class TransactionalProducer:
         return self.identity
 
     def renew(self) -> bool:
-        """Begin anew as the same producer, between transactions; raises Fenced if it is not.
+        """Start again as the same producer, between transactions; raises Fenced if it was replaced.
 
-        False: the broker had forgotten the id, so others may have had it meanwhile.
+        Return false if the broker had forgotten the ID: another producer may have had it since.
         """
         before = self.identity
         self.identity = initialize(self._cluster, self._id, self._timeout_ms, before)
@@ -87,7 +87,7 @@ class TransactionalProducer:
         return self.identity.producer_id == before.producer_id
 
     def still_owns(self) -> bool:
-        """Whether no other producer has begun with this id since; between transactions only."""
+        """Return whether this is still the producer of the ID; valid between transactions only."""
         try:
             return self.renew()
         except Fenced:
@@ -105,7 +105,7 @@ class TransactionalProducer:
         return self._sender
 
     def write(self, batches: Iterable[EncodedBatch]) -> int:
-        """Send batches as they come; returns the number of their records."""
+        """Send batches as they arrive; return the number of their records."""
         sender = self._sending
         count = 0
         for batch in batches:
@@ -115,7 +115,7 @@ class TransactionalProducer:
         return count
 
     def flush(self) -> None:
-        """Return when everything written is acknowledged."""
+        """Return when all records are acknowledged."""
         self._sending.flush()
 
     # ------------------------------------------------------------------------------------ offsets
@@ -123,7 +123,7 @@ class TransactionalProducer:
     def commit_offsets(self, group_id: str, offsets: Mapping[tuple[str, int], int]) -> None:
         """Make the offsets of a consumer group part of the transaction.
 
-        Topics that are not in this cluster are left out: a source may be in another one.
+        Omit topics that this cluster does not have: a source can be in another cluster.
         """
         waiting = self._known(offsets)
         if not waiting:
@@ -164,7 +164,7 @@ class TransactionalProducer:
     def _commit_offsets(
         self, group_id: str, offsets: Mapping[tuple[str, int], int]
     ) -> dict[tuple[str, int], int]:
-        """Send the offsets; return those whose topics were not known just then."""
+        """Send the offsets; return those whose topics the coordinator did not know."""
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
         for (topic, partition), offset in offsets.items():
             each = TxnOffsetCommitRequestPartition(partition, offset)
@@ -196,7 +196,7 @@ class TransactionalProducer:
     # ------------------------------------------------------------------------------------- the end
 
     def commit(self) -> None:
-        """Flush, then commit. Raises InDoubt when the broker was asked and did not answer."""
+        """Flush, then commit. Raises InDoubt if the broker did not respond to EndTxn."""
         self.flush()
         if not self._is_open:
             return
@@ -209,9 +209,9 @@ class TransactionalProducer:
             ) from None
 
     def abort(self) -> None:
-        """Make nothing of the transaction visible; ``begin`` comes next.
+        """Abort the transaction; the next call must be ``begin``.
 
-        What was not delivered leaves a gap in the sequence numbers, which only a new epoch closes.
+        Undelivered batches leave a gap in the sequence numbers, and only a new epoch closes it.
         """
         sender, self._sender = self._sender, None
         if sender is not None:
@@ -232,7 +232,7 @@ class TransactionalProducer:
             self._sender.begin_next(self.identity)
 
     def _add_partitions(self, topic_partitions: list[TopicPartition]) -> None:
-        """Name partitions ahead of their data (classic protocol)."""
+        """Add partitions before their data (transaction protocol v1)."""
         topics: dict[str, list[int]] = {}
         for topic, partition in topic_partitions:
             topics.setdefault(topic, []).append(partition)
@@ -256,7 +256,7 @@ class TransactionalProducer:
 
 
 def _first_partition_error(response: AddPartitionsToTxnResponse) -> int:
-    """The error that matters: beside another one the rest were only not attempted."""
+    """Return the first error other than OPERATION_NOT_ATTEMPTED, which follows from another one."""
     codes = {
         each.partition_error_code
         for topic in response.results_by_topic_v3_and_below
@@ -266,6 +266,6 @@ def _first_partition_error(response: AddPartitionsToTxnResponse) -> int:
 
 
 def _first_offset_error(response: TxnOffsetCommitResponse) -> int:
-    """The first error other than that a topic is not known."""
+    """Return the first error other than UNKNOWN_TOPIC_OR_PARTITION."""
     codes = {each.error_code for topic in response.topics for each in topic.partitions}
     return max(codes - {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.NONE} or {ErrorCode.NONE})

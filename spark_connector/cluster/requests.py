@@ -1,7 +1,7 @@
-"""InitProducerId and EndTxn, for one transactional id or many, and what their errors mean.
+"""InitProducerId and EndTxn, for one transactional ID or many, and the meaning of their errors.
 
-Both may be repeated. EndTxn presents the same producer id and epoch each time: by the classic
-protocol nothing moves, and by KIP-890 the broker knows that the epoch one behind has ended it.
+Both can be repeated. EndTxn sends the same producer ID and epoch each time: with transaction
+protocol v1 the epoch stays, and with v2 (KIP-890) the broker recognises the previous epoch.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _LOST: Final = {
 
 
 class Identity(NamedTuple):
-    """Who a producer is: what it presents with each request."""
+    """Producer ID and epoch, which a producer sends with each request."""
 
     producer_id: int
     epoch: int
@@ -61,37 +61,37 @@ class Identity(NamedTuple):
 NO_IDENTITY: Final = Identity(-1, -1)
 
 
-def refused(what: str, code: int) -> SinkError:
-    """The error to raise for a code that no repetition helps with."""
+def refused(action: str, code: int) -> SinkError:
+    """Return the exception for an error code that is not retriable."""
     error = ErrorCode(code)
     if error in _FENCED:
         return Fenced(
-            f"{what} was refused because another driver of this sink has begun since, or the "
+            f"{action} was refused because another driver of this sink has begun since, or the "
             f"transaction was open for longer than transactionTimeoutMs ({error.name}); nothing of "
             "it is visible, so make sure that only one driver runs and no other query has this "
             "sinkId, then start the query again."
         )
     if error in _LOST:
         return TransactionLost(
-            f"{what} failed because the broker has given its transaction up: {name_of(code)}; "
+            f"{action} failed because the broker has given its transaction up: {name_of(code)}; "
             "nothing of it is visible, so start the query again."
         )
     if error in _NOT_ALLOWED:
-        return NotAllowed(f"{what} is not allowed: {name_of(code)}; grant it on the broker.")
-    return SinkError(f"{what} failed: {name_of(code)}.")
+        return NotAllowed(f"{action} is not allowed: {name_of(code)}; grant it on the broker.")
+    return SinkError(f"{action} failed: {name_of(code)}.")
 
 
 def initialize(
     cluster: Cluster, transactional_id: str, timeout_ms: int, expected: Identity = NO_IDENTITY
 ) -> Identity:
-    """Become the one producer of an id: all before are fenced, what they had open is aborted.
+    """Become the only producer of an ID: fence its predecessors and abort their transactions.
 
-    With ``expected`` only if no other producer has taken it over since.
+    With ``expected``, only if no other producer has taken over the ID since.
     """
-    what = f"Beginning as {transactional_id}"
+    action = f"Beginning as {transactional_id}"
     request = InitProducerIdRequest(transactional_id, timeout_ms, *expected)
     answer = cluster.ask(
-        what,
+        action,
         cluster.coordinator_of(TRANSACTION, transactional_id),
         INIT_PRODUCER_ID,
         request,
@@ -104,12 +104,12 @@ def initialize(
             "transaction.max.timeout.ms; lower the one or raise the other."
         )
     if answer.error_code:
-        raise refused(what, answer.error_code)
+        raise refused(action, answer.error_code)
     return Identity(answer.producer_id, answer.producer_epoch)
 
 
 def speaks_of_pins(cluster: Cluster) -> bool:
-    """Whether the broker has the request that pins; whether it is allowed shows when it is made."""
+    """Return whether the broker supports pinning; a missing permission shows when it is used."""
     connection = cluster.until("Connecting", cluster.deadline(), cluster.any_node)
     return connection.speaks(INIT_PRODUCER_ID, INIT_TWO_PHASE)
 
@@ -130,7 +130,7 @@ def take_over(
 def end_all(
     cluster: Cluster, transactions: Mapping[str, Identity], *, commit: bool
 ) -> dict[str, EndTxnResponse]:
-    """Commit or abort transactions of many ids; the responses tell how each went."""
+    """Commit or abort transactions of many IDs; each response has the result of its own."""
     is_v2 = cluster.transaction_version() >= TRANSACTIONS_V2
     return cluster.ask_coordinators(
         f"{'Committing' if commit else 'Aborting'} the transactions of a batch",

@@ -1,14 +1,15 @@
-"""Produce of one transaction: batches out to their leaders, in order, each exactly once.
+"""Produce requests of one transaction: each batch reaches its leader in order and exactly once.
 
 Rules of this file:
 
-1. Up to five requests are on their way to each leader, with at most one batch of a partition in
-   each: as many as a broker recognises when they come again.
-2. A batch keeps its sequence numbers whatever happens. Once something goes wrong (a lost
-   connection, an error that passes), nothing new is sent until every batch whose answer is missing
-   has been sent again, partition by partition in order, and acknowledged.
-3. OUT_OF_ORDER_SEQUENCE_NUMBER behind a batch that failed means: that one first. For the first of
-   its partition it means that acknowledged data are gone, and so is the transaction.
+1. Each leader has at most five requests in flight, with at most one batch of a partition in each: a
+   broker recognises that many repeated batches.
+2. A batch keeps its sequence numbers. After a lost connection or a retriable error, the sender
+   sends no new batch until it has repeated each unacknowledged batch, in order within its
+   partition, and the brokers have acknowledged these.
+3. OUT_OF_ORDER_SEQUENCE_NUMBER after a failed batch of the same partition means that the failed
+   batch must come first. For the first batch in flight it means that acknowledged data were lost,
+   and the transaction with them.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from barnabas.spark_connector.rows.encoded import EncodedBatch, stamp
 REQUEST_BYTES: Final = 1024 * 1024
 IN_FLIGHT_MAX: Final = 5
 PRODUCE_CLASSIC: Final = 11
-"""The last version of Produce that adds nothing to a transaction by itself."""
+"""Last version of Produce that adds no partition to a transaction."""
 PRODUCE_V2: Final = 12
-"""The last version with topic names; it makes its partitions part of the transaction (KIP-890)."""
+"""Last version of Produce with topic names; it adds partitions to the transaction (KIP-890)."""
 
 _ALL_REPLICAS: Final = -1
 _TOO_LARGE: Final = {ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE}
@@ -49,7 +50,7 @@ AddPartitions = Callable[[list[TopicPartition]], None]
 
 
 class Sender:
-    """The data of one transaction on its way. Memory is bounded by the requests in flight."""
+    """Batches of one transaction in flight. The requests in flight bound the memory."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class Sender:
         identity: Identity,
         add_partitions: AddPartitions | None,
     ) -> None:
-        """``add_partitions`` is asked ahead of the first batch of each, by the classic protocol."""
+        """Call ``add_partitions`` before a partition's first batch (transaction protocol v1)."""
         self._cluster = cluster
         self._transactional_id = transactional_id
         self._identity = identity
@@ -71,19 +72,19 @@ class Sender:
         self._in_flight: dict[int, collections.deque[Batches]] = {}
 
     @property
-    def what(self) -> str:
-        """How the sentences of errors begin."""
+    def action(self) -> str:
+        """Start of the messages of errors."""
         return f"Writing in the transaction {self._transactional_id}"
 
     def begin_next(self, identity: Identity) -> None:
-        """Go on with the next transaction; the one before must be flushed and ended."""
+        """Start the next transaction; the previous one must be flushed and ended."""
         if identity != self._identity:
             self._sequences.clear()
         self._identity = identity
         self._added.clear()
 
     def send(self, batch: EncodedBatch) -> None:
-        """Send a batch, or keep it until it fills a request."""
+        """Send a batch, or collect it until the request is full."""
         topic_partition = TopicPartition(batch.topic, batch.partition)
         sequence = self._sequences.get(topic_partition, 0)
         stamp(batch, *self._identity, sequence)
@@ -98,7 +99,7 @@ class Sender:
         self._collected.setdefault(self._leader(topic_partition), {})[topic_partition] = batch
 
     def flush(self) -> None:
-        """Return when every batch is acknowledged."""
+        """Send collected batches; return when all batches are acknowledged."""
         for node_id in list(self._collected):
             self._dispatch(node_id)
         for node_id in list(self._in_flight):
@@ -106,7 +107,7 @@ class Sender:
                 self._receive(node_id)
 
     def settle(self) -> None:
-        """Give up: wait for the answers that still come, so that nothing arrives any later."""
+        """Drop collected batches, and read the responses of requests in flight."""
         self._collected.clear()
         for node_id, requests in self._in_flight.items():
             for _ in requests:
@@ -117,12 +118,12 @@ class Sender:
         self._in_flight.clear()
 
     def _leader(self, topic_partition: TopicPartition) -> int:
-        """The leader that this partition's batches go to until something goes wrong."""
+        """Return the partition's leader, which is looked up again after a failure."""
         node_id = self._leaders.get(topic_partition)
         if node_id is None:
             deadline = self._cluster.deadline()
             node_id = self._cluster.until(
-                self.what, deadline, lambda: self._cluster.leader(*topic_partition, deadline)
+                self.action, deadline, lambda: self._cluster.leader(*topic_partition, deadline)
             )
             self._leaders[topic_partition] = node_id
         return node_id
@@ -130,12 +131,12 @@ class Sender:
     # ----------------------------------------------------------------------------- the usual way
 
     def _dispatch(self, node_id: int) -> None:
-        """Send what is collected for a broker."""
+        """Send the collected batches of a broker."""
         while len(self._in_flight.get(node_id, ())) >= IN_FLIGHT_MAX:
             self._receive(node_id)
         batches = self._collected.pop(node_id, None)
         if not batches:
-            return  # It went the other way, when an answer was bad.
+            return  # A failed response has sent them in _send_again().
         self._add(batches)
         in_flight = self._in_flight.setdefault(node_id, collections.deque())
         in_flight.append(batches)
@@ -146,7 +147,7 @@ class Sender:
             self._send_again(Batches())
 
     def _receive(self, node_id: int) -> None:
-        """Take the answer to the oldest request of a broker."""
+        """Read the response to a broker's oldest request; repeat its failed batches."""
         batches = self._in_flight[node_id].popleft()
         try:
             failed = self._failed(self._answer(node_id), batches)
@@ -156,22 +157,22 @@ class Sender:
             self._send_again(failed)
 
     def _connection(self, node_id: int, in_flight: int) -> Connection:
-        """A broker's connection, if the answers that it is to bring are those that are awaited.
+        """Return a broker's connection if it has only this sender's requests in flight.
 
-        A caller that gave up may have left requests on it: their answers must not be taken for
-        ours.
+        A previous caller may have left requests on it, and their responses would be confused with
+        responses to this sender.
         """
         connection = self._cluster.node(node_id, DATA)
         if connection.in_flight != in_flight:
             connection.close()
-            raise Unreachable(f"{connection.name}: other answers are on their way")
+            raise Unreachable(f"{connection.name}: responses to other requests are outstanding")
         return connection
 
     def _answer(self, node_id: int) -> ProduceResponse:
-        """The next answer of a broker; raises Unreachable where none will come."""
+        """Return a broker's next response; raises Unreachable if no request is in flight."""
         connection = self._cluster.node(node_id, DATA)
         if not connection.in_flight:
-            raise Unreachable(f"{connection.name}: the connection that was asked is gone")
+            raise Unreachable(f"{connection.name}: the connection with the request was closed")
         return connection.receive(PRODUCE)
 
     def _add(self, batches: Batches) -> None:
@@ -198,7 +199,7 @@ class Sender:
         batches: Batches,
         failed_before: Iterable[TopicPartition] = (),
     ) -> Batches:
-        """Return the batches that have to be sent again; raises for what no repetition helps."""
+        """Return the batches to send again; raises for an error that is not retriable."""
         failed: Batches = {}
         answered = set()
         for topic in answer.responses:
@@ -228,12 +229,12 @@ class Sender:
                 "lower the option batchMaxBytes, or raise the topic's max.message.bytes if a "
                 "single record is that large."
             )
-        return refused(f"{self.what} to {batch.topic}", code)
+        return refused(f"{self.action} to {batch.topic}", code)
 
-    # ------------------------------------------------------------------- when something went wrong
+    # ----------------------------------------------------------------------------- after a failure
 
     def _send_again(self, failed: Batches) -> None:
-        """Send everything again that is not acknowledged, then go on as usual."""
+        """Send all unacknowledged batches again; return when they are acknowledged."""
         waiting: dict[TopicPartition, collections.deque[EncodedBatch]] = {}
         for topic_partition, batch in failed.items():
             waiting.setdefault(topic_partition, collections.deque()).append(batch)
@@ -253,12 +254,12 @@ class Sender:
                 self._round(waiting, deadline)
 
         self._cluster.forget()
-        self._cluster.until(self.what, deadline, attempt)
+        self._cluster.until(self.action, deadline, attempt)
 
     def _drain(
         self, node_id: int, failed_before: Iterable[TopicPartition] = ()
     ) -> list[tuple[TopicPartition, EncodedBatch]]:
-        """Take the answers that still come from a broker; return what is not acknowledged."""
+        """Read a broker's outstanding responses; return the unacknowledged batches."""
         failed: list[tuple[TopicPartition, EncodedBatch]] = []
         topic_partitions = set(failed_before)
         for batches in self._in_flight.get(node_id, ()):
@@ -275,7 +276,7 @@ class Sender:
         waiting: dict[TopicPartition, collections.deque[EncodedBatch]],
         deadline: Deadline,
     ) -> None:
-        """Send the first waiting batch of each partition and take the answers."""
+        """Send the first waiting batch of each partition and read the responses."""
         requests: dict[int, Batches] = {}
         for topic_partition, batches in waiting.items():
             node_id = self._cluster.leader(*topic_partition, deadline)

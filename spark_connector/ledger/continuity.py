@@ -1,14 +1,14 @@
-"""Whether a checkpoint is the one that the ledger goes on from, about topics that are still there.
+"""Checks that a checkpoint continues the ledger's last batch, on the same topics.
 
-Nothing is fenced or changed here, so it can be asked while another driver is at work:
+The checks fence no driver and change nothing, so another driver can run meanwhile:
 
-1. The ids of topics and clusters are those of the last batch, or of the file in the checkpoint.
-2. The ledger's last batch is in the checkpoint, with the offsets that it was written with. A copy
-   that was left behind lacks it, or has another one of that number.
-3. The checkpoint is no further than the ledger. One whose batches the ledger does not have was
-   written with another ledger, or that one was deleted.
-4. A batch that was begun and not decided has the offsets still with which it was begun: a table
-   may have its rows already, and keeps the first it gets.
+1. The IDs of topics and clusters are those of the last batch, or of the file in the checkpoint.
+2. The checkpoint has the ledger's last batch, with the same end offsets. An old copy of the
+   checkpoint lacks that batch, or has another batch with its number.
+3. The checkpoint has no decided batch that the ledger lacks. Otherwise another ledger was used, or
+   the ledger was deleted.
+4. A batch that has started and is not decided has the same end offsets as at its start: its rows
+   may be in a table, which keeps the first ones.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from barnabas.spark_connector.settings.acceptance import lost_batch, names_neede
 from barnabas.spark_connector.settings.options import SinkOptions
 
 NAMED_TOPICS_MAX: Final = 1000
-"""How many output topics that rows have named are remembered, the latest ones."""
+"""Maximum number of remembered output topics from the column `topic`, the latest ones."""
 
 
 class Continuity:
-    """The checkpoint of one query, beside what its sink's ledger and its brokers say."""
+    """Comparison of a query's checkpoint with its sink's ledger and its brokers."""
 
     def __init__(self, options: SinkOptions, cluster: Cluster) -> None:
         self._options = options
         self._cluster = cluster
         self._seen = UNKNOWN
-        """What was there when this driver looked last."""
+        """IDs at the latest check of this driver."""
         self._noted: Incarnation | None = None
-        """What the file in the checkpoint says, once it was read."""
+        """Content of the file in the checkpoint, or `None` before it was read."""
 
     def judge(
         self,
@@ -53,52 +53,52 @@ class Continuity:
         undecided: frozenset[str],
         batch_id: int | None,
     ) -> None:
-        """Refuse a checkpoint that must not go on; ``batch_id`` is the batch that it begins with.
+        """Refuse a checkpoint that must not continue; ``batch_id`` is its next batch.
 
-        ``undecided`` are queries with an entry whose transaction has not ended: they may be further
-        than ``decided`` says, and not less far.
+        ``undecided`` are queries with an entry whose transaction has not ended: their last batch
+        may be later than in ``decided``, never earlier.
         """
         self._seen = UNKNOWN
         entry = decided.get(query_id, NO_ENTRY)
         known = self._known(entry)
-        self._look(known, known.source.topics, self._sink_topics(known))
+        self._compare(known, known.source.topics, self._sink_topics(known))
         if entry.batch_id >= 0:
             self._refuse_behind(entry)
         if query_id in undecided:
             return
-        self._refuse_planned_anew(query_id, entry)
+        self._refuse_new_plan(query_id, entry)
         if entry.batch_id >= 0:
             self._refuse_ahead(query_id, entry, batch_id)
         else:
             self._refuse_unknown(query_id, decided, batch_id)
 
     def refuse_overtaken(self, batch_id: int | None) -> None:
-        """Refuse to begin with a batch that Spark has finished: another driver goes on from it."""
+        """Refuse to start with a batch that Spark has finished: another driver continues it."""
         if batch_id is not None and self._is_finished(batch_id):
             raise Overtaken(
                 f"Another driver with the checkpoint {self._options.checkpoint_location} has"
-                f" finished batch {batch_id} since this one has begun with it, so it is at work;"
-                " stop it and start this one again, or leave it alone."
+                f" finished batch {batch_id} since this driver has started with it, so it runs;"
+                " stop it and start this driver again, or keep only the other one."
             )
 
     def observe(
         self, entry: Entry, source_topics: Iterable[str], written: Iterable[str] = ()
     ) -> Incarnation:
-        """Look what is there; raises Recreated if it is not what a batch goes on from.
+        """Fetch the IDs of topics and clusters; raises Recreated if one has changed.
 
-        ``written`` are the topics that the rows of the batch have named.
+        ``written`` are the topics in the rows of the batch.
         """
         known = self._known(entry)
         source = dict.fromkeys(source_topics) or known.source.topics
         sink = self._sink_topics(known, written)
-        now = self._look(known, source, sink)
+        now = self._compare(known, source, sink)
         self._seen = Incarnation(
             now.source.following(known.source, source), now.sink.following(known.sink, sink)
         )
         return self._seen
 
     def note(self) -> None:
-        """Write down beside the checkpoint what was seen last, unless it is there already."""
+        """Write the latest IDs to the checkpoint, unless its file has them already."""
         if self._seen not in (self._file(), UNKNOWN):
             checkpoint.note_incarnation(
                 self._options.checkpoint_location,
@@ -115,7 +115,7 @@ class Continuity:
         return [name for name in names if name is not None]
 
     def _sink_topics(self, known: Incarnation, written: Iterable[str] = ()) -> dict[str, None]:
-        """What is written to; where rows say it, also the topics that were named lately."""
+        """Return the topics that the sink writes, with recent ones from the column `topic`."""
         named: list[str] = []
         if self._options.topic is None:
             named = list(dict.fromkeys([*known.sink.topics, *written]))
@@ -132,14 +132,14 @@ class Continuity:
             self._noted = of_text(checkpoint.incarnation(location, store), location or "")
         return self._noted
 
-    def _look(
+    def _compare(
         self, known: Incarnation, source_topics: Iterable[str], sink_topics: Iterable[str]
     ) -> Incarnation:
         source, sink = set(source_topics), set(sink_topics)
         options = self._options
         if options.reads_where_it_writes:
             both = self._cluster.home(source | sink)
-            # Where none of the source's topics is here, they are in another cluster.
+            # If none of the source's topics is here, they are in another cluster.
             there = _part(both, source)
             now = Incarnation(there if there.topics else Home(), _part(both, sink))
         else:
@@ -152,10 +152,10 @@ class Continuity:
         return now
 
     def _refuse_missing(self, known: Incarnation, now: Incarnation) -> None:
-        """Refuse to go on without a topic that is written to; a source's is Spark's to miss."""
+        """Refuse to continue without an output topic; Spark itself misses a source topic."""
         for name in self._needed_topics:
             if name in known.sink.topics and name not in now.sink.topics:
-                # Waits for it, since a broker that has just started may not know it yet.
+                # Wait for it: a broker that has just started may not know it yet.
                 self._cluster.partition_count(name)
 
     # ------------------------------------------------------------------------------------- batches
@@ -178,17 +178,17 @@ class Continuity:
             )
         entry.check(entry.batch_id, found)
 
-    def _refuse_planned_anew(self, query_id: str, entry: Entry) -> None:
+    def _refuse_new_plan(self, query_id: str, entry: Entry) -> None:
         location = self._options.checkpoint_location
-        batch_id, begun_with = entry.begun
-        if not begun_with or self._options.accepted_plan == batch_id:
+        batch_id, started_with = entry.begun
+        if not started_with or self._options.accepted_plan == batch_id:
             return
         found = checkpoint.fingerprint(location, batch_id, self._options.checkpoint_store)
-        if found not in {begun_with, checkpoint.UNKNOWN}:
+        if found not in {started_with, checkpoint.UNKNOWN}:
             raise CheckpointMismatch(
-                f"The sink {self._options.sink_id} has begun batch {batch_id} with offsets that the"
-                f" checkpoint {location} does not have any more, and its table may have rows of"
-                " it: run the pipeline with the checkpoint it was begun with, or delete the rows"
+                f"The sink {self._options.sink_id} has started batch {batch_id} with offsets that"
+                f" the checkpoint {location} does not have any more, and its table may have rows of"
+                " it: run the pipeline with the checkpoint of that start, or delete the rows"
                 f" of batch {batch_id} and query {query_id} from the table and set the option"
                 f" acceptNewPlan to {batch_id}."
             )
@@ -198,7 +198,7 @@ class Continuity:
             return
         if not self._options.accepts_lost(query_id, batch_id - 1):
             raise CheckpointMismatch(
-                f"The checkpoint goes on with batch {batch_id}, but the last batch of the sink"
+                f"The checkpoint continues with batch {batch_id}, but the last batch of the sink"
                 f" {self._options.sink_id} in {self._ledger} is {entry.batch_id}, so batches in"
                 " between were written by another sink, or the broker has lost them; look at what"
                 f" is missing, then set the option acceptLostBatch to"
@@ -208,7 +208,7 @@ class Continuity:
     def _refuse_unknown(
         self, query_id: str, decided: Mapping[str, Entry], batch_id: int | None
     ) -> None:
-        """Refuse a query that the ledger does not know, unless it is the sink's first one."""
+        """Refuse a query without a ledger entry, unless it is the sink's first query."""
         written = {name: entry for name, entry in decided.items() if entry.batch_id >= 0}
         needed = names_needed(query_id, written, batch_id)
         if self._options.new_query.accepts(needed):
@@ -217,7 +217,7 @@ class Continuity:
         if written:
             self._refuse_another(written, accepting)
         raise CheckpointMismatch(
-            f"The checkpoint goes on with batch {batch_id}, but {self._ledger} has no batch of"
+            f"The checkpoint continues with batch {batch_id}, but {self._ledger} has no batch of"
             f" the sink {self._options.sink_id}: it was deleted, or is another one, or the"
             " batches before were written by another sink; start with a new checkpoint"
             f" directory, or set {accepting} to continue from this one."

@@ -1,4 +1,4 @@
-"""Entries of the ledger: what is remembered of a batch, and how it is written down."""
+"""Entries of the ledger: the facts about a batch, and their encoding."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from barnabas.spark_connector.ledger.measured import Measured
 
 VERSION: Final = 2
 _WITHOUT_INCARNATION: Final = 1
-"""Entries of this version do not say which topics they are about."""
+"""Version of entries without the IDs of topics."""
 HISTORY_MAX: Final = 100
-"""How many earlier fingerprints an entry carries: as many batches as Spark keeps by default."""
+"""Number of earlier fingerprints in an entry; Spark keeps as many batches by default."""
 _UNKNOWN_COUNT: Final = -1
 
 
 class Listed(NamedTuple):
-    """A transaction that a batch consists of, as EndTxn has to name it."""
+    """A transaction of a batch, with the fields that EndTxn needs."""
 
     transactional_id: str
     producer_id: int
@@ -32,43 +32,43 @@ class Listed(NamedTuple):
 
 
 class Begun(NamedTuple):
-    """A batch that is not decided, but of which a table may have rows already."""
+    """A batch that is not decided, but whose rows may already be in a table."""
 
     batch_id: int = -1
     fingerprint: str = ""
-    """By the offsets it ends at; empty if that was not known."""
+    """Digest of the end offsets; empty if unknown."""
 
 
 class Entry(NamedTuple):
-    """What the ledger says of a query: its last batch, and how it was written."""
+    """The last decided batch of a query, and its transactions."""
 
     batch_id: int
     fingerprint: str = ""
-    """What the batch consists of, by the offsets it ends at; empty if that was not known."""
+    """Digest of the batch's end offsets; empty if unknown."""
     transactions: tuple[Listed, ...] = ()
     is_pinned: bool = False
-    """Whether the transactions have no timeout, so that none of them can be lost."""
+    """Whether the transactions have no timeout, so that none can be lost."""
     history: tuple[str, ...] = ()
-    """Fingerprints of the batches before, the latest first."""
+    """Fingerprints of the previous batches, latest first."""
     incarnation: Incarnation = UNKNOWN
-    """The topics that this batch was read from and written to."""
+    """IDs of the topics that the batch has read and written."""
     record_counts: tuple[int, ...] = ()
-    """Records of this batch and of those before, the latest first; -1 where that is not known."""
+    """Number of records of this batch and of the previous ones, latest first; -1 if unknown."""
     begun: Begun = Begun()
-    """What was begun since."""
+    """Batch that has started after this one, with a table."""
     measured: Measured | None = None
-    """Durations of an earlier batch, usually the one before: the entry of a batch is written before
-    the batch is decided. None if the process that wrote the entry had decided none."""
+    """Durations of an earlier batch, usually the previous one, since an entry precedes the decision
+    of its batch; `None` if the writing process has decided no batch before."""
 
     def knows(self, batch_id: int) -> str:
-        """The fingerprint of a batch, empty if that is not known any more."""
+        """Return the fingerprint of a batch, empty if unknown."""
         behind = self.batch_id - batch_id
         if behind == 0:
             return self.fingerprint
         return self.history[behind - 1] if 0 < behind <= len(self.history) else ""
 
     def records_of(self, batch_id: int) -> int | None:
-        """How many records a batch has written; None if that is not known any more."""
+        """Return the number of records that a batch has written, or `None` if unknown."""
         count = self._count_of(batch_id)
         return None if count == _UNKNOWN_COUNT else count
 
@@ -78,7 +78,7 @@ class Entry(NamedTuple):
         return self.record_counts[behind] if is_known else _UNKNOWN_COUNT
 
     def check(self, batch_id: int, fingerprint: str) -> None:
-        """Raise CheckpointMismatch if a decided batch was another one than this."""
+        """Raise CheckpointMismatch if the decided batch has another fingerprint."""
         known = self.knows(batch_id)
         if fingerprint and self.fingerprint and self.batch_id - batch_id > len(self.history):
             raise CheckpointMismatch(
@@ -95,7 +95,7 @@ class Entry(NamedTuple):
             )
 
     def before(self) -> Entry:
-        """The entry of the batch before, for when all of this one was lost."""
+        """Return the entry of the previous batch, for use after this one was lost completely."""
         return Entry(
             self.batch_id - 1,
             self.knows(self.batch_id - 1),
@@ -113,7 +113,7 @@ class Entry(NamedTuple):
         is_pinned: bool,
         record_count: int,
     ) -> Entry:
-        """The entry of the batch that comes next."""
+        """Return the entry of the next batch."""
         before = range(batch_id - 1, batch_id - 1 - HISTORY_MAX, -1)
         known = [self.knows(each) for each in before]
         while known and not known[-1]:
@@ -136,7 +136,7 @@ NO_ENTRY: Final = Entry(-1)
 
 
 def encode(entry: Entry) -> bytes:
-    """An entry as the value of its record."""
+    """Return the value of an entry's record."""
     return json.dumps(
         {
             "version": VERSION,
@@ -145,7 +145,7 @@ def encode(entry: Entry) -> bytes:
             "transactions": entry.transactions,
             "pinned": entry.is_pinned,
             "history": entry.history,
-            # Versions of this sink that do not know it pass over it.
+            # Earlier versions of this sink ignore it.
             "recordCounts": entry.record_counts,
             "begun": entry.begun,
             "measured": None if entry.measured is None else entry.measured.as_plain(),
@@ -183,12 +183,12 @@ def decode(value: bytes) -> Entry:
 
 
 def key_of(sink_id: str, query_id: str) -> bytes:
-    """The key of a query's record."""
+    """Return the key of a query's record."""
     return json.dumps([sink_id, query_id]).encode()
 
 
 def query_of(key: bytes | None) -> tuple[str, str]:
-    """Sink id and query id of a record; empty ones for a record that is no entry."""
+    """Return the sink ID and query ID of a record; both are empty if it is no entry."""
     try:
         sink_id, query_id = json.loads(key or b"")
     except (ValueError, TypeError, RecursionError):

@@ -1,12 +1,12 @@
-"""The ledger: which batch of which query was the last that a sink decided, in a compacted topic.
+"""The ledger: a compacted topic with the last decided batch of each query of each sink.
 
-Key is [sink id, query id]: a new checkpoint counts its batches from 0 again. Rules of this file:
+The key is [sink id, query id]: a new checkpoint counts its batches from 0. Rules of this file:
 
-1. Who reads has fenced before (InitProducerId), so no entry of this sink can come any more but its
-   own, and every transaction that wrote one has its marker.
+1. A driver fences the previous ones (InitProducerId) before it reads. So no other producer can add
+   an entry of this sink, and each transaction with such an entry has its marker.
 2. Entries are read up to the high watermark and paired with their markers here, not by the last
-   stable offset: an open transaction of another sink in the same topic delays no reader.
-3. What was read stays read: the next look begins where the last one ended.
+   stable offset: an open transaction of another sink in the topic delays no driver.
+3. Each read continues at the offset at which the previous one ended.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _CONFIGS: Final = {
 
 
 class Ledger:
-    """The ledger topic of a cluster. One sink id is remembered: the one that is read for."""
+    """The ledger topic of a cluster, with the entries of the sink ID that was read last."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self._cluster = cluster
@@ -95,7 +95,7 @@ class Ledger:
     # ----------------------------------------------------------------------------------- the topic
 
     def ensure(self) -> None:
-        """Create the topic if need be; raises WrongOption for one that forgets."""
+        """Create the topic if it does not exist; raises WrongOption if it is not compacted."""
         if self._is_there:
             return
         deadline = self._cluster.deadline()
@@ -139,7 +139,7 @@ class Ledger:
     # ------------------------------------------------------------------------------------- writing
 
     def entry_batch(self, sink_id: str, query_id: str, entry: Entry) -> EncodedBatch:
-        """An entry as a batch of one record, for the transaction that decides it."""
+        """Return an entry as a batch of one record, for the transaction that decides it."""
         now_ms = now_ns() // 1_000_000
         record = Record(0, now_ms, key_of(sink_id, query_id), encode(entry))
         return EncodedBatch(self._topic, _PARTITION, 1, bytearray(encode_batch([record])))
@@ -147,13 +147,13 @@ class Ledger:
     # ------------------------------------------------------------------------------------- reading
 
     def read(self, sink_id: str, query_id: str) -> Entry | None:
-        """The last entry of a query; its sink's driver must have been fenced before."""
+        """Return the last entry of a query; the caller has fenced the sink's other drivers."""
         return self.queries(sink_id).get(query_id)
 
     def queries(self, sink_id: str) -> dict[str, Entry]:
-        """The last entry of each query that has written with this sink id."""
+        """Return the last entry of each query that has written with this sink ID."""
         deadline = self._cluster.deadline()
-        self._look(sink_id)
+        self._refresh(sink_id)
         while self._undecided:
             if deadline.is_over:
                 raise InDoubt(
@@ -166,17 +166,17 @@ class Ledger:
         return dict(self._entries)
 
     def glimpse(self, sink_id: str) -> tuple[dict[str, Entry], frozenset[str]]:
-        """What is decided while a driver may still be at work, and the queries that are not yet."""
-        self._look(sink_id)
+        """Return the decided entries, and the queries with undecided ones; fences no driver."""
+        self._refresh(sink_id)
         undecided = (query_id for entries in self._undecided.values() for query_id in entries)
         return dict(self._entries), frozenset(undecided)
 
     def record_count(self, sink_id: str, query_id: str, batch_id: int) -> int | None:
-        """How many records a decided batch has, as far as that can be seen now.
+        """Return the number of records of a decided batch, or `None` if unknown.
 
-        Of one that was decided a moment ago the marker may still be missing.
+        A batch that was decided a moment ago may still lack its marker, and counts as well.
         """
-        self._look(sink_id)
+        self._refresh(sink_id)
         for entries in (self._entries, *self._undecided.values()):
             count = entries.get(query_id, NO_ENTRY).records_of(batch_id)
             if count is not None:
@@ -189,20 +189,20 @@ class Ledger:
     def _decoded(self, value: bytes) -> Entry:
         return decode(value)
 
-    def _look(self, sink_id: str) -> None:
+    def _refresh(self, sink_id: str) -> None:
         self.ensure()
         if sink_id != self._sink_id:
-            self._begin_anew(sink_id)
+            self._reset(sink_id)
         try:
             self._read_to_the_end()
         except TopicMissing:
-            # Deleted since. What there was is seen to be missing by the topic's id.
+            # The topic was deleted since. Its new ID shows that the entries are missing.
             self._is_there = False
             self.ensure()
-            self._begin_anew(sink_id)
+            self._reset(sink_id)
             self._read_to_the_end()
 
-    def _begin_anew(self, sink_id: str) -> None:
+    def _reset(self, sink_id: str) -> None:
         self._sink_id = sink_id
         self._position = -1
         self._entries.clear()
@@ -216,7 +216,7 @@ class Ledger:
                 self._position = self._start()
             data = self._fetch()
             if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
-                # The topic was made anew, or records were deleted: what is there now counts.
+                # The topic was created again, or records were deleted: only the present ones count.
                 self._entries.clear()
                 self._undecided.clear()
                 self._position = -1
@@ -296,7 +296,7 @@ class Ledger:
 
 
 def _only_partition(response: FetchResponse) -> PartitionData:
-    """The one partition that was asked for, with an error for all of the request in its place."""
+    """Return the requested partition, with the error of the whole response if it has one."""
     if response.error_code or not response.responses:
         return PartitionData(_PARTITION, response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
     return response.responses[0].partitions[0]

@@ -1,17 +1,17 @@
-"""Being the one driver of a sink: fence first, then read the ledger, then decide.
+"""Ownership of a sink by one driver: fence first, then read the ledger, then decide.
 
 Rules of this file:
 
-1. A driver that begins with the sink's transactional id fences every driver before it and settles
-   what that had under way. Only after that is the ledger the truth.
-2. Who was fenced stays fenced: it touches nothing more that another driver may know of, for what
-   it would take for left over may be decided.
-3. A failure makes no owner: the next step begins with the fence again.
-4. Who would be refused afterwards does not fence: a pipeline that was given a used sink id by
-   mistake, or an old copy of the checkpoint, must not end the one that runs (`continuity.py`).
-   What was decided between that look and the fence is judged again.
-5. Who had nothing to do for long asks first whether it is the owner still: brokers forget ids that
-   are not in use, and with this one they forget who was fenced.
+1. A driver that initializes the sink's transactional ID fences all previous drivers and ends their
+   open transaction. Only after that is the ledger final.
+2. A fenced driver stays fenced: it aborts no transaction any more, since the next driver may have
+   decided one that looks left over.
+3. After a failure a driver is not the owner: its next step starts with the fence.
+4. A driver whose checkpoint is refused does not fence: a pipeline with the sink ID of another one,
+   or with an old copy of the checkpoint, must not end the running one (`continuity.py`). After the
+   fence the checks run again, for batches that were decided in between.
+5. After an idle time a driver first checks that it is still the owner: brokers forget unused
+   transactional IDs, and with the ID that a driver was fenced.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from barnabas.spark_connector.settings.options import SinkOptions
 from barnabas.storage.runtime.clock import monotonic
 
 IDLE_S: Final = 60.0
-"""After so long the broker is asked again. No broker should forget what was in use since."""
+"""Idle time after which the driver checks its ownership; brokers remember an ID for longer."""
 
 
 class Ownership:
-    """The sink's own producer, and what the ledger says since it began."""
+    """The sink's own producer, and the ledger entries since its fence."""
 
     def __init__(self, options: SinkOptions, cluster: Cluster) -> None:
         self._options = options
@@ -52,24 +52,24 @@ class Ownership:
         self.is_owner = False
         self._used_at_s = 0.0
         self.entry = NO_ENTRY
-        """The last decided batch of the query; its transactions are committed."""
+        """Last decided batch of the query; its transactions are committed."""
         self.measured: Measured | None = None
-        """Durations of the last batch that was decided here."""
+        """Durations of the last batch that this driver decided."""
         self._listed_before: frozenset[str] = frozenset()
 
     @property
     def is_fenced(self) -> bool:
-        """Whether another driver has begun since."""
+        """Whether another driver has started since."""
         return self._fenced is not None
 
     @property
     def listed(self) -> frozenset[str]:
-        """Transactional ids that any query of the sink has decided about: never aborted."""
+        """Transactional IDs in decided batches of the sink's queries, which are never aborted."""
         return self._listed_before | _listed(self.entry)
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """What is done inside is done by the owner; any failure makes it begin anew."""
+        """Run the block as the owner; after a failure the next step fences again."""
         if self._fenced is not None:
             raise Fenced(*self._fenced.args)
         try:
@@ -81,9 +81,9 @@ class Ownership:
             raise
 
     def take(self, query_id: str, fenced_place: str, batch_id: int | None = None) -> Entry:
-        """Fence, read the ledger, and finish what it says is decided; returns the last batch.
+        """Fence, read the ledger, and commit its last decided batch, which is returned.
 
-        ``batch_id`` is the batch that the query begins with, if it is known.
+        ``batch_id`` is the first batch of the query, or `None` if unknown.
         """
         if self.is_owner and self._is_remembered():
             return self.entry
@@ -106,7 +106,7 @@ class Ownership:
         return entry
 
     def _is_remembered(self) -> bool:
-        """Whether the broker knows this owner still; raises Fenced if it knows another one."""
+        """Return whether the broker still knows this owner; raises Fenced if it knows another."""
         if monotonic() - self._used_at_s < IDLE_S:
             return True
         self._used_at_s = monotonic()
@@ -120,9 +120,9 @@ class Ownership:
         fingerprint: str,
         source_topics: Iterable[str] = (),
     ) -> bool:
-        """Whether a batch was decided before; raises CheckpointMismatch if it was another one.
+        """Return whether a batch is decided; raises CheckpointMismatch if it has other offsets.
 
-        If it was not, the topics are seen to be the same as before, and noted.
+        If it is not decided, check that the topics are the same as before, and note their IDs.
         """
         with self.held():
             entry = self.take(query_id, fenced_place, batch_id)
@@ -133,18 +133,18 @@ class Ownership:
         return True
 
     def observe(self, source_topics: Iterable[str]) -> None:
-        """See that topics are what they were, and note it where the next start finds it."""
+        """Check that topics are the same as before, and write their IDs to the checkpoint."""
         self._continuity.observe(self.entry, source_topics)
         self._continuity.note()
 
     def inspect(self, query_id: str, batch_id: int | None, source_topics: Iterable[str]) -> None:
-        """Refuse what `take` would refuse, and note which topics there are; fences no producer."""
+        """Refuse what `take` would refuse, and note the IDs of topics; fence no producer."""
         queries = self._refuse_in_time(query_id, batch_id)
         self._continuity.observe(queries.get(query_id, NO_ENTRY), source_topics)
         self._continuity.note()
 
     def fence(self, fenced_place: str) -> dict[str, Entry]:
-        """Fence every driver before this one; returns what is decided, by query id."""
+        """Fence all previous drivers; return the last decided entry by query ID."""
         self.is_owner = False
         self.ledger.ensure()
         self.producer.begin()
@@ -155,7 +155,7 @@ class Ownership:
         return queries
 
     def _refuse_in_time(self, query_id: str, batch_id: int | None) -> Mapping[str, Entry]:
-        """Refuse what the ledger will not allow whatever becomes of the driver at work."""
+        """Refuse a checkpoint that stays wrong even if a running driver decides further batches."""
         decided, undecided = self.ledger.glimpse(self._options.sink_id)
         if query_id not in decided.keys() | undecided:
             self._finish_others(decided, query_id)
@@ -164,35 +164,35 @@ class Ownership:
         return decided
 
     def _finish_others(self, queries: Mapping[str, Entry], query_id: str) -> None:
-        """Commit what other queries of this sink have decided; anybody may, any number of times.
+        """Commit decided batches of other queries of this sink; repeated commits are harmless.
 
-        Whether it was whole is for that query to say.
+        Only the query itself refuses a batch of which a part was lost.
         """
         for other in queries.keys() - {query_id}:
             entry = queries[other]
             roll_forward(self._cluster, other, entry, is_loss_accepted=True, middle="C2-middle")
 
     def sweep(self, query_id: str, batch_id: int, *, pins: bool) -> None:
-        """Abort what tasks have left open and no decision names; see `sweep.py` for ``pins``."""
+        """Abort open transactions of tasks that no entry lists; see `sweep.py` for ``pins``."""
         decided = Decided(query_id, batch_id, self.listed)
         owns = self.producer.still_owns if pins else None
         sweep(self._cluster, self._options.sink_id, decided, owns)
 
     def begin_batch(self, query_id: str, batch_id: int, fingerprint: str) -> bool:
-        """Note in the ledger that a batch is begun; return whether it was begun before.
+        """Note the start of a batch in the ledger; return whether the batch has started before.
 
-        After this its rows may go where no transaction of this sink reaches: into a table that
-        keeps the first it gets. Who was fenced gets no further, and what is begun once is not begun
-        with other offsets.
+        Afterwards its rows may be written to a table, which is outside of the sink's transaction
+        and keeps the first rows. A fenced driver fails here, and a batch that has started once
+        never starts with other offsets.
         """
-        was_begun = self.entry.begun.batch_id == batch_id
+        has_started_before = self.entry.begun.batch_id == batch_id
         with self.held():
             begun = Begun(batch_id, fingerprint)
             entry = self.entry._replace(begun=begun, measured=self.measured)
             batch = self.ledger.entry_batch(self._options.sink_id, query_id, entry)
             self.producer.write([batch])
             self.decide(entry)
-        return was_begun
+        return has_started_before
 
     def write_decision(
         self,
@@ -201,10 +201,10 @@ class Ownership:
         offsets: Mapping[tuple[str, int], int],
         written: Iterable[str] = (),
     ) -> Entry:
-        """Write the ledger's entry and the source's offsets; nothing is decided yet.
+        """Write the ledger's entry and the source's offsets; `decide` commits them.
 
-        Returns the entry as it was written: with the topics that the batch is about, after all that
-        was read from them and written to them.
+        Return the entry as written: with the IDs of the batch's topics, fetched after all its
+        reads and writes.
         """
         sink_id = self._options.sink_id
         self.producer.flush()
@@ -217,7 +217,7 @@ class Ownership:
         return entry
 
     def decide(self, entry: Entry) -> None:
-        """Commit the entry that was written: from here on what it says is so."""
+        """Commit the written entry, which decides its batch."""
         self.producer.commit()
         self._used_at_s = monotonic()
         self.entry = entry

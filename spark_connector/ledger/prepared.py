@@ -1,4 +1,4 @@
-"""What a task tells the driver, and the names of the transactions of tasks."""
+"""Messages from a task to the driver, and the transactional IDs of tasks."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _TAG_DIGITS = 8
 
 
 class Prepared(NamedTuple):
-    """A task's transaction, written and open; the holder of this may commit it. Picklable."""
+    """A task's open transaction, with the identity that commits it. Picklable."""
 
     transactional_id: str
     producer_id: int
     epoch: int
     record_count: int
-    """Records in it; with none there is no transaction either."""
+    """Number of its records; without records there is no transaction."""
     batch_id: int
     query_id: str
     topics: tuple[str, ...] = ()
-    """Where its rows went."""
+    """Topics that it has written."""
 
     @property
     def identity(self) -> Identity:
@@ -31,10 +31,10 @@ class Prepared(NamedTuple):
 
 
 class TaskTransaction(NamedTuple):
-    """What the transactional id of a task says: `spark.<sink>.<batch>.<partition>.<task>.<nonce>`.
+    """Parts of a task's ID: `spark.<sink>.<batch>.<partition>.<task>.<nonce>`.
 
-    The nonce begins with a tag of the query, so that what a decided batch has left over is known
-    without asking anybody else.
+    The nonce starts with a tag of the query, so a driver recognises leftovers of its decided
+    batches by the ID alone.
     """
 
     batch_id: int
@@ -42,20 +42,20 @@ class TaskTransaction(NamedTuple):
 
 
 def query_tag(query_id: str) -> str:
-    """A query id in eight digits."""
+    """Return a tag of eight hexadecimal digits for a query ID."""
     return hashlib.sha256(query_id.encode()).hexdigest()[:_TAG_DIGITS]
 
 
 def task_transactional_id(
     sink_id: str, query_id: str, batch_id: int, partition: int, task_attempt_id: int, nonce: str
 ) -> str:
-    """The id of one attempt's transaction; no other attempt ever has it (it fences no producer)."""
+    """Return an ID for one attempt of a task; no other attempt has it, so it fences no producer."""
     tagged = query_tag(query_id) + nonce
     return f"spark.{sink_id}.{batch_id}.{partition}.{task_attempt_id}.{tagged}"
 
 
 def read_task_transactional_id(sink_id: str, transactional_id: str) -> TaskTransaction | None:
-    """What the id of one of this sink's tasks says; None for any other id."""
+    """Return the parts of a task's transactional ID, or `None` if it is no task of this sink."""
     prefix = f"spark.{sink_id}."
     parts = transactional_id.removeprefix(prefix).split(".")
     if not transactional_id.startswith(prefix) or len(parts) != 4 or not parts[0].isdecimal():
@@ -64,5 +64,5 @@ def read_task_transactional_id(sink_id: str, transactional_id: str) -> TaskTrans
 
 
 def written(prepared: Iterable[Prepared | None]) -> list[Prepared]:
-    """The messages that stand for a transaction."""
+    """Return the messages that have a transaction."""
     return [each for each in prepared if each is not None and each.producer_id >= 0]

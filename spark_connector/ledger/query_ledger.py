@@ -41,9 +41,9 @@ class QueryLedger(Ledger):
         There is none before the first sink of the cluster has created the topic.
         """
         try:
-            self._look("")
+            self._refresh("")
         except TopicMissing:
-            self._begin_anew("")
+            self._reset("")
         found = (self._entries, *self._undecided.values())
         return [each[self._query_id] for each in found if self._query_id in each]
 

@@ -1,4 +1,4 @@
-"""Committing the transactions of a decided batch, as often as needed (C5, and C2 after a crash)."""
+"""Commit of a decided batch's transactions, repeated if needed (C5, and C2 after a crash)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _LOST: Final = {
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.INVALID_TXN_STATE,
 }
-"""The transaction may have ended otherwise: it timed out, or was aborted by hand."""
+"""Errors of a transaction that may have ended already: by its timeout or by an operator."""
 
 
 def roll_forward(
     cluster: Cluster, query_id: str, entry: Entry, *, is_loss_accepted: bool, middle: str
 ) -> bool:
-    """Commit all transactions of a decided batch; False if every one of them was lost.
+    """Commit all transactions of a decided batch; return false if all of them were lost.
 
-    In that case nothing of the batch is visible and it can be written again. Where only a part was
-    lost BatchInDoubt is raised, unless ``is_loss_accepted``. ``middle`` names the place
-    at which the first one is committed and the others are not.
+    In that case no record of the batch is visible, and the batch can be written again. If only a
+    part was lost, raise BatchInDoubt unless ``is_loss_accepted``. ``middle`` is the failpoint
+    after the commit of the first transaction.
     """
     codes = _commit(cluster, entry.transactions[:1])
     if codes:
@@ -38,8 +38,8 @@ def roll_forward(
     if _LOST.intersection(codes) and can_list(cluster):
         codes = _as_described(cluster, entry, codes)
     lost = sum(code in _LOST for code in codes)
-    # An id that no coordinator knows any more has completed and expired: what is pinned stays open
-    # until it is ended. Without the pin it may have timed out before it was forgotten.
+    # An unknown ID has completed and expired: a pinned transaction stays open until a commit or an
+    # abort. Without a pin it may have timed out before the coordinator forgot it.
     unknown = codes.count(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     for code in codes:
         if code not in _LOST and code not in {
@@ -54,8 +54,8 @@ def roll_forward(
         raise BatchInDoubt(
             f"Batch {entry.batch_id} was decided, but {doubtful} of its {len(codes)} transactions "
             "ended before they were committed, because they were open for longer than "
-            "transactionTimeoutMs and this broker cannot pin them, or because somebody aborted "
-            "them: their records are not visible; look at what is missing, then set "
+            "transactionTimeoutMs and this broker cannot pin them, or because an operator "
+            "aborted them: their records are not visible; look at what is missing, then set "
             f"the option acceptLostBatch to {lost_batch(query_id, entry.batch_id)} to continue"
             " without them."
         )
@@ -71,12 +71,12 @@ def _commit(cluster: Cluster, transactions: Sequence[Listed]) -> list[ErrorCode]
 
 
 def _as_described(cluster: Cluster, entry: Entry, codes: Sequence[ErrorCode]) -> list[ErrorCode]:
-    """What became of transactions whose commit was refused; what is open still is committed.
+    """Return the results of refused commits, after committing those that are still open.
 
-    A refusal alone does not tell: it also meets what was committed before the broker's
-    `transaction.version` was changed, or before a request to pin arrived late. Such a request
-    gives what is open a later epoch. Only the decider may end a pinned transaction, so what
-    is listed and open is the batch's.
+    A refusal alone does not prove a loss. A committed transaction is refused, too, if the broker's
+    `transaction.version` has changed since, or if a late request has pinned the ID again. Such a
+    request also gives an open transaction a later epoch. Only the decider may end a pinned
+    transaction, so an open one in the entry belongs to the batch.
     """
     refused_ids = [
         each.transactional_id
@@ -95,7 +95,7 @@ def _as_described(cluster: Cluster, entry: Entry, codes: Sequence[ErrorCode]) ->
     }
     for key in set(refused_ids).difference(known):
         if key not in found or not (found[key].is_open or found[key].is_aborted):
-            # Committed; or begun anew since, and how it ended before that is forgotten.
+            # Committed, or a later transaction hides the result of this one.
             is_committed = key in found and found[key].is_committed
             known[key] = ErrorCode.NONE if is_committed else ErrorCode.INVALID_PRODUCER_ID_MAPPING
     return [

@@ -1,13 +1,13 @@
-"""Leftovers: open transactions of tasks that no decision names, found and aborted.
+"""Leftovers: open transactions of tasks that no ledger entry lists, found and aborted.
 
-They hold up readers of committed records. Which of them no driver can commit any more:
+They block `read_committed` consumers. No driver can commit these:
 
-1. Those of this query's decided batches that the ledger does not list: a driver that runs such a
-   batch again learns that it is decided.
-2. All others, too, that were open before this driver was seen to be the owner still, for every
-   driver before it is fenced. A driver that has come since could have pinned and decided one
-   by the time it is aborted here; then its epoch is a later one, and the abort is refused. So this
-   needs a broker that pins (KIP-939). On others they end by their timeout.
+1. Transactions of this query's decided batches that the ledger does not list: a driver that runs
+   such a batch again finds it decided.
+2. All other transactions that were open before this driver last proved its ownership, since all
+   previous drivers are fenced. A later driver may pin and decide one before it is aborted here.
+   Then its epoch is later, and the broker rejects the abort. So this needs a broker that pins
+   (KIP-939). On other brokers the transactions end by their timeout.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _PATTERN_SINCE = 2
 
 
 class Decided(NamedTuple):
-    """What a sweep has to know of the query that does it."""
+    """Facts about the query that sweeps."""
 
     query_id: str
     batch_id: int
     listed: frozenset[str]
-    """Transactional ids of decided batches: never touched."""
+    """Transactional IDs of decided batches, which are never aborted."""
 
 
 def sweep(cluster: Cluster, sink_id: str, decided: Decided, owns: Callable[[], bool] | None) -> int:
-    """Abort what is left over of a sink's tasks and return how many transactions that were.
+    """Abort the leftovers of a sink's tasks and return the number of transactions.
 
-    ``owns`` asks the broker whether this driver is the sink's only one still; without it only what
-    decided batches have left is swept.
+    ``owns`` checks with the broker that this driver still owns the sink. If it is `None`, only
+    leftovers of decided batches are aborted.
     """
     if not can_list(cluster):
         return 0  # Apache Kafka before 3.0: leftovers end by their timeout.
@@ -63,27 +63,27 @@ def sweep(cluster: Cluster, sink_id: str, decided: Decided, owns: Callable[[], b
 
 
 def abort_all(cluster: Cluster, transactions: dict[str, Identity]) -> None:
-    """Abort transactions that are still as described; others have gone on, or have ended."""
+    """Abort transactions whose identity is unchanged; others have ended or have a later epoch."""
     if transactions:
         end_all(cluster, transactions, commit=False)
 
 
 def can_list(cluster: Cluster) -> bool:
-    """Whether the brokers tell of their transactions (Apache Kafka since 3.0)."""
+    """Return whether the brokers list their transactions (Apache Kafka since 3.0)."""
     connection = cluster.until("Connecting", cluster.deadline(), cluster.any_node)
     return connection.speaks(LIST_TRANSACTIONS, 0) and connection.speaks(DESCRIBE_TRANSACTIONS, 0)
 
 
 class Described(NamedTuple):
-    """What the broker says of a transactional id."""
+    """State of a transactional ID on its coordinator."""
 
     state: str
     identity: Identity
-    """The present producer."""
+    """Current producer."""
 
     @property
     def is_open(self) -> bool:
-        """Whether its end is not decided yet."""
+        """Whether its transaction is ongoing."""
         return self.state == _ONGOING
 
     @property
@@ -98,13 +98,13 @@ class Described(NamedTuple):
 
 
 def describe(cluster: Cluster, transactional_ids: Iterable[str]) -> dict[str, Identity]:
-    """The present producer of each id that has an open transaction."""
+    """Return the current producer of each ID that has an open transaction."""
     found = describe_all(cluster, transactional_ids)
     return {key: each.identity for key, each in found.items() if each.is_open}
 
 
 def describe_all(cluster: Cluster, transactional_ids: Iterable[str]) -> dict[str, Described]:
-    """What is known of each id; one that the broker does not know is not there."""
+    """Return the state of each ID; omit those that no coordinator knows."""
     answers = cluster.ask_coordinators(
         "Describing the transactions of a sink",
         DESCRIBE_TRANSACTIONS,
@@ -133,7 +133,7 @@ def _is_of_decided(transactional_id: str, sink_id: str, decided: Decided) -> boo
 
 
 def _open_transactions(cluster: Cluster, sink_id: str, decided: Decided) -> list[str]:
-    """The ids of this sink's tasks that have an open transaction which is not listed."""
+    """Return the IDs of this sink's tasks with an open transaction that no entry lists."""
     what = "Listing the open transactions of a sink"
     try:
         answers = cluster.ask_every_broker(
@@ -157,7 +157,7 @@ def _open_transactions(cluster: Cluster, sink_id: str, decided: Decided) -> list
 
 
 def listing(connection: Connection, sink_id: str, states: list[str]) -> ListTransactionsRequest:
-    """Ask for transactions of a sink; a broker before version 2 answers those of others, too."""
+    """Return a request for a sink's transactions; before version 2 it returns others, too."""
     filtered = connection.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE)
     # A sink id is letters, digits, '_' and '-': nothing that a pattern would read otherwise.
     pattern = rf"^spark\.{sink_id}(\..*)?" if filtered else None

@@ -1,8 +1,8 @@
-"""What is wrong with a pipeline, said before anything is written: one sentence each.
+"""Mistakes in a pipeline, reported in one sentence each before the query starts.
 
-Spark takes many an option without a word that makes a sink at least once again, or that has no
-effect. Whatever can be known before the start is refused here; what only shows later (a second
-driver, a lost transaction) is said by the sinks themselves, see `errors.py`.
+Spark silently accepts options that have no effect, or with which a sink is only at least once.
+These checks refuse them. The sinks themselves report faults that appear later (a second driver, a
+lost transaction), see `errors.py`.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
 
 ASYNC_PROGRESS: Final = "asyncProgressTrackingEnabled"
 
-_SAID_ELSEWHERE: Final = {
+_ARGUMENTS: Final = {
     "kafka.bootstrap.servers": "servers=",
     "topic": "topic=",
     "sinkid": "sink_id=",
     "checkpointlocation": "--checkpoint",
     "path": "--checkpoint",
 }
-OWN_OPTIONS: Final = tuple(each for each in SINK_OPTIONS if each.lower() not in _SAID_ELSEWHERE)
-"""What may be said of our sinks as an option; without effect on Spark's own."""
+OWN_OPTIONS: Final = tuple(each for each in SINK_OPTIONS if each.lower() not in _ARGUMENTS)
+"""Options of the exactly-once sinks, which have no effect on Spark's own sink."""
 
-# Options of the stock sink that would be accepted, and would change nothing.
+# Options of the stock sink that would be accepted and would have no effect.
 _WITHOUT_EFFECT: Final = {
     "kafka.acks": "every record is acknowledged by all replicas",
     "kafka.enable.idempotence": "the sink is always idempotent",
@@ -49,7 +49,7 @@ _WITHOUT_EFFECT: Final = {
     "kafka.transaction.timeout.ms": "use transactionTimeoutMs",
     "kafka.linger.ms": "the sink makes its batches of whole Arrow batches",
     "kafka.batch.size": "use batchMaxBytes",
-    "kafka.buffer.memory": "the sink holds no more than what is in flight",
+    "kafka.buffer.memory": "the sink keeps only the batches in flight",
     "kafka.max.in.flight.requests.per.connection": "it is always 5",
     "kafka.retries": "the sink tries again for kafka.delivery.timeout.ms",
     "kafka.key.serializer": "keys are bytes or strings",
@@ -57,7 +57,7 @@ _WITHOUT_EFFECT: Final = {
     "includeheaders": "headers are written when there is a column of that name",
 }
 
-# Of Kafka's clients since 4.1, and the options of kafka.sasl.jaas.config that say the same.
+# Settings of Kafka's clients since 4.1, with the equal options of kafka.sasl.jaas.config.
 _OF_NEWER_CLIENTS: Final = {
     "kafka.sasl.oauthbearer.client.credentials.client.id": "clientId",
     "kafka.sasl.oauthbearer.client.credentials.client.secret": "clientSecret",
@@ -118,7 +118,7 @@ _FORMS: Final = {
         ),
     ),
 }
-"""What Spark would refuse without saying of which option; what is not here may be anything."""
+"""Forms of options that Spark would refuse without their name; other options have any value."""
 
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "key": ("string", "binary"),
@@ -128,11 +128,11 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "headers": ("array<struct<key:string,value:binary>>",),
     "timestamp": ("timestamp",),
 }
-"""The columns of a sink and the types that Spark may have for them."""
+"""Columns of a sink with their types in Spark."""
 
 
 def check_pipelines(pipelines: Sequence[Pipeline]) -> None:
-    """Refuse what can be seen without Spark and without a broker."""
+    """Refuse mistakes that are visible without Spark and without a broker."""
     for name, count in Counter(pipeline.name for pipeline in pipelines).items():
         if count > 1:
             raise WrongUse(
@@ -149,14 +149,14 @@ def check_pipelines(pipelines: Sequence[Pipeline]) -> None:
 def _check_pipeline(pipeline: Pipeline) -> None:
     sink = pipeline.sink
     if sink.kind not in KINDS:
-        raise WrongUse(f"there is no kind of sink called {sink.kind!r}: use {_any_of(KINDS)}")
+        raise WrongUse(f"the kind {sink.kind!r} is unknown: use {_any_of(KINDS)}")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", sink.sink_id):
         raise WrongUse(
             f"the sink id {sink.sink_id!r} may only have letters, digits, '_' and '-', at most 100"
         )
     if sink.output_mode not in OUTPUT_MODES:
         raise WrongUse(
-            f"there is no output mode called {sink.output_mode!r}: use {_any_of(OUTPUT_MODES)}"
+            f"the output mode {sink.output_mode!r} is unknown: use {_any_of(OUTPUT_MODES)}"
         )
     _check_table(sink)
     check_trigger(sink.trigger, is_exactly_once=sink.kind in EXACTLY_ONCE)
@@ -173,7 +173,7 @@ def _check_pipeline(pipeline: Pipeline) -> None:
         options = sink.sink_options()
         if options.topic == options.ledger_topic:
             raise WrongUse(
-                f"the topic {options.topic} is the sink's ledger, which nothing else may write to"
+                f"the topic {options.topic} is the sink's ledger, which only the sink may write"
             )
 
 
@@ -188,21 +188,23 @@ def _check_source(source: Source, sink: Sink) -> None:
     is_same_cluster = servers_or_default(source.servers) == servers_or_default(sink.servers)
     if is_same_cluster and sink.topic in source.topics():
         raise WrongUse(
-            f"it reads and writes the topic {sink.topic}: it would read its own output for ever"
+            f"the pipeline reads and writes the topic {sink.topic}: it would read its own output"
+            " forever"
         )
     if sink.kind in EXACTLY_ONCE and given[ISOLATION].lower() != "read_committed":
         raise WrongUse(
             f"a source with {ISOLATION}={given[ISOLATION]} reads what may be aborted later, so"
-            " nothing behind it is exactly once; leave the option out, or use kind='stock'"
+            " its results are not exactly once; leave the option out, or use kind='stock'"
         )
 
 
 def _refuse_misspelt(
     of: str, names: Iterable[str], known: Sequence[str], of_client: Sequence[str]
 ) -> None:
-    """Refuse an option that there is not, naming the nearest one that there is.
+    """Refuse an unknown option, and name the most similar known one.
 
-    Of those of Spark's Kafka client only what is nearly one: its plug-ins may have their own.
+    Of options for Kafka's client refuse only those that resemble a known one: plug-ins of the
+    client may have options of their own.
     """
     by_name = {each.lower(): each for each in known}
     for name in names:
@@ -240,7 +242,7 @@ def _check_table(sink: Sink) -> None:
 
 
 def with_checked_table(sink: Sink) -> Sink:
-    """Return the sink; what its table returns for the topic is checked as other rows are."""
+    """Return the sink with checks for the rows that its table returns for the topic."""
     table = sink.table
     if table is None:
         return sink
@@ -256,22 +258,22 @@ def with_checked_table(sink: Sink) -> Sink:
 def _check_options(sink: Sink) -> None:
     given = {name.lower(): str(value) for name, value in sink.options.items()}
     for name in sink.options:
-        if name.lower() in _SAID_ELSEWHERE:
-            raise WrongUse(f"the sink's option {name} is said with {_SAID_ELSEWHERE[name.lower()]}")
+        if name.lower() in _ARGUMENTS:
+            raise WrongUse(f"the sink's option {name} is said with {_ARGUMENTS[name.lower()]}")
     if sink.kind == STOCK:
         _check_options_of_the_stock_sink(sink)
         return
     if given.get(ASYNC_PROGRESS.lower(), "").lower() == "true":
         raise WrongUse(
-            "asynchronous progress tracking cannot be exactly once: after a crash Spark cuts its"
-            f" batches anew; leave the option {ASYNC_PROGRESS} out"
+            "asynchronous progress tracking cannot be exactly once: after a crash Spark plans"
+            f" other batches; leave the option {ASYNC_PROGRESS} out"
         )
     for name in sink.options:
         if name.lower() in _WITHOUT_EFFECT:
             raise WrongUse(
                 f"the sink's option {name} has no effect: {_WITHOUT_EFFECT[name.lower()]}"
             )
-    # What begins with kafka. is judged with the sink's other options.
+    # SinkOptions checks options that start with kafka.
     own = [name for name in sink.options if not name.lower().startswith((KAFKA, OF_SOURCE))]
     _refuse_misspelt("sink", own, [*OWN_OPTIONS, ASYNC_PROGRESS], ())
 
@@ -290,14 +292,14 @@ def _check_options_of_the_stock_sink(sink: Sink) -> None:
 
 
 def check_configuration(pipelines: Sequence[Pipeline], settings: Mapping[str, str]) -> None:
-    """Refuse settings of Spark under which an exactly-once sink is none."""
+    """Refuse settings of Spark with which an exactly-once sink would not be exactly once."""
     if not any(pipeline.sink.kind in EXACTLY_ONCE for pipeline in pipelines):
         return
     for name, value in settings.items():
         if ASYNC_PROGRESS.lower() in name.lower() and value.lower() == "true":
             raise WrongUse(
-                "asynchronous progress tracking cannot be exactly once: after a crash Spark cuts"
-                f" its batches anew; leave {name} out"
+                "asynchronous progress tracking cannot be exactly once: after a crash Spark plans"
+                f" other batches; leave {name} out"
             )
 
 
@@ -311,18 +313,19 @@ def check_columns(columns: Sequence[tuple[str, str]], sink: Sink) -> None:
     """
     for name, count in Counter(name for name, _type in columns).items():
         if count > 1:
-            raise WrongUse(f"there are {count} columns called {name!r}: drop all but one")
+            raise WrongUse(f"{count} columns are called {name!r}: drop all but one")
     for name, found in columns:
         _check_column(name, found, sink)
     names = {name for name, _type in columns}
     if "value" not in names:
         raise WrongUse(
-            "there is no column 'value': call the column to write 'value', or make one of several"
+            "the rows have no column 'value': call a column 'value', or make one of several"
             " with to_json(struct(...))"
         )
     if sink.topic is None and "topic" not in names:
         raise WrongUse(
-            "it is not said where rows go: give the sink a topic=, or the rows a column 'topic'"
+            "the pipeline names no topic for its rows: give the sink a topic=, or the rows a column"
+            " 'topic'"
         )
 
 

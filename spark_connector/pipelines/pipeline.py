@@ -1,4 +1,4 @@
-"""What a user writes: where to read, a function from DataFrame to DataFrame, where to write.
+"""A pipeline as a user writes it: a source, a function from DataFrame to DataFrame, a sink.
 
     from barnabas.spark import Pipeline, Sink, Source
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def unchanged(frame: DataFrame) -> DataFrame:
-    """Return what comes in: a pipeline that copies."""
+    """Return the DataFrame itself, for a pipeline that copies."""
     return frame
 
 
@@ -41,15 +41,15 @@ class Pipeline:
 
     @property
     def name(self) -> str:
-        """The sink's id: what the query and its checkpoint are called."""
+        """Sink ID, which is also the name of the query and of its checkpoint."""
         return self.sink.sink_id
 
     def frame(self, spark: SparkSession, *, once: bool = False) -> DataFrame:
-        """Return the stream of what is to be written; ``once`` takes the place of the trigger.
+        """Return the stream to write; ``once`` replaces the trigger.
 
-        A bound keeps the first batch from being the whole topic where the next batch follows at
-        once. A `processingTime` trigger has none: more records than the bound may arrive between
-        two batches, and the query would fall behind permanently. Real-time mode refuses one.
+        If batches follow each other without a pause, a bound prevents a first batch with the whole
+        topic. A `processingTime` trigger has no bound: if more records arrive between two batches,
+        the query would fall behind permanently. Real-time mode refuses a bound.
         """
         if isinstance(self.source, Source):
             with raising("Spark's Kafka source"):

@@ -1,4 +1,4 @@
-"""What is wrong with a pipeline that only its broker knows, asked before the query starts."""
+"""Checks of a pipeline against its brokers, before the query starts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _GROUP_METADATA_SINCE: Final = 3
 
 
 def cluster_of(part: Source | Sink, timeout_ms: int | None = None) -> Cluster:
-    """Return the brokers of a source or sink to ask a few questions; it is for who calls to close.
+    """Return the cluster of a source or sink, for a few requests; the caller closes it.
 
-    Each question may take so long, and so may each wait for an answer.
+    ``timeout_ms`` limits each request with its retries, and each wait for a response.
     """
     timeout_ms = timeout_ms or TIMEOUT_MS
     return Cluster(
@@ -47,19 +47,19 @@ def check_brokers(pipeline: Pipeline) -> str:
         return decided_kind(cluster, sink.kind)
 
 
-def _check_topics(cluster: Cluster, topics: list[str], does: str) -> None:
+def _check_topics(cluster: Cluster, topics: list[str], verb: str) -> None:
     existing = cluster.existing(topics)
     missing = [topic for topic in topics if topic not in existing]
     if missing:
         raise TopicMissing(
-            f"The pipeline {does} the topic {missing[0]}, which does not exist at"
+            f"The pipeline {verb} the topic {missing[0]}, which does not exist at"
             f" {cluster.servers}; create it first, for example with"
             f" `barnabas topics create {missing[0]} --partitions 4`."
         )
 
 
 def decided_kind(cluster: Cluster, kind: str) -> str:
-    """Return the kind of sink, `auto` decided by what the broker offers; raises BrokerTooOld."""
+    """Return the kind of sink, for `auto` the best one of the broker; raises BrokerTooOld."""
     if kind == STOCK:
         return kind
     connection: Connection = cluster.until(

@@ -1,4 +1,4 @@
-"""Are a pipeline's arguments of the kinds that they must be? A file of Python may hold anything."""
+"""Checks of the Python types of a pipeline's arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from barnabas.spark_connector.refusals import WrongUse
 class _Shape(NamedTuple):
     fits: Callable[[Any], bool]
     form: str
-    """What is accepted, as the sentence has it."""
+    """Accepted values, as the error message has them."""
 
 
 def _is_text(value: object) -> bool:
@@ -63,7 +63,7 @@ _SINK: Final = {
 
 
 def check_shapes(pipelines: Mapping[str, Pipeline]) -> None:
-    """Refuse what is of another kind, by the name that the pipeline has in its file."""
+    """Refuse arguments of wrong types; the message has the pipeline's name in its file."""
     for name, pipeline in pipelines.items():
         _check(name, "", pipeline, _PIPELINE)
         if isinstance(pipeline.source, Source):
@@ -71,10 +71,10 @@ def check_shapes(pipelines: Mapping[str, Pipeline]) -> None:
         _check(name, "sink's ", pipeline.sink, _SINK)
 
 
-def _check(name: str, whose: str, of: object, shapes: Mapping[str, _Shape]) -> None:
+def _check(name: str, owner: str, of: object, shapes: Mapping[str, _Shape]) -> None:
     for argument, shape in shapes.items():
         value = getattr(of, argument)
         if not shape.fits(value):
             raise WrongUse(
-                f"pipeline {name}: the {whose}{argument}= must be {shape.form}, but is {value!r}"
+                f"pipeline {name}: the {owner}{argument}= must be {shape.form}, but is {value!r}"
             )

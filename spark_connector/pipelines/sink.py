@@ -1,4 +1,4 @@
-"""Where a pipeline writes, and how each kind of sink is started.
+"""Sinks of pipelines, and the start of each kind.
 
 `two_phase`: tasks write in parallel, the driver decides. `single_transaction`: the driver
 writes each batch in one transaction. Both exactly once. `stock`: Spark's own Kafka sink, at
@@ -42,18 +42,18 @@ EXACTLY_ONCE: Final = (AUTO, TWO_PHASE, SINGLE_TRANSACTION)
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """The topic that a pipeline writes, and how.
+    """Topic that a pipeline writes, with the kind of sink.
 
-    `sink_id` is the name that makes the sink one and the same over restarts: no two pipelines may
-    have the same. `options` are those of the kind of sink; `trigger` is what Spark's
-    `DataStreamWriter.trigger` takes, as in `{"processingTime": "1 second"}`.
+    `sink_id` identifies the sink across restarts: no two pipelines may have the same. `options` are
+    those of the kind of sink. `trigger` has the arguments of Spark's `DataStreamWriter.trigger`, as
+    in `{"processingTime": "1 second"}`.
     """
 
     sink_id: str
     topic: str | None = None
-    """Where rows go that have no column `topic`."""
+    """Topic of rows without a column `topic`."""
     table: Table | None = None
-    """Writes each batch to a table, too, and returns what the topic gets; see `table.py`."""
+    """Function that writes each batch to a table and returns the rows for the topic, or `None`."""
     servers: str | None = None
     kind: str = AUTO
     output_mode: str = "append"
@@ -61,11 +61,11 @@ class Sink:
     options: Mapping[str, object] = field(default_factory=dict, repr=False)
 
     def security(self) -> ClientSecurity | None:
-        """Return how to get in at these brokers; raises WrongOption."""
+        """Return the security settings for the sink's brokers; raises WrongOption."""
         return security_of_options(self.options)
 
     def spark_options(self, checkpoint: str, source: Source | None = None) -> dict[str, str]:
-        """Return the sink's options; ``source`` is where the rows are known to be from."""
+        """Return the sink's options; ``source`` is the source of the rows, or `None` if unknown."""
         given = {name: _text(value) for name, value in self.options.items()}
         if source is not None and self.kind != STOCK:
             given["sourceServers"] = source.resolved_servers()
@@ -117,11 +117,9 @@ def _to(
     if kind == STOCK:
         return writer.format("kafka").options(**options)
     if kind not in {TWO_PHASE, SINGLE_TRANSACTION}:
-        raise WrongOption(
-            f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}."
-        )
-    # As a data source it would go through two more Python processes in every batch; and Spark has
-    # no update mode for those, which see a batch in its tasks only.
+        raise WrongOption(f"The kind of sink {kind!r} is unknown; use one of {', '.join(KINDS)}.")
+    # A data source would take two more Python processes in each batch, and Spark has no update mode
+    # for data sources.
     from barnabas.spark_connector.sinks import foreach_batch
 
     made = {

@@ -1,4 +1,4 @@
-"""Where a pipeline reads: Spark's stock Kafka source, seeing committed records only by default."""
+"""Spark's stock Kafka source, by default with committed records only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ DEFAULTS: Final = {
     # records a batch read had 0.56 of the rate (446,000 to 248,000 rows/s).
     POLL_RECORDS: "10000",
 }
-"""Options of Spark's source that have another default here."""
+"""Options of Spark's source with another default here."""
 BATCH_OFFSETS_MAX: Final = 1_000_000
 """Default of maxOffsetsPerTrigger where batches follow each other without a pause."""
 
@@ -57,15 +57,15 @@ class Source:
         return spark.readStream.format("kafka").options(**given).load()
 
     def resolved_servers(self) -> str:
-        """Return the brokers that are read from."""
+        """Return the addresses of the source's brokers."""
         return servers_or_default(self.servers)
 
     def security(self) -> ClientSecurity | None:
-        """Return how to get in at these brokers; raises WrongOption."""
+        """Return the security settings for the source's brokers; raises WrongOption."""
         return security_of_options(self.options)
 
     def topics(self) -> list[str]:
-        """Return the topics by name, none where they are found by a pattern."""
+        """Return the names of the topics; empty if a pattern selects them."""
         if self.topic is None:
             return []
         return [self.topic] if isinstance(self.topic, str) else list(self.topic)
@@ -85,7 +85,7 @@ def read(
     servers: str | None = None,
     **options: object,
 ) -> DataFrame:
-    """Read what topics hold now, committed records only: a static DataFrame."""
+    """Return the present committed records of topics as a static DataFrame."""
     given = source_options(topic, pattern, servers, options)
     return spark.read.format("kafka").options(**given).load()
 
@@ -98,7 +98,7 @@ def read_stream(
     servers: str | None = None,
     **options: object,
 ) -> DataFrame:
-    """Read topics from their beginning on, committed records only: a streaming DataFrame."""
+    """Return the committed records of topics, from the beginning, as a streaming DataFrame."""
     return Source(topic=topic, pattern=pattern, servers=servers, options=options).load(spark)
 
 

@@ -1,6 +1,6 @@
-"""When a query's next batch begins: what Spark accepts of that, and what it would only refuse late.
+"""Triggers of queries, checked before Spark refuses them.
 
-Spark names neither the pipeline nor what it would have taken.
+Spark's own refusal names neither the pipeline nor the accepted values.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ _INTERVAL: Final = re.compile(
     r"\s*(interval\s+)?(\d+(\.\d*)?\s+(week|day|hour|minute|second|millisecond|microsecond)s?\s*)+",
     re.IGNORECASE,
 )
-"""What Spark's intervals can be here: months and years have no fixed length."""
+"""Intervals that Spark accepts here; months and years have no fixed length."""
 
 
 def check_trigger(trigger: Mapping[str, Any], *, is_exactly_once: bool) -> None:
-    """Refuse a trigger that Spark does not have, or under which nothing is exactly once."""
+    """Refuse an unknown trigger, or one with which the sink would not be exactly once."""
     if len(trigger) > 1 or not trigger.keys() <= set(TRIGGERS):
         raise WrongUse(f"the trigger {dict(trigger)} is none of Spark's: {_ACCEPTED}")
     if is_exactly_once:
-        _refuse_what_has_no_batches(trigger)
+        _refuse_without_batches(trigger)
     for name, value in trigger.items():
         if not _fits(name, value):
             raise WrongUse(f"the trigger {dict(trigger)} has a value that cannot be: {_ACCEPTED}")
 
 
-def _refuse_what_has_no_batches(trigger: Mapping[str, Any]) -> None:
+def _refuse_without_batches(trigger: Mapping[str, Any]) -> None:
     if "realTime" in trigger:
         raise WrongUse(
             "real-time mode cannot be exactly once: Spark then writes records before it knows"

@@ -1,18 +1,13 @@
-"""The columns that a sink takes, as the stock Kafka sink has them, and ``timestamp`` besides.
+"""Columns of a sink: those of Spark's Kafka sink, and ``timestamp``.
 
-========== =================================== ===============================================
-column     type                                absent or null
-========== =================================== ===============================================
-value      string or binary                    must be there; null is a tombstone
-key        string or binary                    a record without a key
-topic      string                              the option ``topic``, which wins over the column
-partition  int                                 by the key's hash; spread if there is no key
-headers    array<struct<key string,            no headers
-           value binary>>
-timestamp  timestamp                           the time of writing
-========== =================================== ===============================================
+* ``value``: string or binary. Required; null is a tombstone.
+* ``key``: string or binary. Without it a record has no key.
+* ``topic``: string. The sink's option ``topic`` takes precedence.
+* ``partition``: int. Without it the key's hash decides, and rows without a key are spread.
+* ``headers``: array<struct<key string, value binary>>.
+* ``timestamp``: timestamp. Without it the time of writing.
 
-Other columns are not looked at.
+The sink ignores other columns.
 """
 
 from __future__ import annotations
@@ -39,15 +34,15 @@ _WANTED = {
     "timestamp": "a timestamp",
 }
 NAMES = frozenset(_WANTED)
-"""The columns that are looked at."""
+"""Names of the columns that a sink reads."""
 
 
 class Rows(NamedTuple):
-    """Rows as the encoder wants them; None is a column that is not there."""
+    """Columns of rows for the encoder; `None` for an absent column."""
 
     row_count: int
     value: Array
-    """``binary`` or ``large_binary``, as the key."""
+    """``binary`` or ``large_binary``; the key has the same types."""
     key: Array | None
     topic: Array | None
     """``string``."""
@@ -59,7 +54,7 @@ class Rows(NamedTuple):
 
     @property
     def is_large(self) -> bool:
-        """Whether offsets into the buffers may need 64 bits, however few the rows are."""
+        """Whether offsets into the buffers may need 64 bits, even for a few rows."""
         return any(
             column is not None and pa.types.is_large_binary(column.type)
             for column in (self.key, self.value)
@@ -67,10 +62,10 @@ class Rows(NamedTuple):
 
 
 def check_columns(schema: pa.Schema, topic: str | None) -> None:
-    """Refuse a schema that cannot become records, in one sentence."""
+    """Refuse a schema that cannot be written as records; raises WrongRows."""
     for name, wanted in _WANTED.items():
         if schema.get_all_field_indices(name)[1:]:
-            raise WrongRows(f"There are several columns named '{name}': drop all but one.")
+            raise WrongRows(f"Several columns are named '{name}': drop all but one.")
         if name in schema.names and not _fits(name, schema.field(name).type):
             found = schema.field(name).type
             raise WrongRows(f"{name} attribute unsupported type {found}: {name} must be {wanted}.")
@@ -90,7 +85,7 @@ def _fits(name: str, found: Any) -> bool:  # noqa: ANN401 - a type of pyarrow's
     if name == "partition":
         return bool(types.is_int32(found))
     if name == "timestamp":
-        # One without a time zone is no point in time: Spark's timestamp_ntz.
+        # Without a time zone it is no point in time: Spark's timestamp_ntz.
         return types.is_timestamp(found) and found.tz is not None
     if name == "headers":
         return _is_headers(found)
@@ -116,7 +111,7 @@ def _is_headers(found: Any) -> bool:  # noqa: ANN401
 
 
 def rows_of(batch: pa.RecordBatch, topic: str | None) -> Rows:
-    """Pick the columns out of a batch whose schema was checked."""
+    """Return the columns of a batch with a checked schema."""
     columns = {name: batch.column(name) for name in _WANTED if name in batch.schema.names}
     for name, column in columns.items():
         if pa.types.is_dictionary(column.type):
@@ -134,7 +129,7 @@ def rows_of(batch: pa.RecordBatch, topic: str | None) -> Rows:
 
 
 def _as_bytes(column: Array) -> Array:
-    """The same buffers under a binary type: a string is its UTF-8."""
+    """Return the same buffers with a binary type: the UTF-8 of a string."""
     large = pa.types.is_large_string(column.type) or pa.types.is_large_binary(column.type)
     return column.cast(pa.large_binary() if large else pa.binary())
 
@@ -143,7 +138,7 @@ _PER_MILLISECOND = {"us": 1_000, "ns": 1_000_000}
 
 
 def _as_milliseconds(column: Array | None) -> Array | None:
-    """Rounded down, as Spark does; Spark itself counts in microseconds."""
+    """Return Spark's microseconds as milliseconds, rounded down as Spark does."""
     if column is None:
         return None
     unit = column.type.unit
@@ -157,7 +152,7 @@ def _as_milliseconds(column: Array | None) -> Array | None:
 
 
 def choose(rows: Rows, positions: npt.NDArray[np.intp] | slice) -> Rows:
-    """Some of the rows: a slice shares the buffers, an order of positions copies."""
+    """Return some of the rows: a slice shares the buffers, positions copy them."""
     if isinstance(positions, slice):
         start, count = positions.start, positions.stop - positions.start
         return Rows(
@@ -170,12 +165,12 @@ def choose(rows: Rows, positions: npt.NDArray[np.intp] | slice) -> Rows:
 
 
 def lengths_of(column: Array) -> Numbers:
-    """Bytes of each key or value; -1 for null, as Kafka writes it."""
+    """Return the bytes of each key or value; -1 for null, as in Kafka's format."""
     lengths = pc.binary_length(column).cast(pa.int64())
     return np.asarray(lengths.fill_null(-1) if column.null_count else lengths)
 
 
 def offsets_of(column: Array) -> npt.NDArray[np.int32]:
-    """Where in its data buffer each value of a ``binary`` array begins, and the last one ends."""
+    """Return the start of each value of a ``binary`` array in its buffer, and the last end."""
     offsets = np.frombuffer(column.buffers()[1], dtype=np.int32)
     return offsets[column.offset : column.offset + len(column) + 1]

@@ -1,13 +1,12 @@
-"""From Arrow record batches to Kafka's: a task's rows as v2 batches, one or more per partition.
+"""Encoder of Arrow record batches as Kafka's v2 batches, one or more for each partition.
 
 Rules of this file:
 
-1. Nothing here takes a row at a time. Lengths and deltas are columns of numpy, the bytes of all
-   records of a chunk are put together by one Arrow kernel, and only a whole batch, made of many
-   rows, costs a turn of Python.
-2. Rows of one partition keep their order, within a batch and from batch to batch.
-3. What is held back is bounded: small Arrow batches are gathered up to ``GATHERED_BYTES``, large
-   ones are encoded in chunks of about ``CHUNK_BYTES``.
+1. No code runs for a single row. Lengths and deltas are columns of numpy, one Arrow kernel joins
+   the bytes of all records of a chunk, and Python code runs only once for each batch.
+2. Rows of one partition keep their order, within a batch and between batches.
+3. The memory is bounded: small Arrow batches are collected up to ``GATHERED_BYTES``, large ones are
+   encoded in chunks of about ``CHUNK_BYTES``.
 """
 
 from __future__ import annotations
@@ -42,23 +41,23 @@ from barnabas.storage.runtime.clock import now_ns
 CHUNK_BYTES = 16 * 1024 * 1024
 GATHERED_BYTES = 4 * 1024 * 1024
 LARGEST_ROW_BYTES = 512 * 1024 * 1024
-"""No broker takes a record of this size, and 32-bit offsets must suffice for a chunk."""
+"""Limit of a row: offsets in a chunk have 32 bits, and no broker accepts a record of this size."""
 
 _OVERHEAD_BYTES = 5 + 1 + 10 + 5 + 5 + 5
-"""The most that lengths, attributes and deltas of one record take."""
+"""Maximum size of the lengths, attributes and deltas of one record."""
 _NO_HEADERS = pa.scalar(b"\x00", pa.binary())
 _LENGTH_OF_EMPTY = records.HEADER_BYTES - records.LENGTH_OVERHEAD
 
 
 class _Layout(NamedTuple):
-    """How the ordered rows of a chunk are cut into batches."""
+    """Division of the ordered rows of a chunk into batches."""
 
     starts: npt.NDArray[np.int64]
     counts: npt.NDArray[np.int64]
 
 
 class BatchEncoder:
-    """Encodes the rows of one task; ``add`` and ``finish`` are to be iterated to their ends."""
+    """Encoder of the rows of one task; iterate ``add`` and ``finish`` to their ends."""
 
     def __init__(
         self,
@@ -70,10 +69,10 @@ class BatchEncoder:
         compression: int = codecs.NONE,
         now_ms: Callable[[], int] = lambda: now_ns() // 1_000_000,
     ) -> None:
-        """Raise :class:`WrongRows` for a schema that cannot become records.
+        """Raise :class:`WrongRows` for a schema that cannot be written as records.
 
-        ``compression`` is the number of a codec of :mod:`barnabas.protocol.compression`; before it,
-        a batch has ``batch_max_bytes`` at most, unless it is a single record.
+        ``compression`` is the number of a codec of :mod:`barnabas.protocol.compression`. An
+        uncompressed batch has at most ``batch_max_bytes``, unless it is a single record.
         """
         check_columns(schema, topic)
         self._topic = topic
@@ -85,7 +84,7 @@ class BatchEncoder:
         self._gathered_bytes = 0
 
     def add(self, batch: pa.RecordBatch) -> Iterator[EncodedBatch]:
-        """Take rows; yields what is complete, which may be nothing yet."""
+        """Add rows; yield the complete batches, perhaps none."""
         if not batch.num_rows:
             return
         self._gathered.append(batch)
@@ -94,7 +93,7 @@ class BatchEncoder:
             yield from self.finish()
 
     def finish(self) -> Iterator[EncodedBatch]:
-        """Yield what is left."""
+        """Yield the remaining batches."""
         gathered, self._gathered, self._gathered_bytes = self._gathered, [], 0
         if not gathered:
             return
@@ -109,7 +108,7 @@ class BatchEncoder:
         places = self._placement.place(unordered)
         order, groups = _order(places)
         if isinstance(order, slice) and unordered.is_large:
-            order = np.arange(unordered.row_count)  # copied, it has 32-bit offsets whatever it had
+            order = np.arange(unordered.row_count)  # A copy has 32-bit offsets in any case.
         rows = choose(unordered, order)
         timestamps = self._timestamps(rows)
         headers = None if rows.headers is None else encode_headers(rows.headers)
@@ -164,7 +163,7 @@ class BatchEncoder:
     def _frame(
         self, body: memoryview, count: int, base_timestamp: int, max_timestamp: int
     ) -> bytearray:
-        """A header before the records; whose they are and the checksum come with the stamp."""
+        """Return a batch with a header before the records; `stamp` adds producer and checksum."""
         content = body if self._compression == codecs.NONE else self._compress(body)
         batch = bytearray(records.HEADER_BYTES + len(content))
         records.HEADER.pack_into(
@@ -192,7 +191,7 @@ class BatchEncoder:
 
 
 def _chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Halve until the pieces are small enough."""
+    """Halve a batch until the pieces are small enough."""
     if batch.nbytes > CHUNK_BYTES:
         if batch.num_rows > 1:
             half = batch.num_rows // 2
@@ -207,7 +206,7 @@ def _chunks(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 
 def _order(places: Places) -> tuple[npt.NDArray[np.intp] | slice, Numbers]:
-    """The order that brings partitions together and leaves their rows as they were."""
+    """Return the order that groups rows by partition and keeps their order in it."""
     stride = int(places.partitions.max()) + 1
     groups = places.topic_numbers * np.int64(stride) + places.partitions
     if (groups[1:] >= groups[:-1]).all():
@@ -218,7 +217,7 @@ def _order(places: Places) -> tuple[npt.NDArray[np.intp] | slice, Numbers]:
 
 
 def _cut(groups: Numbers, row_bytes: Numbers, room: int) -> _Layout:
-    """Begin a new batch with each group, and within it before there is too much."""
+    """Start a batch at each group, and within a group before a batch exceeds ``room``."""
     boundaries = [0, *(np.flatnonzero(groups[1:] != groups[:-1]) + 1).tolist(), len(groups)]
     ends = np.cumsum(row_bytes)
     starts: list[int] = []
@@ -242,11 +241,11 @@ def _join_records(
     payload: Numbers,
     headers: Array | None,
 ) -> Array:
-    """The bytes of each record: length, attributes, deltas, key, value, headers."""
+    """Return the bytes of each record: length, attributes, deltas, key, value, headers."""
     record_bytes = payload + 1
     for numbers in (timestamp_deltas, offset_deltas, key_bytes, value_bytes):
         record_bytes += sizes(zigzag(numbers))
-    # No attribute of a record has a meaning yet: a zero, which as a varint is a zero byte.
+    # Records have no attributes yet: a zero, which as a varint is a zero byte.
     attributes = np.zeros(rows.row_count, dtype=np.int64)
     before = packed(record_bytes, attributes, timestamp_deltas, offset_deltas, key_bytes)
     key = () if rows.key is None else (rows.key.cast(pa.binary()),)

@@ -1,7 +1,7 @@
-"""A record batch as the encoder leaves it, and the stamp that makes it a producer's.
+"""Encoded record batch, and the stamp that adds a producer to its header.
 
-A task encodes before it knows, or on another machine than, the producer that will send: who sends
-is patched into the header afterwards, and the checksum is computed once, then.
+A task encodes before the producer is known, perhaps on another machine. The producer is written to
+the header afterwards, and only then the checksum is computed.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ _PRODUCER_AT = 43
 
 
 class EncodedBatch(NamedTuple):
-    """One whole v2 record batch for one partition; its producer is added by :func:`stamp`."""
+    """One complete v2 record batch for one partition; :func:`stamp` adds its producer."""
 
     topic: str
     partition: int
     record_count: int
-    """Records in it, which is also the number of sequences that it takes."""
+    """Number of records, and of the sequence numbers that it uses."""
     records: bytearray
-    """The batch: base offset 0; no producer, no sequence and no right checksum yet."""
+    """Bytes of the batch: base offset 0, no producer, no sequence, and no valid checksum yet."""
 
 
 def stamp(batch: EncodedBatch, producer_id: int, epoch: int, base_sequence: int) -> None:
-    """Make the batch part of a producer's open transaction, in place; may be done again."""
+    """Add the batch to a producer's open transaction, in place; can be repeated."""
     records = batch.records
     (attributes,) = _ATTRIBUTES.unpack_from(records, CRC_START)
     _ATTRIBUTES.pack_into(records, CRC_START, attributes | TRANSACTIONAL_BIT)

@@ -1,4 +1,4 @@
-"""The headers column as bytes: for each row the count and the headers, as a record has them."""
+"""Encoder of the column `headers`: for each row the count and the headers, as in a record."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from barnabas.spark_connector.rows.varints import pack, zigzag
 
 
 def encode_headers(column: Array) -> Array | None:
-    """One ``binary`` per row, never null; None when no row has any header."""
+    """Return one ``binary`` per row, never null, or `None` if no row has a header."""
     counts = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
     entries = pc.list_flatten(column)
     if not len(entries):
         return None
-    # By the struct's own validity, too: a null entry has no key.
+    # The struct's own validity counts as well: a null entry has no key.
     keys = _field(entries, "key")
     if keys.null_count:
         raise WrongRows("A row's column 'headers' has a header without a key: give it one.")
@@ -39,7 +39,7 @@ def _field(entries: Array, name: str) -> Array:
 
 
 def packed(*fields: Any) -> Array:  # noqa: ANN401 - columns of numbers
-    """One ``binary`` per row: its numbers as zig-zag varints, one after the other."""
+    """Return one ``binary`` per row: its numbers as zig-zag varints, in order."""
     offsets, data = pack([zigzag(field) for field in fields])
     return pa.Array.from_buffers(
         pa.binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(data)]
@@ -47,5 +47,5 @@ def packed(*fields: Any) -> Array:  # noqa: ANN401 - columns of numbers
 
 
 def join(*pieces: Array) -> Array:
-    """Put the pieces of each row together, with nothing for a null."""
+    """Join the pieces of each row; a null adds no bytes."""
     return pc.binary_join_element_wise(*pieces, b"", null_handling="replace", null_replacement=b"")

@@ -1,7 +1,7 @@
-"""Kafka's hash of a key, for a whole column at once: equal keys go where any producer puts them.
+"""Kafka's hash of keys, for a whole column: the same partitions as with other producers.
 
-The 32-bit MurmurHash2 with the seed of Kafka's clients. One turn of the loop mixes the n-th word
-of every key that has one, so the work of Python grows with the longest key, not with the rows.
+The 32-bit MurmurHash2 with the seed of Kafka's clients. Each iteration mixes the n-th
+word of all keys that have one, so the longest key decides the number of iterations, not the rows.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Hashes = npt.NDArray[np.uint32]
 
 
 def murmur2(keys: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
-    """Hash each key of a ``binary`` or ``large_binary`` array; a null like an empty key."""
+    """Return the hash of each key of a ``binary`` or ``large_binary`` array; null is empty."""
     words, starts, lengths = _words(keys)
     hashes = np.bitwise_xor(np.uint32(_SEED), lengths.astype(np.uint32))
     whole_words = lengths // _WORD_BYTES
@@ -34,7 +34,7 @@ def murmur2(keys: Any) -> Hashes:  # noqa: ANN401 - pyarrow has no types
 
 
 def _words(keys: Any) -> tuple[Hashes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:  # noqa: ANN401
-    """The 32-bit word that begins at each byte of the keys, and where and how long the keys are."""
+    """Return the 32-bit word at each byte of the keys, and the start and length of each key."""
     _, offset_buffer, data_buffer = keys.buffers()
     width = np.int64 if pa.types.is_large_binary(keys.type) else np.int32
     ends = np.frombuffer(offset_buffer, dtype=width)[keys.offset : keys.offset + len(keys) + 1]

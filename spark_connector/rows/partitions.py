@@ -1,12 +1,12 @@
-"""Reading a DataFrame's binary values in the driver, one partition at a time.
+"""Reader of a DataFrame's binary values in the driver, one partition at a time.
 
-`DataFrame.toLocalIterator` is made for this, but in PySpark 4.2.0 the JVM keeps every byte that it
-has handed out: a driver with a heap of 1 GB ended within 60 batches of 14 MB. One job for each
-partition, as `SparkContext.runJob` starts it, keeps nothing.
+`DataFrame.toLocalIterator` has this purpose, but in PySpark 4.2.0 the JVM keeps all bytes that it
+has delivered: a driver with a heap of 1 GB ended within 60 batches of 14 MB. One job for each
+partition, as `SparkContext.runJob` starts it, keeps no bytes.
 
-The end of the socket from the JVM means nothing: it ends as well where the JVM or its serving
-thread has died, even within a value, and PySpark then returns what has come. So the tasks must mark
-the end of each partition, and the caller must look for that mark.
+The end of the socket from the JVM proves no completeness. It also ends after the JVM or its serving
+thread has died, even within a value, and PySpark then returns the received part. So the tasks must
+mark the end of each partition, and the caller must check the mark.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def partitions_of(frame: DataFrame) -> Iterator[Iterator[bytes]]:
     """Yield the values of each partition, which is computed when it is yielded.
 
-    ``frame`` has one binary column, which the JVM hands over as it is: `DataFrame.rdd` would have
-    every value pickled as a text of Latin-1. The driver's JVM holds one partition at a time, this
+    ``frame`` has one binary column, which the JVM delivers unchanged: `DataFrame.rdd` would
+    pickle each value as text in Latin-1. The driver's JVM holds one partition at a time, this
     process one value.
     """
     # Without `SparkContext.runJob`, which would send every value through one more Python worker.

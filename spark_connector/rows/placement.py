@@ -1,4 +1,4 @@
-"""Which partition a row goes to: as it says, by its key like any producer's, or by turns."""
+"""Partitions of rows: from the column `partition`, by the key's hash, or in turn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from barnabas.spark_connector.rows.murmur2 import murmur2
 from barnabas.storage.runtime.chance import random_below
 
 RUN_BYTES = 64 * 1024
-"""Rows without a key stay in one partition for so long, as with Kafka's sticky partitioner."""
+"""Size of a run of rows without a key in one partition, like Kafka's sticky partitioner."""
 _RECORD_BYTES = 10
 _POSITIVE = np.uint32(0x7FFFFFFF)
 
@@ -24,19 +24,19 @@ class Places(NamedTuple):
 
     topics: list[str]
     topic_numbers: npt.NDArray[np.int32]
-    """Each row's position in ``topics``."""
+    """Position of each row's topic in ``topics``."""
     partitions: npt.NDArray[np.int64]
 
 
 class _Run(NamedTuple):
-    """Where the rows without a key of a topic go just now."""
+    """Current run of a topic's rows without a key."""
 
     partition: int
     bytes_done: int
 
 
 class Placement:
-    """Places rows; remembers between two calls only how the rows without a key were going."""
+    """Assignment of rows to partitions, which keeps only the current runs between calls."""
 
     def __init__(self, topic: str | None, partition_counts: Callable[[str], int]) -> None:
         self._topic = topic
@@ -44,7 +44,7 @@ class Placement:
         self._runs: dict[str, _Run] = {}
 
     def place(self, rows: Rows) -> Places:
-        """Say where each row goes."""
+        """Return the topic and the partition of each row."""
         topics, topic_numbers = self._topics_of(rows)
         counts = np.array([self._partition_counts(topic) for topic in topics], dtype=np.int64)
         limits = counts[topic_numbers]
@@ -67,7 +67,7 @@ class Placement:
     def _topics_of(self, rows: Rows) -> tuple[list[str], npt.NDArray[np.int32]]:
         if self._topic is not None:
             return [self._topic], np.zeros(rows.row_count, dtype=np.int32)
-        assert rows.topic is not None  # check_columns has asked for one of the two
+        assert rows.topic is not None  # check_columns requires one of the two.
         if rows.topic.null_count:
             raise WrongRows(
                 "The data contains a null topic: fill the column 'topic' in every row,"
@@ -85,12 +85,12 @@ class Placement:
         counts: Numbers,
         partitions: Numbers,
     ) -> None:
-        """Give rows without a key run after run of partitions, beginning anywhere."""
+        """Assign rows without a key to partitions in runs, from a random partition on."""
         row_bytes = np.maximum(lengths_of(rows.value), 0) + _RECORD_BYTES
         for number, topic in enumerate(topics):
             chosen = np.flatnonzero(without_key & (topic_numbers == number))
             count = int(counts[number])
-            # Which partition is first decides nothing but the load.
+            # The choice of the first partition affects only the load.
             run = self._runs.get(topic) or _Run(random_below(count), 0)
             ends = run.bytes_done + np.cumsum(row_bytes[chosen])
             turns = (ends - row_bytes[chosen]) // RUN_BYTES

@@ -1,4 +1,4 @@
-"""A DataFrame's columns, checked on the driver before any task is launched."""
+"""Check of a DataFrame's columns on the driver, before any task starts."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ _IN_UTC: Final[dict[str, Any]] = (
 
 
 def check_frame(schema: StructType, topic: str | None) -> None:
-    """Refuse columns that cannot become records; the others may be of any type."""
+    """Refuse columns that cannot be written as records; others can have any type."""
     known = StructType([field for field in schema.fields if field.name in NAMES])
     check_columns(to_arrow_schema(known, **_IN_UTC), topic)

@@ -21,7 +21,7 @@ def zigzag(numbers: Numbers) -> Zigzags:
 
 
 def sizes(zigzags: Zigzags) -> Numbers:
-    """The bytes that each number takes."""
+    """Return the number of bytes of each number."""
     result = np.ones(len(zigzags), dtype=np.int64)
     longest = int(zigzags.max(initial=0))
     bits = _BITS
@@ -34,7 +34,7 @@ def sizes(zigzags: Zigzags) -> Numbers:
 def pack(fields: Sequence[Zigzags]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
     """Write one number of each field per row, row after row.
 
-    Answers where each row begins and, last, where the last one ends; and the bytes.
+    Return the start of each row and the end of the last one, and the bytes.
     """
     widths = [sizes(field) for field in fields]
     offsets = np.zeros(len(fields[0]) + 1, dtype=np.int64)

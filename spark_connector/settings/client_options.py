@@ -1,6 +1,6 @@
-"""The settings that Spark's own Kafka clients have, those of Kafka's Java clients 3.9.
+"""Settings of Spark's own Kafka clients, which are Kafka's Java clients 3.9.
 
-Spark passes on to them whatever begins with `kafka.`, and they pass over what they do not know.
+Spark passes all options that start with `kafka.` to them, and they ignore unknown ones.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The options of the sinks, checked: what a user gives by name, and what the sinks work with."""
+"""Options of the sinks: parsed from names and values, and checked."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OWN_OPTIONS: Final = (
     "acceptNewPlan",
 )
 _SPARKS: Final = frozenset({"path", "queryname"})
-"""Options of Spark's own that are near one of ours."""
+"""Spark's options whose names resemble one of the sink."""
 _NEARLY: Final = 0.8
 
 KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT, CLIENT_ID)
@@ -67,40 +67,40 @@ KAFKA_OPTIONS: Final = (SERVERS, COMPRESSION, DELIVERY_TIMEOUT, REQUEST_TIMEOUT,
 
 @dataclass(frozen=True, slots=True)
 class SinkOptions:
-    """All options of a sink. Picklable: tasks get it as it is."""
+    """All options of a sink. Picklable, since tasks receive it."""
 
     bootstrap_servers: str
     sink_id: str
     topic: str | None = None
-    """Where rows go that name no topic themselves."""
+    """Topic of rows without a column `topic`, or `None` if the rows have one."""
     source_group_id: str = ""
-    """The consumer group to which the source's offsets are committed; empty for none."""
+    """Consumer group to which the source's offsets are committed; empty for none."""
     transaction_timeout_ms: int = 900_000
     compression: str = "none"
     batch_max_bytes: int = 1024 * 1024 - 64 * 1024
     checkpoint_location: str | None = None
     ledger_topic: str = LEDGER_TOPIC
     delivery_timeout_ms: int = 120_000
-    """How long the sink tries again before it gives up on a request."""
+    """Maximum time of a request, with its retries."""
     request_timeout_ms: int = 30_000
-    """How long one attempt at a request waits for its answer."""
+    """Maximum time of one attempt of a request."""
     client_id: str = "barnabas-spark"
     new_query: NewQuery = NO_NEW_QUERY
-    """Whether a query may begin with a sink id that another query has written with."""
+    """Permission for a query to start with the sink ID of another query."""
     lost_batch: LostBatch | None = None
-    """The decided batch that counts although a part of it was lost; see BatchInDoubt."""
+    """Decided batch that is accepted although a part of it was lost; see BatchInDoubt."""
     source_servers: str = ""
-    """The brokers that the source reads from; empty: the sink's."""
+    """Addresses of the source's brokers; empty if they are the sink's."""
     accepted_ids: frozenset[str] = frozenset()
-    """Ids of topics and clusters that may be others than before; see Recreated."""
+    """Accepted new IDs of topics and clusters; see Recreated."""
     security: ClientSecurity | None = None
-    """How to get in, where brokers ask for TLS or a login."""
+    """Settings for TLS and SASL, or `None` without them."""
     source_security: ClientSecurity | None = None
-    """The same for the brokers of the source; None: as the sink, where they are the sink's."""
+    """The same for the source's brokers, or `None` to use the sink's for the same brokers."""
     accepted_plan: int | None = None
-    """The batch that may have other offsets than it was begun with: no table has rows of it."""
+    """Batch that may have other offsets than at its start, since no table has rows of it."""
     checkpoint_store: StoreOptions | None = None
-    """How Python reaches a checkpoint on an object store; `None`: as the environment says."""
+    """Access to a checkpoint on an object store, or `None` to use the environment's settings."""
 
     @classmethod
     def parse(cls, options: Mapping[str, str]) -> SinkOptions:
@@ -145,24 +145,24 @@ class SinkOptions:
 
     @property
     def reads_where_it_writes(self) -> bool:
-        """Whether the source's brokers are the sink's, and asked as the same user."""
+        """Whether the source has the sink's brokers and security settings."""
         is_there = self.source_servers in {"", self.bootstrap_servers}
         return is_there and self.source_security in (None, self.security)
 
     def accepts_lost(self, query_id: str, batch_id: int) -> bool:
-        """Whether a batch of a query counts although records of it are lost."""
+        """Return whether a batch of a query is accepted although records of it are lost."""
         return self.lost_batch is not None and self.lost_batch.accepts(query_id, batch_id)
 
     @property
     def transactional_id(self) -> str:
-        """The id of the driver's own transactions; who has it is the one driver of this sink."""
+        """ID of the driver's transactions, which only one driver of the sink has at a time."""
         return f"spark.{self.sink_id}"
 
 
 def _refuse_unknown(given: Mapping[str, str]) -> None:
-    """Refuse what starts with `kafka.` and would be ignored, and what is nearly one of ours.
+    """Refuse ignored options that start with `kafka.`, and names that resemble one of the sink.
 
-    The rest may be Spark's.
+    Others can be options of Spark.
     """
     own = {name.lower(): name for name in (*OWN_OPTIONS, *STORE_OPTIONS)}
     for name in given:
@@ -196,10 +196,10 @@ def _source_servers(given: Mapping[str, str]) -> str:
     return servers
 
 
-def _required(given: Mapping[str, str], name: str, what: str) -> str:
+def _required(given: Mapping[str, str], name: str, content: str) -> str:
     value = given.get(name.lower(), "").strip()
     if not value:
-        raise WrongOption(f"The option {name} is missing: give it {what}.")
+        raise WrongOption(f"The option {name} is missing: give it {content}.")
     return value
 
 
@@ -210,7 +210,7 @@ def _servers(given: Mapping[str, str]) -> str:
 
 
 def addresses(servers: str, option: str = SERVERS) -> list[tuple[str, int]]:
-    """Read 'host:port,host:port'; raises WrongOption."""
+    """Parse 'host:port,host:port'; raises WrongOption."""
     found = []
     for each in servers.split(","):
         host, _, port = each.strip().rpartition(":")

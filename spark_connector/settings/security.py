@@ -1,8 +1,8 @@
-"""Options of Spark that are Kafka's client settings: how to get in where there is TLS or a login.
+"""Options of Spark that are Kafka's client settings for TLS and SASL.
 
 ``kafka.security.*``, ``kafka.sasl.*``, ``kafka.ssl.*`` and ``kafka.config.providers*``, as Spark's
-own source takes them. What they come to has no secret in its ``repr``; pickled, as tasks get it, it
-has.
+own source has them. The parsed settings have no secret in their ``repr``, but they do when pickled
+for tasks.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ if TYPE_CHECKING:
 
 KAFKA: Final = "kafka."
 OF_SOURCE: Final = "source.kafka."
-"""In front of what is for the brokers that the source reads from, in options of a sink."""
+"""Prefix of a sink's options for the source's brokers."""
 SECRETS_OF_SPARK: Final = (
     r"(?i)secret|password|token|passphrase|access[.]?key|jaas|ssl[.]keystore[.]key|key[.]pem"
 )
-"""What Spark is to show no values of: its own default, and what of Kafka's settings that misses."""
+"""Options whose values Spark hides: its own default, and Kafka's settings that this misses."""
 
 _GROUPS: Final = ("security.", "sasl.", "ssl.", "config.providers")
 
 
 def is_about_security(name: str, prefix: str = KAFKA) -> bool:
-    """Whether an option, in lower case, is one of these."""
+    """Return whether an option, in lower case, is one of these."""
     return name.startswith(prefix) and name.removeprefix(prefix).startswith(_GROUPS)
 
 
 def security_of_options(
     options: Mapping[str, object], prefix: str = KAFKA
 ) -> ClientSecurity | None:
-    """Return what options say about security, None where there are none; raises WrongOption."""
+    """Return the security settings of options, or `None` without any; raises WrongOption."""
     given = {name.lower(): str(value) for name, value in options.items()}
     settings = {
         name.removeprefix(prefix): value
@@ -44,7 +44,7 @@ def security_of_options(
     }
     if not settings:
         return None
-    # Imported for those who have such options: each of Spark's workers would, otherwise.
+    # Imported here, since each of Spark's workers would import it at the top.
     from barnabas.broker.client.errors import WrongSetting
     from barnabas.broker.client.security import security_of
     from barnabas.broker.client.security_keys import LIBRDKAFKA

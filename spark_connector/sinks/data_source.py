@@ -1,12 +1,12 @@
 """The sink ``df.writeStream.format("barnabas")``, which Spark finds by its name.
 
-Spark's look-up of Python data sources imports this module in each session that uses any of them,
-through the package ``pyspark_barnabas``. It has no protection: a module that raises there hides all
-data sources. So this one imports nothing but the standard library and PySpark; the rest
-(``stream_writer.py``) is imported when a batch is planned.
+Spark's lookup of Python data sources imports this module in each session that uses one, through the
+package ``pyspark_barnabas``. A module that raises there hides all data sources. So this module
+imports only the standard library and PySpark; ``stream_writer.py`` is imported when a batch is
+planned.
 
-The package has to be installed beside pyspark, in the same Python, on the driver's machine and on
-every executor's.
+The package must be installed beside pyspark, in the same Python, on the machines of the driver and
+of all executors.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ class BarnabasDataSource(DataSource):
     ) -> BarnabasStreamWriter:
         """Check options, columns and checkpoint; change nothing (see 1 in stream_writer.py).
 
-        The writer raises a refusal of the checkpoint in its tasks: raised here, it would also come
-        between ``commit`` and what ``commit`` has to clear up.
+        The writer raises a refusal of the checkpoint in its tasks: raised here, it would also
+        prevent ``commit`` from aborting leftovers.
         """
         try:
             from barnabas.spark_connector.rows.spark_schema import check_frame
             from barnabas.spark_connector.settings.options import SinkOptions
-            from barnabas.spark_connector.sinks.starting import look_ahead
+            from barnabas.spark_connector.sinks.starting import find_refusal
             from barnabas.spark_connector.sinks.stream_writer import BarnabasStreamWriter
         except ImportError as error:
             raise WrongOption(_missing_package(error)) from error
@@ -59,13 +59,13 @@ class BarnabasDataSource(DataSource):
         if self.options.get(_ASYNC_PROGRESS, "false").strip().lower() == "true":
             raise WrongOption(
                 "The option asyncProgressTrackingEnabled cannot be used with this sink: with it"
-                " Spark may change what a batch consists of when it runs again."
+                " Spark may change the offsets of a batch that it runs again."
             )
         check_frame(schema, options.topic)
-        return BarnabasStreamWriter(options, random_bytes(8).hex(), look_ahead(options))
+        return BarnabasStreamWriter(options, random_bytes(8).hex(), find_refusal(options))
 
     def writer(self, schema: StructType, overwrite: bool) -> NoReturn:  # noqa: ARG002, FBT001
-        """Refuse batch writes: there is no batch id by which a second run could be recognised."""
+        """Refuse batch writes: without a batch ID the sink cannot recognise a second run."""
         raise WrongOption(
             'The format "barnabas" is for streaming queries only: write a static DataFrame with'
             ' format("kafka"), or as a stream with trigger(availableNow=True).'

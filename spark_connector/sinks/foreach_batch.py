@@ -1,15 +1,15 @@
 """The sinks for ``df.writeStream.foreachBatch(...)``, which run in the driver's own process.
 
-``single_transaction`` needs no more than Kafka's transactions: executors encode, the driver
-sends everything in one transaction. What is sent passes through the driver, a partition of the
-DataFrame at a time, so one must fit into its memory, twice.
+``single_transaction`` needs only Kafka's transactions: executors encode, and the driver sends all
+records in one transaction. The records pass through the driver, one partition of the DataFrame at a
+time, so its memory must hold a partition twice.
 
-``two_phase`` is the protocol of the data source ``barnabas``. Here the driver recovers before
-it launches any task, and evaluates a batch that was decided only for its state (`stateful.py`).
+``two_phase`` is the protocol of the data source ``barnabas``. Here the driver recovers before it
+starts any task, and evaluates a decided batch only for its state (`stateful.py`).
 
-Both evaluate the DataFrame once, or leave that to the table that they are given: then the topic
-gets what the table has (`table.py`), and a batch that was decided comes to neither. The query's id
-comes from Spark, so a sink that is made once may be used for one query only.
+Both evaluate the DataFrame once. If there is a table, the table's function does that, and the topic
+gets the rows that it has read back (`table.py`). A decided batch is written to neither. The query's
+ID comes from Spark, so one sink is for one query only.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 _END: Final = -1
-"""In place of a topic's partition: a task's last message, with the count of the messages before."""
+"""Partition in a task's last message, which has the number of the previous messages."""
 _MESSAGE = StructType().add("message", BinaryType())
-"""Rows that tasks return. As types, since the JVM would parse a text of them in every batch."""
+"""Rows that tasks return. As types, since the JVM would parse a text in each batch."""
 
 BatchFunction = Callable[["DataFrame", int], None]
 Sink = TypeVar("Sink", bound=Closing)
@@ -57,14 +57,14 @@ Sink = TypeVar("Sink", bound=Closing)
 def single_transaction(
     options: SinkOptions | Mapping[str, str], table: Table | None = None
 ) -> BatchFunction:
-    """Write each batch in one transaction of the driver's; works with Apache Kafka, too."""
+    """Return a function that writes each batch in one transaction; works with Apache Kafka, too."""
     return _SingleTransaction(_parsed(options), table)
 
 
 def two_phase(
     options: SinkOptions | Mapping[str, str], table: Table | None = None
 ) -> BatchFunction:
-    """Write each batch in transactions of its tasks, which the driver decides on together."""
+    """Return a function that writes a batch in transactions of its tasks; the driver decides."""
     return _TwoPhase(_parsed(options), table)
 
 
@@ -73,54 +73,54 @@ def _parsed(options: SinkOptions | Mapping[str, str]) -> SinkOptions:
 
 
 def query_id_of(frame: DataFrame) -> str:
-    """The id of the streaming query that calls this function."""
+    """Return the ID of the streaming query that calls this function."""
     try:
         found = frame.sparkSession.sparkContext.getLocalProperty(QUERY_ID)
     except (AttributeError, NotImplementedError) as error:
-        # PySpark's own errors for what Spark Connect has not are kinds of these.
+        # PySpark raises subclasses of these for features that Spark Connect lacks.
         raise WrongOption(
             'With Spark Connect use the data source instead: writeStream.format("barnabas").'
         ) from error
     if found is None:
         raise WrongOption(
-            "This function is for writeStream.foreachBatch(...): call it nowhere else."
+            "The function of this sink is for writeStream.foreachBatch(...): call it nowhere else."
         )
     return str(found)
 
 
 class _Topic(NamedTuple):
-    """What goes to the topic: the batch as it is or, with a table, what the table has of it."""
+    """Rows for the topic: those of the batch or, with a table, those that the table has."""
 
     options: SinkOptions
     table: Table | None
 
     def check(self, frame: DataFrame) -> None:
-        """Refuse columns that cannot become records; a table may have any."""
+        """Refuse columns that cannot be written as records, unless a table takes them."""
         if self.table is None:
             check_frame(frame.schema, self.options.topic)
 
     def rows(
         self, sink: SingleTransactionSink | Decider, frame: DataFrame, batch_id: int, end: BatchEnd
     ) -> DataFrame:
-        """Return the rows of a batch that was not decided."""
+        """Return the rows of an undecided batch."""
         if self.table is None:
             return frame
-        was_begun = sink.begin_batch(batch_id, end.fingerprint)
+        has_started_before = sink.begin_batch(batch_id, end.fingerprint)
         reach("T-begun")
         rows = rows_for_topic(self.table, frame, Batch(query_id_of(frame), batch_id))
         check_frame(rows.schema, self.options.topic)
         reach("T-written")
-        if was_begun:
-            # The table had the rows, perhaps, and did not evaluate them again.
+        if has_started_before:
+            # The table may have had the rows, and not evaluated them again.
             evaluate_state(frame, self.options.checkpoint_location)
         return rows
 
 
 class _Kept(Generic[Sink]):
-    """Keeps a sink from batch to batch, and closes it when no other can follow.
+    """Holder of a sink between two batches, which closes the sink after the query has ended.
 
-    Spark does not tell a function that its query has ended: it lets go of it, with the JVM's next
-    garbage or at the end of the program.
+    Spark does not notify a function of its query's end. It drops the last reference at the JVM's
+    next garbage collection, or at the end of the program.
     """
 
     def __init__(self) -> None:
@@ -132,7 +132,7 @@ class _Kept(Generic[Sink]):
         self._closing = weakref.finalize(self, sink.close)
 
     def take(self) -> Sink | None:
-        """Return the sink, whose connections are the caller's business from now on."""
+        """Return the sink; from now on the caller closes it."""
         sink, self._sink = self._sink, None
         if sink is not None:
             self._closing.detach()
@@ -143,7 +143,7 @@ class _Kept(Generic[Sink]):
 
 
 class _SingleTransaction:
-    """Owns the sink from its first batch until something fails."""
+    """Function that owns the sink from its first batch until a failure."""
 
     def __init__(self, options: SinkOptions, table: Table | None) -> None:
         self._options = options
@@ -151,7 +151,7 @@ class _SingleTransaction:
         self._kept: _Kept[SingleTransactionSink] = _Kept()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        """Write one batch, or nothing if the ledger has it."""
+        """Write a batch, unless the ledger has it."""
         self._topic.check(frame)
         end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
         sink = self._kept.take()
@@ -165,7 +165,7 @@ class _SingleTransaction:
             )
             if is_new:
                 rows = self._topic.rows(sink, frame, batch_id, end)
-                # A generator: no task starts before the sink takes the first batch.
+                # A generator: no task starts before the sink requests the first record batch.
                 with closing(self._encoded(rows)) as encoded:
                     is_new = sink.write_batch(batch_id, encoded, end.fingerprint, end.offsets)
             if not is_new:
@@ -203,14 +203,14 @@ def _whole(messages: Iterator[bytes]) -> Iterator[EncodedBatch]:
         yield batch
     if marked != count:
         raise RowsMissing(
-            f"Spark's Java process has handed over {count} record batches of a partition and then"
+            f"Spark's Java process has delivered {count} record batches of a partition and then"
             " ended or run out of memory; nothing of the batch is visible, so start the query"
             " again."
         )
 
 
 def _as_message(fields: tuple[Any, ...]) -> pa.RecordBatch:
-    # A plain tuple, whose class the other side need not import.
+    # A plain tuple, so that the driver imports no class to read it.
     return pa.RecordBatch.from_pydict({"message": [pickle.dumps(tuple(fields), protocol=5)]})
 
 
@@ -218,7 +218,7 @@ def _as_message(fields: tuple[Any, ...]) -> pa.RecordBatch:
 
 
 class _TwoPhase:
-    """Owns the sink from its first batch until something fails."""
+    """Function that owns the sink from its first batch until a failure."""
 
     def __init__(self, options: SinkOptions, table: Table | None) -> None:
         self._options = options
@@ -226,12 +226,12 @@ class _TwoPhase:
         self._kept: _Kept[Decider] = _Kept()
 
     def __call__(self, frame: DataFrame, batch_id: int) -> None:
-        """Write one batch, or only finish what was decided."""
+        """Write a batch, or only finish it if it is decided."""
         self._topic.check(frame)
         end = checkpoint.batch_end(self._options.checkpoint_location, batch_id)
         decider = self._kept.take()
         is_new = decider is None
-        decider = decider or Decider(self._options, query_id_of(frame), hears_alone=True)
+        decider = decider or Decider(self._options, query_id_of(frame), is_sole_recipient=True)
         try:
             if is_new:
                 note_batch(query_id_of(frame), self._options)
@@ -260,10 +260,10 @@ class _TwoPhase:
             yield _as_message(prepared)
 
         try:
-            # Unlike `collect` it raises if Java ends while it hands the messages over.
+            # Unlike `collect`, this raises if Java ends while it delivers the messages.
             table = frame.mapInArrow(write_partition, _MESSAGE).toArrow()
         except BaseException:
-            # What this leaves the next start sweeps; what went wrong first is what counts.
+            # The next start sweeps the leftovers of a failed abort; the first error is reported.
             with suppress(SinkError):
                 decider.abort(batch_id, [])
             raise

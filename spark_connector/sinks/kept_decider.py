@@ -1,9 +1,9 @@
-"""The decider that a commit worker keeps from batch to batch, because owning the sink costs time.
+"""Decider that a commit worker keeps between batches, because taking the sink costs time.
 
-Spark commits in a Python worker that usually, but not always, is the one of the batch before. Who
-has committed the batch before, and is fenced now, was fenced by another driver, and gives up; it
-leaves alone what is that driver's. Who has not may have been fenced by a worker of its own driver,
-and a new decider takes the sink.
+Spark usually commits in the Python worker of the previous batch, but not always. If a worker has
+committed the previous batch and is fenced now, another driver has fenced it: it gives up, and does
+not touch transactions of that driver. Other workers may have been fenced by a worker of their own
+driver, so they take the sink with a new decider.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ class _Kept:
     query_id: str | None
     decider: Decider
     last_batch_id: int
-    """The last batch that this one has committed."""
+    """Last batch that this decider has committed."""
     is_fenced: bool = False
 
 
 _kept: list[_Kept] = []
-"""At most one."""
+"""At most one element."""
 
 
 def commit_with_decider(
     options: SinkOptions, query_id: str | None, batch_id: int, action: Action
 ) -> None:
-    """Commit a batch, with the decider of the batch before if it is here."""
+    """Commit a batch, with the decider of the previous batch if this worker has it."""
     kept = _take(options, query_id)
     if kept is not None and (kept.is_fenced or kept.last_batch_id != batch_id - 1):
         kept.decider.close()
@@ -44,7 +44,7 @@ def commit_with_decider(
     try:
         action(kept.decider)
     except Fenced:
-        kept.is_fenced = True  # kept for the abort that follows, which must touch nothing
+        kept.is_fenced = True  # Kept for the following abort, which must change nothing.
         _kept.append(kept)
         raise
     except BaseException:
@@ -55,7 +55,7 @@ def commit_with_decider(
 
 
 def abort_with_decider(options: SinkOptions, query_id: str | None, action: Action) -> None:
-    """Abort a batch; the query ends with that, so nothing is kept."""
+    """Abort a batch, which ends its query, and close the decider."""
     kept = _take(options, query_id)
     decider = kept.decider if kept is not None else Decider(options, query_id)
     try:
@@ -65,7 +65,7 @@ def abort_with_decider(options: SinkOptions, query_id: str | None, action: Actio
 
 
 def _take(options: SinkOptions, query_id: str | None) -> _Kept | None:
-    """The kept decider, if it is that of the query; without an id it is anybody's."""
+    """Return the kept decider if it is for these options and this query, or any query."""
     kept = _kept.pop() if _kept else None
     if kept is None or (kept.options == options and query_id in {None, kept.query_id}):
         return kept

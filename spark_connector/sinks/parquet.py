@@ -1,9 +1,8 @@
-"""Parquet files that appear all at once, and once: written aside, then renamed into their place.
+"""Parquet files that appear together and once: written aside, then renamed to their final place.
 
-A rename that finds its place taken changes nothing: who comes first has written the batch, and a
-driver that was overtaken comes too late, however long it was away. Its own files lie where no
-reader of the table looks (Spark passes over names that begin with `_`), until a later batch clears
-them away.
+A rename to an existing directory changes nothing. So the first driver writes the batch, and an
+overtaken driver is too late, even after a long pause. Its files are in a directory that readers of
+the table skip (Spark ignores names that start with `_`), until a later batch deletes them.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 
 ASIDE: Final = "_barnabas"
 RENAMES_AT_ONCE: Final = ("file", "hdfs")
-"""Schemes of file systems whose rename is one step, and fails where its target is."""
+"""Schemes of file systems whose rename is one step, and fails if its target exists."""
 
 
 def write_once(
     rows: DataFrame, directory: str, query: str, batch_name: str, batch_id: int
 ) -> DataFrame:
-    """Write `directory/query/batch_name=batch_id` unless it is there; read what is there."""
+    """Write `directory/query/batch_name=batch_id` unless it exists; return its rows."""
     folder = _Folder(rows, directory)
     final = f"{query}/{batch_name}={batch_id}"
     if not folder.has(final):
@@ -58,18 +57,18 @@ class _Folder:
 
     @property
     def uri(self) -> str:
-        """The directory, wherever the working directory and the default file system are."""
+        """Qualified URI of the directory, independent of the working directory."""
         return str(self._path.toString())
 
     def _at(self, name: str) -> Any:  # noqa: ANN401 - py4j has no types
         return self._hadoop.Path(self._path, name)
 
     def has(self, name: str) -> bool:
-        """Whether something of this name is there."""
+        """Return whether the name exists."""
         return bool(self._files.exists(self._at(name)))
 
     def clear_up(self, name: str, batch_id: int) -> None:
-        """Delete what drivers have left of earlier batches; nobody finishes those any more."""
+        """Delete leftovers of earlier batches, which no driver finishes any more."""
         if not self.has(name):
             return
         for each in self._files.listStatus(self._at(name)):
@@ -78,10 +77,10 @@ class _Folder:
                 self._files.delete(each.getPath(), True)
 
     def publish(self, aside: str, final: str) -> None:
-        """Rename, unless another driver has done so since."""
+        """Rename to the final place, unless another driver was faster."""
         target = self._at(final)
         self._files.mkdirs(target.getParent())
-        # The older interface moves a directory into one that is there.
+        # The older interface moves a directory into an existing one.
         none = self._gateway.new_array(self._hadoop.Options.Rename, 0)
         context = self._hadoop.FileContext.getFileContext(self._path.toUri(), self._configuration)
         try:

@@ -1,8 +1,8 @@
 """A batch, its ledger entry and its source's offsets in one transaction of one producer.
 
-Fence first, then read the ledger, then write. A crash before EndTxn leaves nothing visible, one
-after it leaves a ledger that says so; nothing depends on a batch being the same when it is run
-again. Works with Apache Kafka from 2.5 on.
+Fence first, then read the ledger, then write. After a crash before EndTxn no record is visible;
+after a later crash the ledger has the batch. A repeated batch may have other rows. The sink works
+with Apache Kafka 2.5 and later.
 """
 
 from __future__ import annotations
@@ -33,16 +33,15 @@ class SingleTransactionSink(Closing):
 
     @property
     def measured(self) -> Measured | None:
-        """Durations of the last batch that was decided here; None if there is none."""
+        """Durations of the last batch that this sink decided, or `None` if there is none."""
         return self._ownership.measured
 
     def recover(self, batch_id: int | None = None) -> int:
-        """Fence the writer before and return the last decided batch, -1 if there is none.
+        """Fence the previous writer and return the last decided batch, or -1 if there is none.
 
-        ``batch_id`` is the batch that the query begins with, if it is known.
-
-        What tasks have left open, when this sink was a two-phase one, is aborted: pinned, it would
-        hold up readers for ever.
+        ``batch_id`` is the first batch of the query, or `None` if unknown. If this sink was a
+        two-phase one before, open transactions of its tasks are aborted: pinned ones would block
+        `read_committed` consumers forever.
         """
         ownership = self._ownership
         with ownership.held():
@@ -54,7 +53,7 @@ class SingleTransactionSink(Closing):
     def is_decided(
         self, batch_id: int, fingerprint: str = "", source_topics: Iterable[str] = ()
     ) -> bool:
-        """Whether a batch was written before; raises CheckpointMismatch if it was another one."""
+        """Return whether a batch is decided; raises CheckpointMismatch if it has other offsets."""
         if not self._ownership.is_owner:
             self.recover(batch_id)
         return self._ownership.is_decided(
@@ -62,7 +61,7 @@ class SingleTransactionSink(Closing):
         )
 
     def begin_batch(self, batch_id: int, fingerprint: str) -> bool:
-        """Note in the ledger that a batch is begun; see Ownership."""
+        """Note the start of a batch in the ledger; see Ownership."""
         return self._ownership.begin_batch(self._query_id, batch_id, fingerprint)
 
     def write_batch(
@@ -72,7 +71,7 @@ class SingleTransactionSink(Closing):
         fingerprint: str = "",
         source_offsets: Mapping[tuple[str, int], int] | None = None,
     ) -> bool:
-        """Write a batch in one transaction; False, and nothing read, if it was written before."""
+        """Write a batch in one transaction; return false, and read no row, if it is decided."""
         offsets = source_offsets or {}
         if self.is_decided(batch_id, fingerprint, (topic for topic, _ in offsets)):
             return False
@@ -95,13 +94,13 @@ class SingleTransactionSink(Closing):
 
     @contextlib.contextmanager
     def _aborting(self) -> Iterator[None]:
-        """Let readers not wait for what has failed ahead of the decision."""
+        """Abort after a failure before the decision, so that the batch blocks no consumer."""
         try:
             yield
         except BrokerUnreachable:
-            raise  # The broker is gone: the transaction's timeout or the next fence aborts it.
+            raise  # The transaction's timeout or the next fence aborts it.
         except Exception:
-            # If this fails as well, the next fence aborts; what went wrong first is what counts.
+            # If this fails as well, the next fence aborts; the first error is reported.
             with contextlib.suppress(SinkError):
                 self._ownership.producer.abort()
             raise
@@ -113,7 +112,7 @@ class SingleTransactionSink(Closing):
 
 
 def _passing(batches: Iterable[EncodedBatch], topics: dict[str, None]) -> Iterator[EncodedBatch]:
-    """The batches, with the place at which the first of them is on its way; notes their topics."""
+    """Yield the batches and note their topics; the failpoint is after the first batch."""
     for number, batch in enumerate(batches):
         topics[batch.topic] = None
         yield batch

@@ -1,4 +1,4 @@
-"""Before Spark runs a batch: is this the checkpoint to go on with, and do topics exist still?"""
+"""Checks of the checkpoint and the topics before Spark runs a batch."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from barnabas.spark_connector.settings.options import SinkOptions
 from barnabas.spark_connector.sinks.single import SingleTransactionSink
 from barnabas.spark_connector.sinks.two_phase import Decider
 
-LOOKS_MAX: Final = 10
-"""How often a driver may finish a batch while another one looks which is the next."""
-LOOK_MS: Final = 10_000
-"""How long a look ahead waits for the broker; who writes after it has more patience."""
+ATTEMPTS_MAX: Final = 10
+"""Attempts to find the next batch while another driver finishes batches."""
+PLANNING_TIMEOUT_MS: Final = 10_000
+"""Maximum time of the check when Spark plans a batch; writing has a longer timeout."""
 
 
 def take_the_sink(
     options: SinkOptions, source_topics: Iterable[str], *, is_two_phase: bool
 ) -> None:
-    """Refuse a checkpoint that must not go on; otherwise fence who has the sink.
+    """Refuse a checkpoint that must not continue; otherwise fence the sink's driver.
 
-    So the driver that comes later wins: once Spark has read the checkpoint, no other driver adds to
-    it. A new checkpoint has nothing yet that two could share, its query begins with the first
-    batch.
+    So the later driver wins: after Spark has read the checkpoint, no other driver adds to it. For a
+    new checkpoint no driver is fenced yet: the first batch does that.
     """
     with connected(options) as cluster:
-        for attempt in range(1, LOOKS_MAX + 1):
+        for attempt in range(1, ATTEMPTS_MAX + 1):
             try:
                 _take_the_sink(options, cluster, source_topics, is_two_phase=is_two_phase)
             except Overtaken:
-                if attempt == LOOKS_MAX:
+                if attempt == ATTEMPTS_MAX:
                     raise
             else:
                 return
@@ -75,19 +74,19 @@ class _Kept:
 
 
 _kept: list[_Kept] = []
-"""At most one: what a worker that plans batches knows of the ledger."""
+"""At most one element: the ledger as the planning worker has read it."""
 
 
-def look_ahead(options: SinkOptions) -> SinkError | None:
-    """Return why the batch that Spark plans now must not be written, if that is to be seen.
+def find_refusal(options: SinkOptions) -> SinkError | None:
+    """Return the refusal of the batch that Spark plans now, or `None` if no reason is found.
 
-    What cannot be seen is left to those who write it, as are warnings.
+    The tasks and the commit of the batch check again, and log the warnings.
     """
     with quietly():
-        return _look_ahead(options)
+        return _find_refusal(options)
 
 
-def _look_ahead(options: SinkOptions) -> SinkError | None:
+def _find_refusal(options: SinkOptions) -> SinkError | None:
     location, store = options.checkpoint_location, options.checkpoint_store
     try:
         query_id = checkpoint.query_id(location, store)
@@ -121,8 +120,8 @@ def _take(options: SinkOptions) -> _Kept:
     cluster = Cluster(
         options.bootstrap_servers,
         client_id=options.client_id,
-        timeout_ms=min(LOOK_MS, options.delivery_timeout_ms),
-        request_timeout_ms=min(LOOK_MS, options.request_timeout_ms),
+        timeout_ms=min(PLANNING_TIMEOUT_MS, options.delivery_timeout_ms),
+        request_timeout_ms=min(PLANNING_TIMEOUT_MS, options.request_timeout_ms),
         security=options.security,
     )
     return _Kept(options, cluster, Ownership(options, cluster))

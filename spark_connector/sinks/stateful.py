@@ -1,6 +1,6 @@
 """Batches of stateful queries whose rows are not needed: they are evaluated for their state.
 
-A decided batch is in the output already, so no sink needs its rows. Spark needs its state: the
+A decided batch is in the output, so no sink needs its rows. But Spark needs its state: the
 state stores commit version B+1 only where the tasks of batch B run. If they do not, Spark 4.1 and
 later end the query with STATE_STORE_COMMIT_VALIDATION_FAILED, and with
 `spark.sql.streaming.stateStore.checkpointFormatVersion=2` the query never starts again, since

@@ -3,15 +3,15 @@
 What Spark does that shapes this file (measured, and hardly documented):
 
 1. ``streamWriter`` runs once per batch before the tasks, and again, in another process, before
-   ``commit`` or ``abort``. So it must change nothing: a clean-up could abort the transactions
-   that ``commit`` is about to decide on.
+   ``commit`` or ``abort``. So it must change nothing: a cleanup could abort the transactions of
+   the batch that ``commit`` decides next.
 2. ``write`` does not receive the batch's number, but the task's local properties have it.
    ``commit`` receives the batch but not the query, so messages carry the query's id.
 3. Messages may be None in ``abort``, all of them. A batch without partitions has one empty task.
-4. Losing, speculative and zombie attempts have written when they lose. Each attempt has an id of
-   its own, so none can fence the one that wins, and what is not in the messages is swept.
-5. Spark may run a batch again that was decided, and may call ``commit`` or ``abort`` again. The
-   ledger says what was decided, in all cases.
+4. Losing, speculative and zombie attempts have already written. Each attempt has its own
+   transactional ID, so none fences the winning one, and leftovers are swept.
+5. Spark can run a decided batch again, and can call ``commit`` or ``abort`` again. The ledger shows
+   in each case which batch is decided.
 """
 
 from __future__ import annotations

@@ -1,19 +1,18 @@
 """A table that a pipeline writes beside its topic: the ledger decides about both.
 
-For each batch that is not decided, in this order: the ledger notes that the batch is begun, the
-user's function writes its rows to the table and returns what it reads back from there, and that is
-written to the topic and decided. So
+Each undecided batch has three steps. The ledger notes its start. The user's function writes its
+rows to the table and returns the rows that it reads back. These go to the topic, and the batch is
+decided. This order has four results:
 
-1. what is decided is in the table, since the table comes first;
-2. topic and table have the same rows, whatever a second run of the batch would have given: the
-   topic gets what the table has;
-3. a batch that is run again finds its rows in the table, which must keep the first that it gets. By
-   then they are what the batch would give again: its offsets are those that it was begun with, or
-   it is refused (`continuity.py`);
-4. a driver that was overtaken can add nothing, however late it writes.
+1. The table has all decided rows, since it is written first.
+2. Topic and table have the same rows, even if a second run of the batch would give other ones: the
+   topic gets the rows of the table.
+3. A repeated batch finds its rows in the table, which must keep the first ones. The batch has the
+   same offsets as at its start; otherwise the checkpoint is refused (`continuity.py`).
+4. An overtaken driver adds no rows, even if it writes late.
 
-Rows of a batch that is not decided can be told by the columns `query` and `batch`: `decided` says
-which are.
+The columns `query` and `batch` identify the batch of a row. `decided` returns a condition for the
+rows of decided batches.
 """
 
 from __future__ import annotations
@@ -41,19 +40,19 @@ TIMEOUT_MS: Final = 20_000
 
 
 class Batch(NamedTuple):
-    """What a batch is called, as no other one is: not even one of another checkpoint."""
+    """Unique name of a batch, also across checkpoints."""
 
     query_id: str
-    """Of the streaming query: each checkpoint has its own, and counts its batches from 0."""
+    """ID of the streaming query: each checkpoint has its own, and counts its batches from 0."""
     batch_id: int
 
     @property
     def condition(self) -> str:
-        """The rows of this batch, as SQL about the columns `query` and `batch`."""
+        """SQL condition on the columns `query` and `batch` for the rows of this batch."""
         return f"({QUERY} = {_quoted(self.query_id)} AND {BATCH} = {self.batch_id})"
 
     def marked(self, rows: DataFrame) -> DataFrame:
-        """Return rows with the columns `query` and `batch`, by which they are found again."""
+        """Return the rows with the columns `query` and `batch`, which identify the batch."""
         from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
         self._refuse_own_columns(rows)
@@ -61,10 +60,10 @@ class Batch(NamedTuple):
         return rows.withColumns(columns)
 
     def write_parquet(self, rows: DataFrame, directory: str) -> DataFrame:
-        """Write rows to `directory/query=.../batch=...`, all or nothing and once; read them back.
+        """Write all rows to `directory/query=.../batch=...` once; return the rows read back.
 
-        What is there already stays. The directory is on a local disk or in HDFS, and read with
-        `spark.read.parquet(directory)`.
+        Existing rows of the batch stay. The directory is on a local disk or in HDFS. Read the
+        table with `spark.read.parquet(directory)`.
         """
         self._refuse_own_columns(rows)
         return parquet.write_once(rows, directory, f"{QUERY}={self.query_id}", BATCH, self.batch_id)
@@ -73,18 +72,18 @@ class Batch(NamedTuple):
         for name in rows.columns:
             if name.lower() in {QUERY, BATCH}:
                 raise WrongUse(
-                    f"the rows for the table have a column {name!r}, which says there what is"
-                    " decided: give it another name"
+                    f"the rows for the table have a column {name!r}, which the table needs for the"
+                    " batch: give it another name"
                 )
 
 
 Table = Callable[["DataFrame", Batch], "DataFrame"]
-"""Writes the rows of a batch to a table, once however often it is called, and returns the rows for
-the topic, which it has read back."""
+"""Function that writes the rows of a batch to a table, only once over repeated calls, and returns
+the rows for the topic, read back from the table."""
 
 
 def rows_for_topic(table: Table, rows: DataFrame, batch: Batch) -> DataFrame:
-    """Let a function write a table; return what it says is for the topic."""
+    """Call the function of a table; return its rows for the topic."""
     with raising("table"):
         found = table(rows, batch)
     if not hasattr(found, "sparkSession"):
@@ -102,11 +101,11 @@ def decided(
     ledger_topic: str = LEDGER_TOPIC,
     options: Mapping[str, object] | None = None,
 ) -> str:
-    """Return which rows of a sink's table are decided, as SQL about its `query` and `batch`.
+    """Return an SQL condition on `query` and `batch` for the decided rows of a sink's table.
 
-    `spark.read.parquet(directory).where(decided("ledger"))`: the rest belongs to a batch that is
-    being written, or that was never finished. `options` are those of the sink that say how to get
-    in (`kafka.security.protocol` and so on); others do not matter here.
+    `spark.read.parquet(directory).where(decided("ledger"))` omits rows of a batch that is being
+    written or was never finished. Of the sink's `options` only those for security have an effect
+    (`kafka.security.protocol` and others).
     """
     with Cluster(
         servers_or_default(servers),
@@ -126,7 +125,7 @@ def decided(
 
 
 def _quoted(text: str) -> str:
-    # Spark's ids are UUIDs; the ledger is a topic, though, and who reads it runs this.
+    # Spark's IDs are UUIDs, but the ledger is a topic that other clients can write.
     if not all(each.isalnum() or each in "-_" for each in text):
         raise WrongUse(f"the query id {text!r} is none of Spark's")
     return f"'{text}'"

@@ -1,6 +1,6 @@
-"""What runs in a task of Spark: rows in, encoded batches or an open transaction out.
+"""Code of Spark's tasks: rows become encoded batches, or records of an open transaction.
 
-Executors find this package as they find pyspark: installed into the same Python on every machine.
+Executors import this package from the Python that has pyspark, so it is installed on each machine.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from barnabas.spark_connector.sinks.two_phase import Participant, Prepared
 
 
 class Attempt(NamedTuple):
-    """One attempt at a task, which no other one is called."""
+    """Unique name of one attempt at a task."""
 
     query_id: str
     batch_id: int
     partition: int
-    """Of Spark's, not of a topic's."""
+    """Partition of the DataFrame, not of a topic."""
     task_attempt_id: int
     nonce: str
-    """Of the attempt at the whole batch: Spark counts the rest from 0 after each restart."""
+    """Random text of the attempt at the whole batch: Spark's own numbers restart from 0."""
 
 
 class _Kept(NamedTuple):
@@ -38,14 +38,14 @@ class _Kept(NamedTuple):
 
 
 _kept: list[_Kept] = []
-"""At most one: the connections of this worker's last task, for its next one."""
+"""At most one element: the connections of this worker's last task, for its next one."""
 
 
 @contextmanager
 def borrowed_cluster(options: SinkOptions) -> Iterator[Cluster]:
-    """Connections that stay for the next task, unless something goes wrong on them.
+    """Yield connections and keep them for the next task; close them after a failure.
 
-    Spark lets a Python worker run task after task, one at a time.
+    A Python worker of Spark runs one task after another.
     """
     cluster = _kept_cluster(options) or connected(options)
     try:
@@ -64,14 +64,14 @@ def _kept_cluster(options: SinkOptions) -> Cluster | None:
     if kept.options != options:
         kept.cluster.close()
         return None
-    kept.cluster.forget()  # A topic may have more partitions by now.
+    kept.cluster.forget()  # Partitions may have been added to a topic.
     return kept.cluster
 
 
 def _spare_garbage_collections() -> None:
-    """Leave what a worker has imported out of them: Spark collects garbage after every task.
+    """Exclude imported objects from garbage collections, which Spark runs after each task.
 
-    That looked at each of those objects, and took as much of a core as writing a few rows does.
+    Traversing these objects took as much processor time as writing a few rows.
     """
     if not gc.get_freeze_count():
         gc.collect()
@@ -83,7 +83,7 @@ def encode(
     batches: Iterable[pa.RecordBatch],
     partition_counts: Callable[[str], int],
 ) -> Iterator[EncodedBatch]:
-    """Encode all rows of a task, as they come."""
+    """Encode the rows of a task as they arrive."""
     encoder = None
     for batch in batches:
         if encoder is None:
@@ -102,7 +102,7 @@ def encode(
 def write_prepared(
     options: SinkOptions, attempt: Attempt, batches: Iterable[pa.RecordBatch]
 ) -> Prepared:
-    """Write all rows of a task into a transaction of its own, and leave that open."""
+    """Write the rows of a task in a transaction of its own, which stays open."""
     with borrowed_cluster(options) as cluster:
         participant = Participant(
             options,

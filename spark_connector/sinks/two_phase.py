@@ -1,9 +1,10 @@
-"""Tasks write in transactions of their own, the driver decides about all of them at once.
+"""Transactions of tasks, which the driver decides together.
 
-A task leaves its transaction open and tells the driver (:class:`Participant`). The driver fences
-(C1), reads the ledger (C2), takes the transactions over so that none can time out (C3, KIP-939),
-commits one entry that lists them (C4: the decision) and then each of them (C5). Whatever crashes,
-the next driver reads the ledger: what is listed is committed, the rest is aborted.
+A task leaves its transaction open and sends its identity to the driver (:class:`Participant`). The
+driver fences (C1), reads the ledger (C2), takes over the transactions so that none can time out
+(C3, KIP-939), commits one entry that lists them (C4: the decision) and then each of them (C5).
+After any crash the next driver reads the ledger, commits the listed transactions, and aborts all
+others.
 C1 to C5 are steps of this protocol and names of failpoints, not rules of docs/invariants.md.
 """
 
@@ -49,13 +50,13 @@ from barnabas.storage.runtime.clock import monotonic
 __all__ = ["Decider", "Participant", "Prepared"]
 
 _NO_PIN: Final = {
-    ErrorCode.UNSUPPORTED_VERSION,  # KeepPreparedTxn is not there, or two-phase commit is off.
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,  # Enable2Pc, where that is off.
+    ErrorCode.UNSUPPORTED_VERSION,  # No KeepPreparedTxn, or two-phase commit is disabled.
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED,  # For Enable2Pc, if it is disabled.
 }
 
 
 class Participant:
-    """One attempt of one task: its rows in a transaction that the driver will end."""
+    """One attempt of one task: its rows in a transaction that the driver ends."""
 
     def __init__(
         self,
@@ -92,7 +93,7 @@ class Participant:
                 reach("W1-middle")
 
     def prepared(self) -> Prepared:
-        """Return when everything is acknowledged; the transaction stays open."""
+        """Return when all records are acknowledged; the transaction stays open."""
         if self._count:
             self._producer.flush()
         reach("W1")
@@ -102,19 +103,19 @@ class Participant:
         )
 
     def discard(self) -> None:
-        """Abort after a failure, so that readers do not wait; if that fails too, the sweep does."""
+        """Abort after a failure, so that it blocks no consumer; if that fails, the sweep aborts."""
         if self._producer.is_open:
             with contextlib.suppress(SinkError):
                 self._producer.abort()
 
     def close(self) -> None:
-        """Close the connections; the transaction stays as it is."""
+        """Close the connections; an open transaction stays open."""
         if self._owns_cluster:
             self._cluster.close()
 
 
 class Decider(Closing):
-    """The driver's side: one at a time for a sink, and it knows what was decided."""
+    """The driver's side, one at a time for each sink."""
 
     def __init__(
         self,
@@ -122,12 +123,12 @@ class Decider(Closing):
         query_id: str | None = None,
         cluster: Cluster | None = None,
         *,
-        hears_alone: bool = False,
+        is_sole_recipient: bool = False,
     ) -> None:
-        """``hears_alone``: what tasks tell it no other driver is ever told."""
+        """``is_sole_recipient``: no other driver receives the messages of this one's tasks."""
         self._options = options
         self._query_id = query_id
-        self._hears_alone = hears_alone
+        self._is_sole_recipient = is_sole_recipient
         self._cluster = cluster or connected(options)
         self._owns_cluster = cluster is None
         self._ownership = Ownership(options, self._cluster)
@@ -136,9 +137,9 @@ class Decider(Closing):
 
     @property
     def pins(self) -> bool:
-        """Whether the broker can take the timeout off an open transaction (KIP-939).
+        """Whether the broker can remove the timeout of an open transaction (KIP-939).
 
-        Without that a decided batch is lost if its transactions time out before they are committed.
+        Otherwise a decided batch is lost if its transactions time out before their commit.
         """
         if self._pins is None:
             self._pins = speaks_of_pins(self._cluster)
@@ -146,13 +147,14 @@ class Decider(Closing):
 
     @property
     def measured(self) -> Measured | None:
-        """Durations of the last batch that was decided here; None if there is none."""
+        """Durations of the last batch that this driver decided, or `None` if there is none."""
         return self._ownership.measured
 
     def recover(self, batch_id: int | None = None) -> int:
-        """Become the driver, finish what is decided, abort the rest; the last batch, or -1.
+        """Become the driver, end all open transactions; return the last decided batch or -1.
 
-        Before any task of the next batch starts, whose number is ``batch_id`` if it is known.
+        Call it before any task of the next batch starts. ``batch_id`` is the number of that batch,
+        or `None` if unknown.
         """
         assert self._query_id is not None, "recovering needs the query's id"
         with self._ownership.held():
@@ -164,14 +166,14 @@ class Decider(Closing):
     def is_decided(
         self, batch_id: int, fingerprint: str = "", source_topics: Iterable[str] = ()
     ) -> bool:
-        """Whether a batch was decided before; raises CheckpointMismatch if it was another one."""
+        """Return whether a batch is decided; raises CheckpointMismatch if it has other offsets."""
         assert self._query_id is not None, "asking needs the query's id"
         return self._ownership.is_decided(
             self._query_id, "C1", batch_id, fingerprint, source_topics
         )
 
     def begin_batch(self, batch_id: int, fingerprint: str) -> bool:
-        """Note in the ledger that a batch is begun; see Ownership."""
+        """Note the start of a batch in the ledger; see Ownership."""
         assert self._query_id is not None, "beginning needs the query's id"
         return self._ownership.begin_batch(self._query_id, batch_id, fingerprint)
 
@@ -182,9 +184,9 @@ class Decider(Closing):
         fingerprint: str = "",
         source_offsets: Mapping[tuple[str, int], int] | None = None,
     ) -> bool:
-        """Make a batch visible, all of it and once; False if it was decided before.
+        """Make a whole batch visible exactly once; return false if it was decided before.
 
-        May be called again for the same batch, with the same messages or with others.
+        A repeated call for the same batch may have the same messages or others.
         """
         began_s = monotonic()
         query_id = self._learn_query(prepared)
@@ -219,15 +221,15 @@ class Decider(Closing):
         return True
 
     def abort(self, batch_id: int, prepared: Sequence[Prepared | None]) -> None:
-        """Let nothing of a batch become visible, unless it is decided: then all of it does.
+        """Abort a batch or, if it is decided, finish its commit.
 
-        Whose batch it is must be known, from here on or from a message: otherwise this could be an
-        old copy of a query that another driver runs, and that is not to be fenced. What is left
-        over then the next start sweeps.
+        The query's ID must be known from an earlier call or a message: otherwise this could be an
+        old copy of a query, which must not fence the driver of the real one. The next start sweeps
+        the leftovers.
         """
         query_id = self._learn_query(prepared)
         if self._ownership.is_fenced or not query_id:
-            return  # The driver that came since takes what is left over.
+            return  # The current driver, or the next start, sweeps the leftovers.
         with self._ownership.held():
             entry = self._ownership.take(query_id, "C1", batch_id)
             messages = written(prepared)
@@ -238,7 +240,7 @@ class Decider(Closing):
     # ---------------------------------------------------------------------------------- the steps
 
     def _learn_query(self, prepared: Iterable[Prepared | None]) -> str:
-        """The query's id, which the driver's side of a data source has from the messages only."""
+        """Return the query's ID, which the data source has only from the messages."""
         if self._query_id is None:
             ids = {each.query_id for each in prepared if each is not None}
             assert len(ids) <= 1, "one query at a time"
@@ -248,7 +250,7 @@ class Decider(Closing):
     def _checked(
         self, query_id: str, batch_id: int, messages: Sequence[Prepared], fingerprint: str
     ) -> Entry:
-        """C1 and C2; what is refused after the ledger was read leaves nothing open."""
+        """C1 and C2; a refusal after the ledger was read aborts the batch's transactions."""
         try:
             entry = self._ownership.take(query_id, "C1", batch_id)
             if batch_id <= entry.batch_id:
@@ -263,7 +265,7 @@ class Decider(Closing):
         return entry
 
     def _pin(self, batch_id: int, messages: Sequence[Prepared]) -> tuple[Listed, ...]:
-        """C3: see that every transaction is still open, and that it stays so if possible."""
+        """C3: check that all transactions are open, and pin them if the broker can."""
         self._taken = {each.transactional_id: each.identity for each in messages}
         still_open = self._taken
         if messages and self.pins:
@@ -282,7 +284,7 @@ class Decider(Closing):
         return tuple(Listed(key, *self._taken[key]) for key in self._taken)
 
     def _take_over(self, messages: Sequence[Prepared]) -> dict[str, Identity]:
-        """Pin; returns those that were open as their tasks left them."""
+        """Pin; return the transactions that were open with their tasks' identities."""
         timeout_ms = self._options.transaction_timeout_ms
         answers = take_over(self._cluster, self._taken, timeout_ms)
         codes = {ErrorCode(answer.error_code) for answer in answers.values()}
@@ -302,16 +304,16 @@ class Decider(Closing):
 
     @contextlib.contextmanager
     def _discarding(self, messages: Sequence[Prepared]) -> Iterator[None]:
-        """Let readers not wait for a batch that failed ahead of its decision."""
+        """Abort after a failure before the decision, so that the batch blocks no consumer."""
         try:
             yield
         except BrokerUnreachable:
-            raise  # The broker is gone.
+            raise  # An abort would fail, too.
         except Fenced:
             self._give_up(messages)
             raise
         except Exception:
-            # What this leaves the next sweep takes; what went wrong first is what counts.
+            # The next sweep aborts leftovers; the first error is reported.
             with contextlib.suppress(SinkError):
                 self._ownership.producer.abort()
             with contextlib.suppress(SinkError):
@@ -319,7 +321,7 @@ class Decider(Closing):
             raise
 
     def _finish(self, query_id: str, entry: Entry) -> None:
-        """C5: commit what is listed, abort what is not."""
+        """C5: commit the listed transactions, abort others."""
         is_loss_accepted = self._options.accepts_lost(query_id, entry.batch_id)
         if not roll_forward(
             self._cluster, query_id, entry, is_loss_accepted=is_loss_accepted, middle="C5-middle"
@@ -332,16 +334,16 @@ class Decider(Closing):
         self._sweep(entry)
 
     def _give_up(self, messages: Sequence[Prepared]) -> None:
-        """Having been fenced, abort what no other driver was told of.
+        """Abort the transactions after this driver was fenced, if only it received the messages.
 
-        Of what it was told another one may have decided to commit it; the rest is for its sweep.
+        Otherwise another driver may have decided the batch, and its sweep aborts leftovers.
         """
-        if self._hears_alone:
+        if self._is_sole_recipient:
             with contextlib.suppress(SinkError):
                 self._discard(messages)
 
     def _discard(self, messages: Sequence[Prepared]) -> None:
-        """Abort transactions that are in no decision."""
+        """Abort transactions that no entry lists."""
         listed = self._ownership.listed
         abort_all(
             self._cluster,
@@ -353,7 +355,7 @@ class Decider(Closing):
         )
 
     def _sweep(self, entry: Entry) -> None:
-        """Abort what no decision names."""
+        """Abort leftovers of tasks."""
         self._ownership.sweep(self._query_id or "", entry.batch_id, pins=self.pins)
 
     def close(self) -> None:

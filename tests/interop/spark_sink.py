@@ -131,7 +131,9 @@ class Query:
             self._driver = SingleTransactionSink(self.options, self.query_id, cluster)
         else:
             known = self.query_id if self.kind == "two-phase" else None
-            self._driver = Decider(self.options, known, cluster, hears_alone=known is not None)
+            self._driver = Decider(
+                self.options, known, cluster, is_sole_recipient=known is not None
+            )
         if self.kind != "data-source":
             assert self._driver.recover() in {self.finished, self.finished + 1}
         return self._driver

@@ -121,7 +121,7 @@ def test_messages_tell_the_query_and_the_checkpoint_the_end(monkeypatch, tmp_pat
 
 def test_without_any_message_the_checkpoint_tells_the_query(monkeypatch, tmp_path):
     deciding = Deciding(monkeypatch)
-    monkeypatch.setattr(starting, "look_ahead", lambda _options: None)
+    monkeypatch.setattr(starting, "find_refusal", lambda _options: None)
     (tmp_path / "metadata").write_text('{"id":"from-the-checkpoint"}')
     writer(checkpointLocation=str(tmp_path)).abort([None, None], 3)
     assert deciding.asked == ["from-the-checkpoint", ("abort", 3, [None, None])]

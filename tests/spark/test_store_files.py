@@ -16,7 +16,7 @@ from barnabas.spark_connector.checkpoint.checkpoint_files import files_at
 from barnabas.spark_connector.errors import CheckpointMismatch, CheckpointUnusable
 from barnabas.spark_connector.settings.options import SinkOptions
 from barnabas.spark_connector.settings.store_options import StoreOptions
-from barnabas.spark_connector.sinks.starting import look_ahead
+from barnabas.spark_connector.sinks.starting import find_refusal
 from tests.counterparts.s3 import REGION, S3Server
 
 BUCKET = "checkpoints"
@@ -189,7 +189,7 @@ def test_planned_batch_is_refused_and_not_the_writer(s3):
         "checkpointLocation": "s3a://nowhere/checkpoint",
         **s3.sink_options(),
     }
-    refusal = look_ahead(SinkOptions.parse(given))
+    refusal = find_refusal(SinkOptions.parse(given))
     assert isinstance(refusal, CheckpointUnusable)
     assert "the bucket nowhere does not exist" in str(refusal)
 
@@ -214,7 +214,7 @@ def test_store_whose_credentials_only_hadoop_may_have_is_a_warning_once(s3, monk
     with warnings.catch_warnings():
         # The process that plans leaves it to the one that commits.
         warnings.simplefilter("error")
-        assert look_ahead(SinkOptions.parse({**given, "checkpointLocation": location})) is None
+        assert find_refusal(SinkOptions.parse({**given, "checkpointLocation": location})) is None
     with pytest.warns(RuntimeWarning, match=expected) as warned:
         assert checkpoint.batch_end(location, 0) == (checkpoint.UNKNOWN, {})
     assert len(warned) == 1

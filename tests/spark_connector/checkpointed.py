@@ -20,7 +20,7 @@ from barnabas.spark_connector.rows.encoded import EncodedBatch
 from barnabas.spark_connector.settings.options import SinkOptions
 from barnabas.spark_connector.sinks.kept_decider import commit_with_decider
 from barnabas.spark_connector.sinks.single import SingleTransactionSink
-from barnabas.spark_connector.sinks.starting import look_ahead, take_the_sink
+from barnabas.spark_connector.sinks.starting import find_refusal, take_the_sink
 from barnabas.spark_connector.sinks.two_phase import Decider, Participant
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.storage.runtime.clock import now_ns
@@ -139,7 +139,7 @@ class Driver:
         end = checkpoint.batch_end(str(self.files.directory), batch_id)
         query_id = self.files.query_id
         if self.kind == DATA_SOURCE:
-            refusal = look_ahead(self.options)
+            refusal = find_refusal(self.options)
             if refusal is not None:
                 raise refusal
             prepared = self._run_task(batch_id)
@@ -174,7 +174,9 @@ class Driver:
         if self.kind == SINGLE:
             self._sink = SingleTransactionSink(self.options, query_id, self._cluster)
             return self._sink
-        self._sink = decider = Decider(self.options, query_id, self._cluster, hears_alone=True)
+        self._sink = decider = Decider(
+            self.options, query_id, self._cluster, is_sole_recipient=True
+        )
         decider.recover(batch_id)
         return decider
 

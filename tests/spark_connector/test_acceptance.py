@@ -8,7 +8,7 @@ import pytest
 from barnabas.spark_connector.errors import CheckpointMismatch
 from barnabas.spark_connector.settings.acceptance import LostBatch, NewQuery
 from barnabas.spark_connector.sinks import kept_decider, starting
-from barnabas.spark_connector.sinks.starting import look_ahead
+from barnabas.spark_connector.sinks.starting import find_refusal
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.testing import Broker
 from tests.spark_connector.checkpointed import (
@@ -69,7 +69,7 @@ def query(broker, tmp_path):
 
         def refusal(self, **more):
             """Return the refusal of the data source, or `None`; changes nothing in the ledger."""
-            found = look_ahead(self.options(**more))
+            found = find_refusal(self.options(**more))
             assert found is None or type(found) is CheckpointMismatch, found
             return found
 

@@ -32,9 +32,9 @@ def test_a_pipeline_that_is_right(kind):
 @pytest.mark.parametrize(
     ("sink", "says"),
     [
-        pytest.param({"kind": "triple"}, "no kind of sink called 'triple'", id="kind"),
+        pytest.param({"kind": "triple"}, "the kind 'triple' is unknown", id="kind"),
         pytest.param({"sink_id": "a b"}, "sink id 'a b' may only have letters", id="sink-id"),
-        pytest.param({"output_mode": "all"}, "no output mode called 'all'", id="mode"),
+        pytest.param({"output_mode": "all"}, "the output mode 'all' is unknown", id="mode"),
         pytest.param({"trigger": {"every": "1s"}}, "pipeline a: .* none of Spark's", id="trigger"),
         pytest.param(
             {"trigger": {"processingTime": "1 second", "once": True}}, "none of Spark's", id="two"
@@ -197,7 +197,7 @@ def test_asynchronous_progress_as_a_setting_of_spark():
         ),
         pytest.param([*RIGHT, ("timestamp", "bigint")], "must be timestamp", id="timestamp"),
         pytest.param([*RIGHT, ("topic", "string")], "has a topic=, which would win", id="topic"),
-        pytest.param([*RIGHT, ("value", "string")], "2 columns called 'value'", id="twice"),
+        pytest.param([*RIGHT, ("value", "string")], "2 columns are called 'value'", id="twice"),
     ],
 )
 def test_columns_that_are_wrong(columns, says):
@@ -217,7 +217,7 @@ def test_columns_that_are_right():
 
 
 def test_where_rows_go_must_be_said():
-    with pytest.raises(WrongUse, match="not said where rows go"):
+    with pytest.raises(WrongUse, match="names no topic for its rows"):
         check_columns(RIGHT, pipeline(topic=None).sink)
 
 

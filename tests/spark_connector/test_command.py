@@ -406,7 +406,7 @@ class FakeFrame:
     [
         (None, "transform returned NoneType, not a DataFrame"),
         (FakeFrame(False, [("value", "string")]), "transform returned a table, not a stream"),
-        (FakeFrame(True, [("key", "string")]), "there is no column 'value'"),
+        (FakeFrame(True, [("key", "string")]), "the rows have no column 'value'"),
     ],
     ids=["nothing", "table", "columns"],
 )

@@ -13,7 +13,7 @@ from barnabas.spark_connector.ledger.ledger import Ledger
 def ledger():
     with Cluster("localhost:1", client_id="test", timeout_ms=1000) as cluster:
         ledger = Ledger(cluster, "ledger")
-        ledger._begin_anew("sink")
+        ledger._reset("sink")
         yield ledger
 
 

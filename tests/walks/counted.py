@@ -233,7 +233,7 @@ def spark_commit(recorder: Recorder, broker: Broker) -> Walk:
             "sourceGroupId": "walkers",
         }
     )
-    decider = Decider(options, "query", hears_alone=True)
+    decider = Decider(options, "query", is_sole_recipient=True)
     decider.recover(0)
     walk = None
     for batch_id in (0, 1):

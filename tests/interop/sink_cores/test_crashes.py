@@ -111,7 +111,7 @@ def test_a_driver_that_comes_too_late_leaves_nothing_open(
     any_broker, sink, monkeypatch, idle_s, start
 ):
     query, new = start("two-phase", sink), start("two-phase", sink)
-    old = Decider(sink, "query", query.connected(), hears_alone=True)
+    old = Decider(sink, "query", query.connected(), is_sole_recipient=True)
     assert old.recover() == -1
     new.run(1)
     messages = query.run_tasks(0)
