@@ -135,7 +135,7 @@ def test_another_driver_comes_in_the_middle_of_a_commit(
             monkeypatch.undo()
             new.run(1)
 
-    for module in ("two_phase", "roll_forward"):
+    for module in ("sinks.two_phase", "ledger.roll_forward"):
         monkeypatch.setattr(f"barnabas.spark_connector.{module}.reach", overtake)
     try:
         first.commit(0, messages, "ends of 0", {("source", 0): 1})

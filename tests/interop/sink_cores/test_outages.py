@@ -96,7 +96,10 @@ def test_a_broker_that_is_killed_in_the_middle_of_a_batch(
 
         if place in {"C1", "C2-middle", "P1-fenced"}:
             query.stop()
-        for module in ("ownership", "roll_forward", "single", "two_phase"):
+        for module in (
+            *("ledger.ownership", "ledger.roll_forward"),
+            *("sinks.single", "sinks.two_phase"),
+        ):
             monkeypatch.setattr(f"barnabas.spark_connector.{module}.reach", kill)
         query.run(batch_id)
     check_all_is_settled(killed_broker, query, len(places))
