@@ -362,17 +362,17 @@ class Pipeline:
     # --------------------------------------------------- where deferred answers come, and runs end
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Encode the answer of a Deferred that was completed, if it has one, and queue it."""
+        """Charge what a Deferred has used, and queue its response, if it has one, encoded."""
         line = self._line
         if line is None or self.pauses & CLOSED:
             return
+        if deferred.usage is not None:
+            self.charge(deferred, deferred.response)
         if deferred.chunks is not None:
             line.queue_delivery()
             return
         route = deferred.route
         assert route is not None
-        if deferred.usage is not None:
-            self.charge(deferred, deferred.response)
         run = deferred.run
         may_be_long = not route.short or (run is not None and run.is_large)
         if may_be_long and is_long(deferred.response, LONG_ELEMENTS):
