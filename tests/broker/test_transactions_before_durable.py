@@ -43,7 +43,11 @@ def broker(cluster):
 
 @pytest.fixture
 def wires(broker):
-    with Wire(broker.address) as first, Wire(broker.address) as second, Wire(broker.address) as data:
+    with (
+        Wire(broker.address) as first,
+        Wire(broker.address) as second,
+        Wire(broker.address) as data,
+    ):
         yield first, second, data
 
 
