@@ -125,6 +125,18 @@ class Question:
     jobs: Jobs = field(default_factory=Jobs)
     accepts_events: bool = False
     """Whether the answer may be a stream of events."""
+    refusals: int = field(init=False)
+    """Number of refused flushes when the request came."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "refusals", self.broker.groups.refusals)
+
+    async def durable(self) -> None:
+        """Wait until all that was read of the coordinators is durable (C14).
+
+        Raises KafkaError if a flush was refused since the request came: it may have been read.
+        """
+        await self.broker.groups.durable(self.refusals)
 
     @property
     def now_ms(self) -> int:

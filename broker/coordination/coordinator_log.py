@@ -385,13 +385,14 @@ class CoordinatorLog(Generic[MachineT]):
 
     def when_durable(self, shard: Shard[MachineT], waiter: Waiter) -> None:
         """Tell ``waiter`` when all that a partition's log holds now is durable, or was refused."""
+        log = shard.log
         if self.is_durable(shard):
             waiter.durable()
-        elif shard.log.closed:  # Refused, or deleted: its keys are about to be lost.
+            return
+        group = None if log.closed else self._catalogue.journal.newest_group_of(log)
+        if group is None:  # Refused, or deleted: its keys are about to be lost.
             waiter.refused(Refusal(()))
         else:
-            group = self._catalogue.journal.newest_group()
-            assert group is not None, shard.log
             group.add_waiter(waiter)
 
     def when_all_durable(self, waiter: Waiter) -> None:

@@ -6,7 +6,8 @@ Rules of this file:
   all that its partition's log holds is durable** (D1, O9), also if the command itself wrote
   nothing: what it read may not be durable yet. The journal is one total order of which a crash
   leaves a prefix, so a decision can never be durable without what it was decided upon. Therefore no
-  command waits for another one, and the commits of one group share a sync.
+  command waits for another one, and the commits of one group share a sync. An answer waits for the
+  last group with something of its partition, not for later ones, which may be refused.
 * In a cluster a flush may be refused. All that is not durable is dropped with it, and every log
   with something of it is closed: the partition is lost as a whole, with its state, its timers and
   its parked commands, and is read again. Answers on their way become errors.
@@ -114,8 +115,8 @@ class Runner(Generic[MachineT]):
     def run(self, shard: Shard[MachineT], key: str, command: Any) -> Decision:  # noqa: ANN401
         """Decide, append and apply, then what follows; return the decision on ``command``.
 
-        Raises KafkaError, and then nothing has changed. What the decision says is true when the
-        journal's newest group is durable.
+        Raises KafkaError, and then nothing has changed. What the decision says is true when all
+        that the partition's log holds is durable.
         """
         decision = self._apply(shard, key, command)
         if decision.effects:
@@ -262,8 +263,7 @@ class Runner(Generic[MachineT]):
             self._expire(shard, expiry)
         else:
             expires = partial(self._expire_late, shard, expiry, self._host.clock.monotonic())
-            again = partial(self._expire_again, shard, expiry)
-            self._log.when_durable(shard, WhenDurable(expires, again))
+            self._log.when_durable(shard, WhenDurable(expires))
         self._host.flush_answers()
 
     def _expire(self, shard: Shard[MachineT], expiry: Expiry) -> None:
@@ -281,15 +281,6 @@ class Runner(Generic[MachineT]):
             self._timers.postpone(expiry)
         else:
             self._expire(shard, expiry)
-
-    def _expire_again(self, shard: Shard[MachineT], expiry: Expiry) -> None:
-        """Postpone a timer that waited for a group which was refused.
-
-        That group may hold nothing of the timer's partition, which is led as before then. A
-        partition whose log is closed is about to be lost, and its timers with it.
-        """
-        if not shard.log.closed:
-            self._timers.postpone(expiry)
 
     # ------------------------------------------------------------------------------ what takes long
 

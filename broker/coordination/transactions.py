@@ -30,7 +30,7 @@ from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSe
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase, TransitionWaits
 from barnabas.broker.coordination.pipelines import Pipelines
-from barnabas.broker.coordination.runner import Following, PendingResponse, Runner
+from barnabas.broker.coordination.runner import Following, PendingResponse, Runner, respond_to
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.slices import run_in_turns
 from barnabas.broker.coordination.transaction_events import (
@@ -325,7 +325,7 @@ class Transactions:
     ) -> None:
         shard = self._serving(key)
         if isinstance(shard, ErrorCode):
-            self._answer(respond, Outcome(shard))
+            respond_to(respond, Outcome(shard), self.log.topic_name)
             return
         outcome, is_recorded = self._decide(shard, key, make(), context)
         wait_ms = self._host.config.transaction_wait_ms
@@ -343,23 +343,35 @@ class Transactions:
         if context is not None and not outcome.error:
             respond = partial(self._noted, shard, key, context, respond)
         if is_recorded or self.leadership_check is None:
-            self._answer(respond, outcome)
+            self._answer(shard, respond, outcome)
             return
-        checked = partial(self._answer_checked, respond, outcome)
+        checked = partial(self._answer_checked, shard, respond, outcome)
         self.leadership_check.check(shard.log.partition_id, checked)
 
     def _answer_checked(
         self,
+        shard: Shard[TransactionShard],
         respond: Callable[[Outcome], None],
         outcome: Outcome,
         is_led: bool,  # noqa: FBT001  a callback's argument
     ) -> None:
         """Answer what was decided without a record, if this broker is sure to be coordinator."""
-        self._answer(respond, outcome if is_led else _NOT_COORDINATOR)
+        self._answer(shard, respond, outcome if is_led else _NOT_COORDINATOR)
 
-    def _answer(self, respond: Callable[[Outcome], None], outcome: Outcome) -> None:
-        """Answer when everything that was appended so far is durable."""
-        self.when_durable(PendingResponse(respond, outcome, Outcome, self.log.topic_name))
+    def _answer(
+        self,
+        shard: Shard[TransactionShard],
+        respond: Callable[[Outcome], None],
+        outcome: Outcome,
+    ) -> None:
+        """Respond when all that the partition's log holds now is durable.
+
+        That is the decision with all that it was decided upon, if it has a record, and the markers
+        and the completion that were appended with it. If a flush with any of it was refused, before
+        this call or after, the log is closed and the response is an error.
+        """
+        pending = PendingResponse(respond, outcome, Outcome, self.log.topic_name)
+        self.log.when_durable(shard, pending)
 
     def _decide(
         self,
@@ -412,7 +424,7 @@ class Transactions:
         return len(self._waits)
 
     def decide_now(self, key: str, command: Command) -> Outcome:
-        """Decide at once; the answer is true when the journal's newest group is durable."""
+        """Decide at once; the answer is true when all that the id's partition holds is durable."""
         shard = self.log.shard_here(key)
         if shard is None:
             return _NOT_COORDINATOR

@@ -61,6 +61,7 @@ class Intake:
         "_transport",
         "frames",
         "held_bytes",
+        "is_lent",
     )
 
     def __init__(
@@ -69,6 +70,8 @@ class Intake:
         self.frames = FrameBuffer(rings, max_frame_bytes)
         self.held_bytes = 0
         """What ``settle`` returned when it was counted last."""
+        self.is_lent = False
+        """Whether a thread has the frame at hand, which counts until then although all may end."""
         self._budget = budget
         self._connection: Owner | None = connection
         self._transport: asyncio.Transport
@@ -162,7 +165,8 @@ class Intake:
         """Drop everything that was received."""
         self._ended = True
         self.frames.release()
-        self.handled()
+        if not self.is_lent:
+            self.handled()
         self._read_ahead(0)
 
     def end(self) -> None:
@@ -216,6 +220,7 @@ class Intake:
     def give_up(self, reason: str) -> None:
         """Hang up, and free the memory at once."""
         self.release()
+        self.handled()
         if self._connection is not None:
             self._connection.close(f"reason={reason}")
 

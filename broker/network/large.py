@@ -68,26 +68,51 @@ class Client(Protocol):
     """The connection that a large request came from."""
 
     def large_frame_is_decoded(self) -> None:
-        """Take note, once or twice, that the frame's memory is free again."""
+        """Stop counting the frame, whose memory is free again; called once or twice."""
 
     def charge(self, answer: Deferred[Any], response: Any) -> None:  # noqa: ANN401
         """Count what the request has used, of a client with limits."""
 
 
 class _Place:
-    """The place of a request among those that are worked on."""
+    """The place of a request among those that are worked on, and its frame.
 
-    __slots__ = ("slots",)
+    Both are taken while a thread decodes the frame, although the client may leave meanwhile.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_client", "_has_ended", "_is_decoding", "frame", "slots")
+
+    def __init__(self, client: Client, frame: memoryview) -> None:
+        self._client = client
+        self.frame = frame
         self.slots: asyncio.Semaphore | None = None
         """Where it counts, or None."""
+        self._is_decoding = False
+        self._has_ended = False
 
     def leave(self) -> None:
         """Let the next request be worked on."""
         slots, self.slots = self.slots, None
         if slots is not None:
             slots.release()
+
+    def begin_decoding(self) -> None:
+        """Take note that a thread gets the frame."""
+        self._is_decoding = True
+
+    def decoded(self) -> None:
+        """Free the frame: the thread has done its work, or it was cancelled before that."""
+        self._is_decoding = False
+        self.frame = _NOTHING
+        self._client.large_frame_is_decoded()
+        if self._has_ended:
+            self.leave()
+
+    def end(self) -> None:
+        """Leave, and free the frame; as long as a thread has it, that waits."""
+        self._has_ended = True
+        if not self._is_decoding:
+            self.decoded()
 
 
 class _Thread:
@@ -102,6 +127,13 @@ class _Thread:
 
     def run(self, work: Callable[[], Result]) -> Aside[Result]:
         return Aside(lambda: self._pool.run(partial(self._run, work)))
+
+    def decode(self, work: Callable[[], Result], place: _Place) -> Aside[Result]:
+        def start() -> asyncio.Future[Result]:
+            place.begin_decoding()
+            return self._pool.run_counted(partial(self._run, work), place.decoded)
+
+        return Aside(start)
 
     def close(self) -> None:
         self._pool.close()
@@ -152,15 +184,14 @@ class LargeRequests:
         answer: Deferred[Any],
     ) -> Run[Encoded]:
         """Return the run that does all there is to a large request."""
-        place = _Place()
-        run = Run(self._serve(client, frame, position, route, context, answer, place))
+        place = _Place(client, frame)
+        run = Run(self._serve(client, position, route, context, answer, place))
         run.on_idle = place.leave  # What it waits for may be long in coming.
         return run
 
     async def _serve(
         self,
         client: Client,
-        frame: memoryview,
         position: int,
         route: Route,
         context: RequestContext,
@@ -169,40 +200,35 @@ class LargeRequests:
     ) -> Encoded:
         try:
             try:
-                request = await self._decode(route, frame, position, answer.version, place)
-                frame = _NOTHING
+                request = await self._decode(route, position, answer.version, place)
             except KafkaError as error:
                 response = refusal_unread(route, answer.version, error)
             else:
-                client.large_frame_is_decoded()
                 await Turn()
                 response = await self._ask(route, context, request)
             client.charge(answer, response)
             return await self.encode(response, route, answer.version, answer.correlation_id)
         finally:
-            place.leave()
-            client.large_frame_is_decoded()
+            place.end()
 
-    async def _decode(
-        self, route: Route, frame: memoryview, position: int, version: int, place: _Place
-    ) -> Any:  # noqa: ANN401
+    async def _decode(self, route: Route, position: int, version: int, place: _Place) -> Any:  # noqa: ANN401
         """Decode a request aside; raises Malformed, KafkaError where it asks for too much.
 
         From here until it leaves its place, it is one of the few that are in memory.
         """
-        size = len(frame)
+        size = len(place.frame)
         if size > self._bytes_max:
             raise too_large(f"{size} bytes, barnabas.request.max.bytes are {self._bytes_max}")
 
         def work() -> tuple[Any, int]:
-            request = route.api.decode_request(frame, position, version)
+            request = route.api.decode_request(place.frame, position, version)
             return request, count_elements(request)
 
         thread = self._for(size)
         await thread.slots.acquire()
         place.slots = thread.slots
         try:
-            request, elements = await thread.run(work)
+            request, elements = await thread.decode(work, place)
         except TooManyElements as error:
             raise too_large(f"{error} by barnabas.request.elements.max") from error
         if elements > self._elements_max:

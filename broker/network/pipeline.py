@@ -155,7 +155,6 @@ class Pipeline:
         "_at_work",
         "_backlog",
         "_client",
-        "_decoding",
         "_frame",
         "_frames",
         "_generation",
@@ -200,7 +199,6 @@ class Pipeline:
         self._queued_bytes = 0
         self._parked: Deferred[Any] | None = None
         self._frame: memoryview | None = None
-        self._decoding = False
         self._mute: Mute | None = None
         self.out: Chunks = []
         """Answers whose turn has come, to be written."""
@@ -243,7 +241,7 @@ class Pipeline:
                     return 0
                 self.last_ns = now_ns
                 self._handle(frame, now_ns)
-                if frames.frame_is_owned and not self._decoding:
+                if frames.frame_is_owned and not self._intake.is_lent:
                     self._intake.handled()
                 if left and self.out_bytes >= WRITE_BYTES:
                     return left
@@ -362,17 +360,17 @@ class Pipeline:
     # --------------------------------------------------- where deferred answers come, and runs end
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Encode the answer of a Deferred that was completed, if it has one, and queue it."""
+        """Charge what a Deferred has used, and queue its response, if it has one, encoded."""
         line = self._line
         if line is None or self.pauses & CLOSED:
             return
+        if deferred.usage is not None:
+            self.charge(deferred, deferred.response)
         if deferred.chunks is not None:
             line.queue_delivery()
             return
         route = deferred.route
         assert route is not None
-        if deferred.usage is not None:
-            self.charge(deferred, deferred.response)
         run = deferred.run
         may_be_long = not route.short or (run is not None and run.is_large)
         if may_be_long and is_long(deferred.response, LONG_ELEMENTS):
@@ -398,8 +396,8 @@ class Pipeline:
 
     def large_frame_is_decoded(self) -> None:
         """Return the memory of a frame that was decoded aside."""
-        if self._decoding:
-            self._decoding = False
+        if self._intake.is_lent:
+            self._intake.is_lent = False
             self._intake.handled()
 
     def close(self, reason: str) -> None:
@@ -617,8 +615,8 @@ class Pipeline:
     ) -> None:
         """Have a request decoded aside and handled in slices; nothing else is handled meanwhile."""
         route, context, version = plan[0], plan[1], plan[2]
-        self._decoding = self._frames.frame_is_owned
-        if not self._decoding:
+        self._intake.is_lent = self._frames.frame_is_owned
+        if not self._intake.is_lent:
             frame = memoryview(bytes(frame))  # The ring goes on.
         answer: Deferred[Any] = Deferred()
         answer.begun_ns = begun_ns

@@ -10,11 +10,28 @@ import asyncio
 import contextlib
 from collections.abc import Callable
 from concurrent.futures import Future
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from barnabas.storage.runtime.threads import new_executor
 
 Result = TypeVar("Result")
+
+
+class _Work:
+    """Work in the queue of an executor, which keeps cancelled work until a thread is free."""
+
+    __slots__ = ("_work",)
+
+    def __init__(self, work: Callable[[], Any]) -> None:
+        self._work: Callable[[], Any] | None = work
+
+    def __call__(self) -> Any:  # noqa: ANN401
+        assert self._work is not None
+        return self._work()
+
+    def drop(self, _: Future[Any]) -> None:
+        """Refer to nothing any more: the work has ended or is cancelled."""
+        self._work = None
 
 
 class Pool:
@@ -39,7 +56,7 @@ class Pool:
 
         Raises RuntimeError if the pool is closed.
         """
-        return self._current_loop().run_in_executor(self._executor, work)
+        return asyncio.wrap_future(self._submit(work), loop=self._current_loop())
 
     def run_counted(
         self, work: Callable[[], Result], on_end: Callable[[], None]
@@ -50,7 +67,7 @@ class Pool:
         """
         loop = self._current_loop()
         try:
-            running = self._executor.submit(work)
+            running = self._submit(work)
         except BaseException:
             on_end()
             raise
@@ -69,6 +86,12 @@ class Pool:
     def close(self, *, waits: bool = False, drops: bool = True) -> None:
         """Refuse further work; ``drops`` work in the queue, and ``waits`` until the rest ends."""
         self._executor.shutdown(wait=waits, cancel_futures=drops)
+
+    def _submit(self, work: Callable[[], Result]) -> Future[Result]:
+        queued = _Work(work)
+        running: Future[Result] = self._executor.submit(queued)
+        running.add_done_callback(queued.drop)
+        return running
 
     def _current_loop(self) -> asyncio.AbstractEventLoop:
         return self._loop if self._loop is not None else asyncio.get_running_loop()

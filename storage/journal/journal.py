@@ -72,28 +72,20 @@ class Waiter(Protocol):
 
 
 class WhenDurable:
-    """A waiter that calls functions."""
+    """A waiter for a group with something of a log: if that is refused, the log is closed."""
 
-    __slots__ = ("_otherwise", "_then")
+    __slots__ = ("_then",)
 
-    def __init__(
-        self, then: Callable[[], None], otherwise: Callable[[], None] | None = None
-    ) -> None:
-        """Call ``then`` when the group is durable, ``otherwise`` when it is refused.
-
-        None suits a waiter of a log that the group is of: that log is closed.
-        """
+    def __init__(self, then: Callable[[], None]) -> None:
+        """Call ``then`` when the group is durable."""
         self._then = then
-        self._otherwise = otherwise
 
     def durable(self) -> None:
         """See ``Waiter``."""
         self._then()
 
-    def refused(self, refusal: Refusal) -> None:  # noqa: ARG002
-        """See ``Waiter``."""
-        if self._otherwise is not None:
-            self._otherwise()
+    def refused(self, refusal: Refusal) -> None:
+        """See ``Waiter``: nothing is left to do."""
 
 
 class Submit(Protocol):
@@ -323,6 +315,16 @@ class Journal:
         if self._scheduled:
             return self._open
         return self._in_flight[-1] if self._in_flight else None
+
+    def newest_group_of(self, member: GroupMember) -> CommitGroup | None:
+        """Return the last group with an append to a log that is not durable; None: there is none.
+
+        Groups after it may be refused while all that the log holds is durable.
+        """
+        for group in (self._open, *reversed(self._in_flight)):
+            if member in group.ends:
+                return group
+        return None
 
     def _end_turn(self) -> None:
         """Submit the open group, unless another look at the sockets may bring more for it."""

@@ -282,8 +282,8 @@ def test_a_coordinator_that_dies_before_it_answers_has_said_nothing(version):
         brokers = _, second = cluster.brokers
         producer = remote(brokers, "dies", version)
         assert producer.add(TOPIC, 0) == NONE
-        transactions, waiting = second.server.transactions, []
-        second.call(lambda: setattr(transactions, "when_durable", waiting.append))
+        log, waiting = second.server.transactions.log, []
+        second.call(lambda: setattr(log, "when_durable", lambda _, waiter: waiting.append(waiter)))
         first_batch(producer)
         wait_until(lambda: waiting)
         cluster.kill(1, expire=False)

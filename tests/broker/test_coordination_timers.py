@@ -6,7 +6,6 @@ import pytest
 
 from barnabas.broker.coordination.timers import RETRY_MS
 from barnabas.coordinator.decision import Cancel, Decision, Effect, Now, Schedule, Timer
-from barnabas.storage.journal.refusal import Refusal
 from tests.broker.toy_coordinator import Coordinator, Expired, Toy, put, say
 
 TIMER = Timer("k", "session", "member")
@@ -114,27 +113,20 @@ def test_timer_behind_disk_is_lost_with_its_partition(opened, expired):
     assert (expired, opened.answers) == ([], ["set", "done"])
 
 
-def test_timer_behind_a_flush_that_is_refused_for_another_partition_comes_again(expired):
+def test_timer_waits_for_the_last_group_of_its_partition_alone(expired):
     two = Coordinator(2)
     two.log.open()
     timer = Timer("a", "session", "member")
     at_ms = int(two.clock.monotonic() * 1000) + 500
     two.submit(say(response="set", effects=(Schedule(timer, at_ms),)), "a")
     journal = two.administration.logs.journal
-    submit, journal._submit = journal._submit, lambda _group, *, alone: None
+    journal._submit = lambda _group, *, alone: None
     two.submit(put("a", 1), "a")
     journal.flush()
     two.submit(put("b", 2), "b")
     two.clock.advance(milliseconds=500)
-    assert expired == [], "it waits for the newest group, which has nothing of its partition"
+    assert expired == []
     journal.advance_high_watermarks(1)
     journal.prepare_answers(1)
     journal.groups_became_durable(1)
-    journal._submit = submit
-    for group in journal.drop():
-        group.refuse(Refusal([]))
-    two.log.lose(two.log.partition_of("b"))
-    assert not two.log.shard_of("a").is_gone
-    two.clock.advance(milliseconds=RETRY_MS)
-    assert expired == [timer]
-    assert not two.runner._timers._expiries
+    assert expired == [timer], "the newest group has nothing of its partition"

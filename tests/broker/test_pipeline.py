@@ -66,7 +66,9 @@ class Running:
         self.frames = frames
         self.pipeline = Pipeline(
             self.line,
-            SimpleNamespace(frames=frames, begin_large=lambda: None, handled=lambda: None),
+            SimpleNamespace(
+                frames=frames, begin_large=lambda: None, handled=lambda: None, is_lent=False
+            ),
             SimpleNamespace(
                 routes=toy.routes,
                 large=toy.server.large,

@@ -267,6 +267,20 @@ def test_flush_that_is_refused_answers_an_error_to_all_that_was_decided_upon_it(
     assert opened.answers == [ErrorCode.NOT_COORDINATOR] * 4
 
 
+def test_answer_waits_for_no_flush_after_the_one_of_its_partition(two):
+    journal = two.administration.logs.journal
+    journal._submit = lambda _group, *, alone: None
+    two.submit(put("a", 1), "a")
+    journal.flush()
+    two.submit(put("b", 2), "b")
+    two.submit(get("a"), "a")
+    journal.advance_high_watermarks(1)
+    journal.prepare_answers(1)
+    journal.groups_became_durable(1)
+    refuse_flush(two)
+    assert two.answers == ["done", 1, ErrorCode.NOT_COORDINATOR], "only b is lost"
+
+
 def test_read_between_a_refused_flush_and_the_loss_of_the_partition_is_refused(opened):
     opened.submit(put("k", 1))
     (shard,) = opened.log.shards

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import weakref
+from functools import partial
 
 import pytest
 
@@ -58,6 +60,23 @@ async def test_close_drops_what_has_not_begun(pool):
         await dropped
     with pytest.raises(RuntimeError, match="shutdown"):
         pool.run(lambda: 1)
+
+
+@pytest.mark.parametrize("is_counted", [False, True])
+async def test_cancelled_work_in_the_queue_refers_to_nothing(pool, is_counted):
+    class Large:
+        """What the work needs."""
+
+    free, large = await blocked(pool), Large()
+    found = weakref.ref(large)
+    work = partial(str, large)
+    later = pool.run_counted(work, lambda: None) if is_counted else pool.run(work)
+    later.cancel()
+    del large, work
+    try:
+        await until(lambda: found() is None)
+    finally:
+        free.set()
 
 
 async def test_close_may_let_all_work_end(pool):

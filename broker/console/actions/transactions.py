@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 async def plan_abort(command: Command) -> Plan:
     """Say which transaction would be aborted, and who waits for it."""
     found = _open_transaction(command)
-    held = 0
+    held, refusals = 0, command.broker.transactions.refusals
     for topic, index in found.partitions:
         await command.pace.spend()
         partition = command.broker.catalogue.partition(topic, index)
@@ -43,7 +43,7 @@ async def plan_abort(command: Command) -> Plan:
         for topic, index in sorted(found.partitions)[:100]
         if command.may_see(topic)
     )
-    await command.broker.transactions.durable()
+    await command.broker.transactions.durable(refusals)
     return Plan(
         f"abort the open transaction of {found.transactional_id} and fence its producer",
         {"partitions": len(found.partitions), "offsets_held_back": held, "open_for_ms": age_ms},

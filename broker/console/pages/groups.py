@@ -140,7 +140,7 @@ async def list_groups(question: Question) -> GroupPage:
         found = machine_that_knows(groups, group_id)
         if found is not None:  # Not deleted meanwhile.
             rows.append(await row_of(question, found, group_id))
-    await groups.durable()
+    await question.durable()
     return GroupPage(question.now_ms, following, selection.total, tuple(rows))
 
 
@@ -240,7 +240,7 @@ async def describe_one(question: Question) -> GroupDescription:
     partitions, following = await view.page()
     total = await lag_of(question, machine, group_id)
     state, kind, _, _ = summary_of(machine, group_id)
-    await question.broker.transactions.durable()  # Of whom partitions wait for (C14).
+    await question.durable()  # Of whom partitions wait for (C14).
     return GroupDescription(
         question.now_ms,
         following,

@@ -56,7 +56,7 @@ async def overview(question: Question) -> Overview:
             open_count += 1
             oldest = min(oldest, each.start_ms)
     worst = await question.worst.of(question)
-    await broker.transactions.durable()
+    await question.durable()
     return Overview(
         question.now_ms,
         broker.cluster_id,

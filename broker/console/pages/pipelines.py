@@ -46,7 +46,7 @@ async def list_pipelines(question: Question) -> PipelinePage:
                 selection.offer(getattr(each, sort), each.group)
     page, following = selection.page()
     rows = [await _row(question, found[str(place[-1])]) for place in page]
-    await question.broker.transactions.durable()
+    await question.durable()
     return PipelinePage(question.now_ms, following, selection.total, tuple(rows))
 
 

@@ -82,7 +82,7 @@ async def list_queries(question: Question) -> SparkQueryPage:
     shown = [state.entries[str(place[-2]), str(place[-1])] for place in page]
     left_open = await _left_open(question, {each.sink for each in shown})
     rows = [await _row(question, topic, each, left_open[each.sink]) for each in shown]
-    await question.broker.transactions.durable()  # Of what is open (C14).
+    await question.durable()  # Of what is open (C14).
     return SparkQueryPage(question.now_ms, following, None, is_complete, tuple(rows))
 
 

@@ -60,7 +60,7 @@ async def list_events(question: Question) -> TransactionEventPage:
     for (number,) in page:
         await question.pace.spend(ROW_UNITS)
         rows.append(_row(question, found[int(number)]))
-    await question.broker.transactions.durable()
+    await question.durable()
     return TransactionEventPage(
         question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
     )
@@ -79,7 +79,7 @@ async def list_ended(question: Question) -> EndedPage:
     for (number,) in page:
         await question.pace.spend(ROW_UNITS)
         rows.append(_ended(found[int(number)]))
-    await question.broker.transactions.durable()
+    await question.durable()
     return EndedPage(
         question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
     )

@@ -73,7 +73,7 @@ async def list_producers(question: Question) -> ProducerPage:
         name = None if owner is None else owner.transactional_id
         is_seen = name is not None and question.access.may_see(TRANSACTIONAL_ID, name)
         rows.append(_row(index, entry, name if is_seen else None))
-    await question.broker.transactions.durable()  # Whose ids they are (C14).
+    await question.durable()  # Whose ids they are (C14).
     return ProducerPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
 
 

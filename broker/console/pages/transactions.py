@@ -79,7 +79,7 @@ async def list_transactions(question: Question) -> TransactionPage:
         found = _found(transactions, str(place[-1]))
         if found is not None:
             rows.append(row_of(question, found, now_ms))
-    await transactions.durable()
+    await question.durable()
     return TransactionPage(now_ms, following, selection.total, tuple(rows))
 
 
@@ -102,7 +102,7 @@ async def describe_one(question: Question) -> TransactionDescription:
         if question.access.may_see(TOPIC, topic):
             selection.offer(topic, partition)
     page, following = selection.page()
-    await transactions.durable()
+    await question.durable()
     return made_of(
         TransactionDescription,
         now_ms,
@@ -168,7 +168,7 @@ def row_of(question: Question, found: Transaction, now_ms: int) -> TransactionRo
 
 async def list_holders(question: Question) -> HolderPage:
     """List the partitions whose readers wait, with whom they wait for."""
-    transactions = loaded(question)
+    loaded(question)
     selection = question.selection(HOLDER_ORDERS)
     by_held_back = question.text("sort").removeprefix("-") == "held_back"
     async for partition, held_back in held_partitions(question):
@@ -180,7 +180,7 @@ async def list_holders(question: Question) -> HolderPage:
     page, following = selection.page()
     now_ms = question.now_ms
     rows = await held_rows(question, page, now_ms)
-    await transactions.durable()
+    await question.durable()
     return HolderPage(now_ms, following, selection.total, tuple(rows))
 
 

@@ -102,7 +102,7 @@ async def _walk(question: Question, pace: Pace) -> Worst:
     as_of = question.now_ms
     count, waiting_groups, lagging = await _lagging(asking("-lag"))
     held_back, waiting = await _held_back(asking("-held_back"), as_of)
-    await question.broker.transactions.durable()
+    await question.durable()
     waiting = replace(waiting, groups=waiting_groups)
     return Worst(as_of, count, lagging, held_back, waiting)
 

@@ -100,9 +100,7 @@ class ShortProduce(DurableAnswer):
     ) -> None:
         """``answers`` are of one length, with the result for ``log`` at one position of each."""
         # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
-        self.chunks = None
-        self.connection = None
-        self.run = None
+        self.chunks = self.connection = self.run = self.usage = None
         self.requests = requests
         self._answers = answers
         self._log = log

@@ -31,6 +31,7 @@ from barnabas.broker.console.pages.worst import WorstFinder
 from barnabas.broker.console.questions import Question
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.coordination import transaction_events
+from barnabas.broker.coordination.pipelines import Pipeline
 from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.coordination.transaction_events import (
     NOTABLE_SLOTS,
@@ -53,6 +54,7 @@ from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.coordinator.transactions.shard import TransactionShard
 from barnabas.coordinator.transactions.state import State, Transaction
 from barnabas.coordinator.transactions.state import TopicPartition as TransactionPartition
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FetchPartition
 from barnabas.storage.counts import Histogram
 from barnabas.storage.log.config import LogConfig
@@ -205,8 +207,10 @@ def crowd():
     shards = [shard_of(number, looks) for number in range(SHARDS)]
     ids = [transactions_of(number) for number in range(SHARDS)]
 
-    async def durable():
-        pass
+    async def durable(refusals):
+        """Raise what a broker raises if a flush was refused since the request came."""
+        if refusals != found.groups.refusals:
+            raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def machine_of(group_id):
         return shards[int(group_id.rpartition("-")[2]) % SHARDS]
@@ -232,13 +236,14 @@ def crowd():
     def spawn(coroutine, name):
         tasks.append(asyncio.get_running_loop().create_task(coroutine, name=name))
 
-    return SimpleNamespace(
+    found = SimpleNamespace(
         answer_memory=AnswerMemory(),
         looks=looks,
         spawn=spawn,
         stage=Stage.LISTENING,
         failure=None,
         node_id=1,
+        view=OneBroker(1, None, lambda: 1),
         clock=ManualClock(1_700_000_000_000),
         config=BrokerConfig(),
         cluster_id="",
@@ -275,18 +280,19 @@ def crowd():
             machine_of=machine_of,
             rebalances=Rebalances(0),
             durable=durable,
+            refusals=0,
             **coordinator,
         ),
         transactions=SimpleNamespace(
             machines=ids,
             transaction=transaction,
-            durable=durable,
             clients=SimpleNamespace(of=lambda _: None),
             events=events_of(looks),
             pipelines=SimpleNamespace(all=list, of_id=of_id),
             **coordinator,
         ),
     )
+    return found
 
 
 async def read_ledger(_ledger, _topic):
@@ -346,6 +352,39 @@ async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
         assert looks.turns > 0
     for piece in answer.body:
         assert piece.count('"transactional_id":') <= 11 * ROWS_PER_PIECE
+
+
+OF_COORDINATORS = [
+    ("groups",),
+    ("groups", "group-000007"),
+    ("transactions",),
+    ("transactions", "id-000100"),
+    ("holders",),
+    ("transaction-events",),
+    ("ended-transactions",),
+    ("topics", "large", "producers"),
+    ("pipelines",),
+    ("spark-queries",),
+    ("overview",),
+]
+
+
+@pytest.mark.parametrize("parts", OF_COORDINATORS, ids="/".join)
+async def test_flush_that_is_refused_while_a_page_reads_makes_it_unavailable(
+    crowd, monkeypatch, parts
+):
+    spend = pacing.Pace.spend
+
+    async def refuse(pace, units=1):
+        crowd.groups.refusals += 1
+        await spend(pace, units)
+
+    monkeypatch.setattr(pacing.Pace, "spend", refuse)
+    monkeypatch.setattr(SparkLedger, "read", read_ledger)
+    pipeline = Pipeline("group-000007")
+    monkeypatch.setattr(crowd.transactions.pipelines, "all", lambda: [pipeline])
+    answer = await Console(crowd).answer(Request("GET", ("api", "v1", *parts), {}), OPEN)
+    assert answer.status == 503
 
 
 async def test_no_turn_of_measuring_lag_is_long(crowd, monkeypatch):

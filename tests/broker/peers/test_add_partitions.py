@@ -144,11 +144,12 @@ def test_what_a_broker_is_told_is_durable_r9(asking, verify):
     producer = asking.producer("id", 11 if verify else 12)
     producer.add(TOPIC, 1)
     waiting = []
-    when_durable = asking.transactions.when_durable
-    asking.coordinator.call(lambda: setattr(asking.transactions, "when_durable", waiting.append))
+    log = asking.transactions.log
+    when_durable, hold = log.when_durable, lambda _shard, waiter: waiting.append(waiter)
+    asking.coordinator.call(lambda: setattr(log, "when_durable", hold))
     asking.send(question(producer, THERE, verify=verify))
     wait_until(lambda: waiting)
-    asking.coordinator.call(lambda: setattr(asking.transactions, "when_durable", when_durable))
+    asking.coordinator.call(lambda: setattr(log, "when_durable", when_durable))
     assert asking.told == []
     (waiter,) = waiting
     asking.coordinator.call(lambda: (waiter.durable(), asking.coordinator.server.flush_answers()))
@@ -160,11 +161,12 @@ def test_what_comes_to_nothing_is_not_confirmed_r9(asking):
     """The journal refuses what was placed: another broker has the coordinator's partition."""
     producer = asking.producer("id")
     waiting = []
-    when_durable = asking.transactions.when_durable
-    asking.coordinator.call(lambda: setattr(asking.transactions, "when_durable", waiting.append))
+    log = asking.transactions.log
+    when_durable, hold = log.when_durable, lambda _shard, waiter: waiting.append(waiter)
+    asking.coordinator.call(lambda: setattr(log, "when_durable", hold))
     asking.send(question(producer, THERE))
     wait_until(lambda: waiting)
-    asking.coordinator.call(lambda: setattr(asking.transactions, "when_durable", when_durable))
+    asking.coordinator.call(lambda: setattr(log, "when_durable", when_durable))
     (waiter,) = waiting
     asking.coordinator.call(
         lambda: (waiter.refused(None), asking.coordinator.server.flush_answers())

@@ -108,12 +108,12 @@ def limit(broker, key, value=LIMIT, client_id="limited"):
     assert [each.error_code for each in answer.entries] == [0]
 
 
-def produce(size, acks=-1):
+def produce(size, acks=-1, topic="t"):
     records = batch(b"x" * size)
     return ProduceRequest(
         acks=acks,
         timeout_ms=10_000,
-        topic_data=[TopicProduceData("t", partition_data=[PartitionProduceData(0, records)])],
+        topic_data=[TopicProduceData(topic, partition_data=[PartitionProduceData(0, records)])],
     )
 
 
@@ -139,6 +139,19 @@ def test_what_is_sent_without_an_answer_counts_too(still):
         assert client.is_silent()
         still.clock.advance(seconds=6)
         assert client.receive().brokers
+
+
+def test_acks_0_produce_that_is_inspected_on_a_thread_is_charged(still):
+    still.create_topic("large", configs={"max.message.bytes": "4000000"})
+    limit(still, "producer_byte_rate", 200_000.0)
+    with Client(still, "limited") as client:
+        client.send(PRODUCE, 9, produce(3_000_000, acks=0, topic="large"), expects_response=False)
+        client.send(METADATA, 12, EVERYTHING)
+        assert client.is_silent()
+        still.clock.advance(seconds=6)
+        assert client.receive().brokers
+    log = still.server.catalogue.topics["large"].partitions[0].log
+    assert log.next_offset == 1
 
 
 def test_a_debt_is_carried_by_a_new_connection(still):
