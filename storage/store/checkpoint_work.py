@@ -1,4 +1,16 @@
-"""The work of one checkpoint: syncs of segments and directories, then the checkpoint file."""
+"""The work of one checkpoint: the state of each log, syncs of what it wrote, then the file.
+
+Rules of this file:
+
+1. The loop prepares the logs one after the other and returns to its other work between them: a turn
+   has an effort of ``StoreSettings.checkpoint_turn_effort`` at most, however many logs exist.
+2. Replay starts with the group that was open when the first log was prepared, so no journal file
+   with that group or a later one is recycled (D11). Logs that are prepared later stand farther:
+   replay passes over the entries that they have already. A log that is created meanwhile is not in
+   the checkpoint; all of it is in these groups. One that is deleted meanwhile is left out.
+3. The last group follows the preparation of all logs. The syncs start once it is in the segments,
+   so the journal is durable at least as far as any log in the checkpoint stands (D2).
+"""
 
 from __future__ import annotations
 
@@ -7,6 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.journal.committer import until_there_is_room
 from barnabas.storage.journal.journal import CommitGroup, Operation
+from barnabas.storage.log import segment_swap
 from barnabas.storage.log.checkpoint import (
     Checkpoint,
     PartitionCheckpoint,
@@ -17,6 +30,7 @@ from barnabas.storage.log.checkpoint import (
 from barnabas.storage.log.log_directory import LogDirectory
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.segment import Segment
+from barnabas.storage.log.segment_swap import PendingSwap
 
 if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
@@ -24,6 +38,8 @@ if TYPE_CHECKING:
 CHECKPOINT_NAMES: Final = ("barnabas-checkpoint-0", "barnabas-checkpoint-1")
 LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
 CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
+
+_SNAPSHOT_EVERY_BATCHES: Final = 1000
 
 
 def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
@@ -44,7 +60,7 @@ def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
 
 
 class CheckpointWork:
-    """One checkpoint: prepared on the loop, started on the segment thread, synced on its own."""
+    """One checkpoint: prepared on the loop, in turns; synced and written on a thread of its own."""
 
     def __init__(self, store: LogStore, *, clean: bool) -> None:
         self._store = store
@@ -57,16 +73,80 @@ class CheckpointWork:
         self.obsolete: list[Operation] = []
         self.partitions: list[PartitionCheckpoint] = []
         self.swaps: list[SegmentSwap] = []
-        self.last_group: CommitGroup | None = None
-        """Replay starts with it. The group knows this work, too: they part when it begins."""
+        self._unprepared = iter(list(store.logs.values()))
+        self._first_group: CommitGroup | None = None
+        """The group that replay starts with, until its sequence is known. The group refers to this
+        work, too."""
         self._sequence = 0
         self._written: list[tuple[LogDirectory, set[str]]] = []
 
-    def begin(self) -> None:
-        """Start the syncs, on the segment thread, after all writes of the checkpoint."""
-        group, self.last_group = self.last_group, None
+    def start(self) -> None:
+        """Begin on the loop: prepare the first logs, and schedule the others."""
+        journal = self._store.journal
+        journal.flush()
+        group = self._first_group = journal.group_for(0)
+        group.operations.append(self._take_sequence)
+        self._prepare_some()
+
+    def _prepare_some(self) -> None:
+        """Prepare logs for one turn of the loop; after the last log, submit the last group."""
+        store = self._store
+        if not store.is_writing:
+            return
+        effort = 0
+        for log in self._unprepared:
+            if store.logs.get(log.partition_id) is not log:
+                continue  # Deleted, or led by another broker, since the first turn.
+            effort += self._prepare(log)
+            if effort >= store.settings.checkpoint_turn_effort:
+                store.engine.schedule(self._prepare_some)
+                return
+        group = store.journal.group_for(0)
+        group.operations.append(self._begin_syncs)
+        group.awaited = True
+        store.journal.flush()
+
+    def _prepare(self, log: PartitionLog) -> int:
+        """Queue what ``log`` still has to write, and note its state; return the effort."""
+        effort = len(log.segments)
+        if self._store.files is not None:
+            effort += self._write_derived(log)
+        self.segments += log.take_dirty_segments()
+        self.logs.append(log)
+        for pending in log.cleaning.take_pending():
+            self.swaps.append(pending.swap)
+            self.obsolete.append(partial(self._finish_swap, log, pending))
+        self.obsolete += [segment.remove for segment in log.take_dropped_segments()]
+        for name in log.take_superseded_snapshots():
+            self.obsolete.append(partial(log.directory.unlink, name))
+        self.partitions.append(checkpoint_of(log))
+        return effort
+
+    def _write_derived(self, log: PartitionLog) -> int:
+        """Queue what the next start would otherwise have to compute; return the effort."""
+        effort, journal = 0, self._store.journal
+        wanted = 1 if self._clean else _SNAPSHOT_EVERY_BATCHES
+        if log.batches_since_snapshot >= wanted:
+            journal.add_operation(log.snapshot_operation())
+            effort = len(log.producers)
+        if self._clean and log.active.awaits_last_indexes:
+            # After a crash the next start would not read them.
+            journal.add_operation(log.active.index_operation())
+        return effort
+
+    def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
+        """On the segment thread: give a cleaned segment's files their names."""
+        segment_swap.finish(pending.swap, log.directory)
+        self._store.engine.call(partial(log.cleaning.finished, pending))
+
+    def _take_sequence(self) -> None:
+        """Note which group replay starts with, on the segment thread."""
+        group, self._first_group = self._first_group, None
         assert group is not None
         self._sequence = group.sequence
+
+    def _begin_syncs(self) -> None:
+        """Start the syncs, on the segment thread, after all writes of the checkpoint."""
         self._written = [(log.directory, log.directory.take_written()) for log in self.logs]
         if self._store.files is None:
             self._report()  # No start will read these files.

@@ -6,7 +6,7 @@ Rules of this file:
    ``Engine.call``, which brings their callbacks back to the loop.
 2. A checkpoint says: up to here the segment files alone are the truth, from this journal sequence
    on the journal is. It is written only after everything that it vouches for was synced; only then
-   are older journal files recycled.
+   are older journal files recycled. Preparing it takes several turns (``checkpoint_work.py``).
 3. In a cluster a flush may be refused, or the session lost. Every log of which something was
    placed and is not durable is forgotten as a whole, and its files with it; it comes back by
    ``load``, here or elsewhere. A checkpoint vouches for nothing then, and nothing is synced: it
@@ -28,13 +28,11 @@ from barnabas.storage.journal.committer import (
 from barnabas.storage.journal.journal import CommitGroup, Journal, Operation, StoredBatches
 from barnabas.storage.journal.journal_files import JournalFiles
 from barnabas.storage.journal.refusal import Refusal
-from barnabas.storage.log import segment_swap
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.log_directory import LogDirectory
 from barnabas.storage.log.partition_log import PartitionLog
-from barnabas.storage.log.segment_swap import PendingSwap
 from barnabas.storage.replicated.loading import DurableLog, fill
-from barnabas.storage.store.checkpoint_work import CheckpointWork, checkpoint_of
+from barnabas.storage.store.checkpoint_work import CheckpointWork
 from barnabas.storage.store.store_parts import (
     Engine,
     PartitionSpec,
@@ -44,8 +42,6 @@ from barnabas.storage.store.store_parts import (
 )
 
 LOCK_NAME: Final = "barnabas-lock"
-
-_SNAPSHOT_EVERY_BATCHES: Final = 1000
 
 
 class LogStore:
@@ -391,10 +387,12 @@ class LogStore:
     def _journal_has_grown(self) -> None:
         """Checkpoint once the journal is long enough for what there is to sync."""
         self._throttle()
-        if not self.wants_checkpoint:
-            self._checkpoint_due_bytes += self.settings.checkpoint_segment_bytes
-        elif not self._checkpointing:
+        if self._checkpointing:
+            return
+        if self.wants_checkpoint:
             self.checkpoint()
+        else:
+            self._checkpoint_due_bytes += self.settings.checkpoint_segment_bytes
 
     def _set_full(self, *, full: bool) -> None:
         self._waiting_for_room += 1 if full else -1
@@ -468,44 +466,12 @@ class LogStore:
             self.is_closing = True
             for log in self.logs.values():
                 log.close()
-        work = CheckpointWork(self, clean=clean)
-        self.journal.flush()
-        for log in self.logs.values():
-            self._prepare(log, work, clean=clean)
-        group = self.journal.group_for(0)
-        work.last_group = group
-        group.operations.append(work.begin)
-        group.awaited = True
-        self.journal.flush()
+        CheckpointWork(self, clean=clean).start()
 
-    def _prepare(self, log: PartitionLog, work: "CheckpointWork", *, clean: bool) -> None:
-        """Queue what ``log`` still has to write, and note where it stands."""
-        if self.files is not None:
-            self._write_derived(log, clean=clean)
-        dirty = log.take_dirty_segments()
-        work.segments += dirty
-        work.logs.append(log)
-        for pending in log.cleaning.take_pending():
-            work.swaps.append(pending.swap)
-            work.obsolete.append(partial(self._finish_swap, log, pending))
-        work.obsolete += [segment.remove for segment in log.take_dropped_segments()]
-        for name in log.take_superseded_snapshots():
-            work.obsolete.append(partial(log.directory.unlink, name))
-        work.partitions.append(checkpoint_of(log))
-
-    def _write_derived(self, log: PartitionLog, *, clean: bool) -> None:
-        """Queue what the next start would else have to work out."""
-        wanted = 1 if clean else _SNAPSHOT_EVERY_BATCHES
-        if log.batches_since_snapshot >= wanted:
-            self.journal.add_operation(log.snapshot_operation())
-        if clean and log.active.awaits_last_indexes:
-            # After a crash they would not be looked at.
-            self.journal.add_operation(log.active.index_operation())
-
-    def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
-        """On the segment thread: give a cleaned segment's files their names."""
-        segment_swap.finish(pending.swap, log.directory)
-        self.engine.call(partial(log.cleaning.finished, pending))
+    @property
+    def is_writing(self) -> bool:
+        """Whether groups still reach the storage threads: neither closed nor failed."""
+        return self._runner is not None and not self._failed
 
     @property
     def journal_bytes(self) -> int:
@@ -520,8 +486,7 @@ class LogStore:
     def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
         """Recycle the journal before ``sequence``, remove what is ``obsolete``, tell who waits."""
         files = self.files
-        for operation in obsolete:
-            self.journal.add_operation(operation)
+        self.journal.group_for(0).operations += obsolete
         if files is not None:
             self.journal.add_operation(lambda: self._release(files, sequence))
         self._checkpointing = False

@@ -250,9 +250,10 @@ def _verify_journal(
 ) -> None:
     """Raise Corrupt unless the journal has all that was promised since ``checkpoint``.
 
-    With ``salvage`` it ends where it cannot be read: what is before that is one moment's state of
-    all logs, as a crash would have left it then. ``on_verified`` is called with the bytes of each
-    group.
+    With ``salvage`` the journal ends at the first group that cannot be read. All logs are then in
+    the state of one moment, as after a crash, unless that group was placed while the checkpoint was
+    prepared: logs of its later turns keep what follows it. ``on_verified`` is called with the bytes
+    of each group.
     """
     if checkpoint.generation == 0 and files.reaches(1):
         raise Corrupt(path, 0, "both checkpoint files are missing, yet there is a journal")

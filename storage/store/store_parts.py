@@ -36,6 +36,10 @@ class StoreSettings:
     synced_alone_max: int = 64
     """Maximum number of files and directories that a checkpoint syncs one by one. More of them are
     synced with the whole file system, where the operating system can do that."""
+    checkpoint_turn_effort: int = 256
+    """Maximum effort of a checkpoint in one turn of the loop, 3 us each: an effort of 1 for each
+    segment of a log, and for each producer that is written to its snapshot. The last log of a turn
+    may exceed it."""
 
 
 @dataclass(frozen=True, slots=True)

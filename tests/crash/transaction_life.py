@@ -83,7 +83,7 @@ class Life:
             ROOT,
             engine=self.engine,
             now_ms=self.clock.now_ms,
-            settings=StoreSettings(journal_file_bytes=1 << 16),
+            settings=StoreSettings(journal_file_bytes=1 << 16, checkpoint_turn_effort=1),
             callbacks=StoreCallbacks(on_fatal=self.failures.append),
         )
         lock_directory(self.logs)

@@ -18,7 +18,8 @@ from tests.crash.model import Event, Model
 from tests.crash.scripted_engine import ScriptedEngine
 
 ROOT = "/data"
-SETTINGS = StoreSettings(journal_file_bytes=72 * 1024, synced_alone_max=0)
+SETTINGS = StoreSettings(journal_file_bytes=72 * 1024, synced_alone_max=0, checkpoint_turn_effort=1)
+"""A checkpoint prepares one log in a turn of the loop, so that the workload comes in between."""
 TOPICS = ("alpha", "beta", "gamma")
 
 CONFIGS = {

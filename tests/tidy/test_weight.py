@@ -72,7 +72,7 @@ BY_HAND: dict[str, int] = {
     "storage/repair": 1_024,
     "storage/replicated": 886,
     "storage/runtime": 196,
-    "storage/store": 1_149,
+    "storage/store": 1_174,
 }
 """Code lines by hand of each package; their sum is the limit."""
 
