@@ -37,7 +37,7 @@ from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.cluster.serving.lease_gate import gate
 from barnabas.broker.cluster.serving.placement import Placement
 from barnabas.broker.cluster.serving.refused_produce import note_refused_produce
-from barnabas.broker.cluster.serving.stale_metadata import look_before_refusing
+from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.cluster.start.cluster_directory import ClusterHome
 from barnabas.broker.cluster.start.exit_reasons import words_of_end
 from barnabas.broker.cluster.start.join import Newcomer
@@ -257,11 +257,11 @@ class BrokerServer:
             if self._member is not None:
                 note_refused = partial(note_refused_produce, self.catalogue, self.clock.monotonic)
                 gate(self.routes, self._member.may_serve, note_refused)
-                look_before_refusing(self.routes, self.catalogue, self._member.misses)
+                poll_before_refusing(self.routes, self.catalogue, self._member.misses)
             self.stage = Stage.PREPARED
             await self.logins.open()
             if self._member is not None:
-                await wait_for_first(self._member.look_around(), self.wait_for_failure())
+                await wait_for_first(self._member.wait_for_view(), self.wait_for_failure())
                 self._require_no_failure()
             await self.sockets.start()
         except BaseException:

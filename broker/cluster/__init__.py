@@ -1,1 +1,1 @@
-"""Which brokers there are, and what each of them leads."""
+"""Brokers of a cluster, and the partitions that each of them leads."""

@@ -1,8 +1,8 @@
-"""Which brokers are said to have copies of a partition.
+"""Replica lists of partitions, as reported to clients.
 
-Copies are the business of the store that all brokers share, and every broker can come to lead every
-partition. Clients and tools expect a list of replicas all the same, with its leader in it, as long
-as the topic's replication factor says: this makes one up, the same at each broker.
+All brokers share one store with the records, and any broker can lead any partition. Clients and
+tools still expect a list of replicas that includes the leader and has the length of the topic's
+replication factor. This module computes such a list, the same at each broker.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""What a broker tells the others of itself when it registers: where it is, as JSON.
+"""Place of a broker, encoded as JSON when the broker registers.
 
-Brokers of several releases read it: what one of them does not know it leaves aside.
+Brokers of several releases read it, and ignore the fields that they do not know.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from barnabas.broker.config.features import Ranges
 
 TEXT_CHARACTERS_MAX: Final = 16_384
 NAME_CHARACTERS_MAX: Final = 255
-"""Of a rack, a listener and a host."""
+"""Maximum length of a rack, a listener's name and a host."""
 ENDPOINTS_MAX: Final = 64
 PORT_MAX: Final = 65_535
 FEATURES_MAX: Final = 64
@@ -22,35 +22,35 @@ LEVEL_MAX: Final = 32_767
 
 
 class UnreadableEndpoints(ValueError):
-    """What a broker has registered with says nothing to this release."""
+    """Registration of a broker that this release cannot read."""
 
 
 class Place(NamedTuple):
-    """Where a broker is."""
+    """Rack, endpoints and features of a broker."""
 
     rack: str | None
     endpoints: Mapping[str, tuple[str, int]]
-    """Host and port by the name of the listener."""
+    """Host and port by listener name."""
     is_cordoned: bool = False
-    """Whether its own configuration says that it is to lead nothing."""
+    """Whether the broker's own configuration cordons it, so that it leads no partitions."""
     features: Ranges = MappingProxyType({})
-    """The levels of features that it supports."""
+    """Levels of the features that it supports."""
 
 
 def encode_place(place: Place) -> str:
-    """Return a place as text; raises ValueError for what no broker could read."""
-    told: dict[str, object] = {"rack": place.rack, "endpoints": place.endpoints}
+    """Return a place as JSON; raises ValueError if no broker could read it."""
+    fields: dict[str, object] = {"rack": place.rack, "endpoints": place.endpoints}
     if place.is_cordoned:
-        told["cordoned"] = True
+        fields["cordoned"] = True
     if place.features:
-        told["features"] = dict(place.features)
-    text = json.dumps(told, ensure_ascii=False)
+        fields["features"] = dict(place.features)
+    text = json.dumps(fields, ensure_ascii=False)
     decode_place(text)
     return text
 
 
 def decode_place(text: str) -> Place:
-    """Return the place that a text tells of; raises UnreadableEndpoints."""
+    """Return the place in a JSON text; raises UnreadableEndpoints."""
     if len(text) > TEXT_CHARACTERS_MAX:
         raise UnreadableEndpoints(f"{len(text)} characters, more than {TEXT_CHARACTERS_MAX}")
     try:
@@ -64,11 +64,11 @@ def decode_place(text: str) -> Place:
             by_name = {name: _endpoint(name, each) for name, each in endpoints.items()}
             ranges = _ranges(found.get("features"))
             return Place(rack, by_name, found.get("cordoned") is True, ranges)
-    raise UnreadableEndpoints("no rack and endpoints")
+    raise UnreadableEndpoints("registration has no rack and endpoints")
 
 
 def _ranges(found: object) -> Ranges:
-    """Return what a broker supports, as far as this release understands it."""
+    """Return the supported levels by feature, without features that this release cannot read."""
     if not isinstance(found, dict) or len(found) > FEATURES_MAX:
         return {}
     ranges = {}

@@ -1,16 +1,19 @@
-"""A look at the cluster before a client is told that something is not known.
+"""Polls of the cluster before a client gets an error for something unknown.
 
-What one broker has made another one shows a moment later. A client that has been told of it, and
-asks the other one at once, is not to hear that it does not exist. Nor is it to hear that there is
-no coordinator while one is about to be: librdkafka (2.16) asks three times for that of a group, and
-then waits with the offsets of a transaction until a connection of its own comes or goes.
+A change at one broker is visible at the others a moment later. A client that knows of a new topic
+and at once sends a request to another broker must not get an error that it does not exist. Nor must
+a client learn that there is no coordinator while one is about to start. librdkafka (2.16) sends
+three FindCoordinator requests for a group; after that a transaction's offsets wait until one of its
+connections opens or closes.
 
 Rules of this file:
 
-* Who comes while a look is under way waits for the next one: it may have read too early for him.
-* Nobody waits for long, nor for a store that is away: what is known is told then. A coordinator
-  is waited for longer, be the store away or not: somebody is to take over.
-* All who wait share the looks, and there are no more of them than ``Membership`` takes.
+* A request that arrives during a poll waits for the next one: the current poll may have read too
+  early.
+* A request waits for a limited time, and not while the store is unavailable: then it gets what is
+  known. The wait for a coordinator is longer, and does not depend on the store, since another
+  broker is to take over.
+* All waiting requests share the polls, and there are no more of them than ``Membership`` starts.
 """
 
 from __future__ import annotations
@@ -25,23 +28,23 @@ if TYPE_CHECKING:
 
 PATIENCE_S: Final = 0.3
 COORDINATOR_PATIENCE_S: Final = 2.0
-"""Far more than it takes to give away what a broker led whose end is known."""
+"""Much longer than assigning the partitions of a broker takes, once its end is known."""
 
 
 class Polls(Protocol):
-    """The looks that a broker takes at its cluster, numbered in their order from 1 on."""
+    """Polls of the cluster by this broker, numbered from 1."""
 
     polls_started: int
-    """The newest one that was begun."""
+    """Number of the newest poll that was started."""
     polls_applied: int
-    """The newest one whose outcome the view shows."""
+    """Number of the newest poll that the view shows."""
 
     def refresh(self) -> None:
-        """Have a look be begun soon."""
+        """Request a poll soon."""
 
 
 class Misses:
-    """Those who wait for a look; all of it on the loop."""
+    """Requests that wait for a poll; used on the event loop only."""
 
     def __init__(
         self,
@@ -50,9 +53,9 @@ class Misses:
         is_away: Callable[[], bool],
         clock: Clock,
     ) -> None:
-        """``is_following``: whether metadata is not shown yet that a look has found to be newer.
+        """``is_following``: whether a poll has found newer metadata that is not applied yet.
 
-        ``is_away``: whether the store does not answer.
+        ``is_away``: whether the store does not respond.
         """
         self._polls = looks
         self._is_following = is_following
@@ -61,26 +64,26 @@ class Misses:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Have those who wait see if it is over; call it when a look, or metadata, is shown."""
+        """Make waiting requests check their condition, after a poll or metadata was applied."""
         self._woken.set()
         self._woken = asyncio.Event()
 
-    async def look(self) -> None:
-        """Return when all is shown that was committed when this was called, or in PATIENCE_S."""
+    async def wait_for_poll(self) -> None:
+        """Return once all earlier commits are applied, or after PATIENCE_S."""
         if self._is_away():
             return
         with contextlib.suppress(TimeoutError):
             async with self._clock.timeout(PATIENCE_S):
-                await self._looked()
+                await self._next_poll()
 
-    async def look_for_coordinator(self, is_known: Callable[[], bool]) -> None:
-        """Return when it is known who that is, or in COORDINATOR_PATIENCE_S."""
+    async def wait_for_coordinator(self, is_known: Callable[[], bool]) -> None:
+        """Return once ``is_known`` does, or after COORDINATOR_PATIENCE_S."""
         with contextlib.suppress(TimeoutError):
             async with self._clock.timeout(COORDINATOR_PATIENCE_S):
                 while not is_known():
-                    await self._looked()
+                    await self._next_poll()
 
-    async def _looked(self) -> None:
+    async def _next_poll(self) -> None:
         wanted = self._polls.polls_started + 1
         self._polls.refresh()
         while self._polls.polls_applied < wanted or self._is_following():

@@ -1,8 +1,8 @@
-"""Which partitions are to be led by another broker than now, and saying so.
+"""Requests for partitions to be led by another broker.
 
-A wish is kept in the cluster's store. It is met by the partition's leader, which lets go of it, or
-by whoever gives a partition a leader that has none; it is gone then. A pin stays: it is a wish that
-is made again whenever the broker is back.
+A wish is stored by the cluster. It ends when it is met: the partition's leader releases the
+partition, or the planner assigns a partition that has no leader. A pin stays: it takes effect again
+whenever its broker returns.
 """
 
 from __future__ import annotations
@@ -13,38 +13,38 @@ from typing import Protocol
 
 
 class Pinning(IntEnum):
-    """What a reassignment means for later, in a tag of ours that Kafka's clients do not send."""
+    """Pin that a reassignment requests, in a tag of Barnabas that Kafka's clients do not send."""
 
     SET = 0
-    """The partition is pinned to its first replica, which is Kafka's preferred leader."""
+    """Pin the partition to its first replica, which is Kafka's preferred leader."""
     LEFT = 1
-    """It is only to be led by the first replica next."""
+    """Move the partition to its first replica, without a pin."""
     ENDED = 2
-    """It is not pinned any more, whatever the replicas say."""
+    """End the pin, regardless of the replicas."""
 
 
 class Moves(Protocol):
-    """The wishes of a cluster, as handlers read and make them on the loop."""
+    """Wishes of a cluster, read and written by handlers on the event loop."""
 
     def wanted(self, partition_id: int) -> int | None:
-        """Return the node that is to lead a partition and does not yet; None: there is no wish."""
+        """Return the node that must lead a partition and does not yet, or None."""
 
     def pinned(self, partition_id: int) -> int | None:
-        """Return the node that is to lead a partition whenever it can; None: whichever."""
+        """Return the node that a partition is pinned to, or None."""
 
     def takes_partitions(self, node_id: int) -> bool:
-        """Return whether a node is given partitions: it neither drains nor is it cordoned."""
+        """Whether a node takes partitions: it is neither draining nor cordoned."""
 
     async def want(self, wishes: Mapping[int, int | None]) -> None:
-        """Wish for leaders, by partition id; None takes a wish back.
+        """Write wishes for leaders, by partition ID; None withdraws a wish.
 
-        When this returns the wishes are durable, and ``wanted`` tells of them. It waits for a store
-        that is away for as long as it takes; whoever gives up waiting does not know what came of
-        it.
+        On return the wishes are durable, and ``wanted`` shows them. The call waits without a
+        timeout while the store is unavailable. A caller that stops waiting does not know whether
+        the wishes were written.
         """
 
     async def pin(self, pins: Mapping[int, int | None]) -> None:
-        """Pin partitions to nodes, which are to lead them next as well; None: to none.
+        """Pin partitions to nodes, or to none by None, and wish for them as leaders.
 
-        That takes back a wish for another. Otherwise as ``want``.
+        A pin withdraws a wish for another node. Otherwise as ``want``.
         """

@@ -1,10 +1,10 @@
-"""What a broker knows of the cluster: its brokers, who leads each partition, and since which epoch.
+"""View of a cluster: its brokers, and the leader and leader epoch of each partition.
 
 The leader of a partition of ``__consumer_offsets`` or ``__transaction_state`` is the coordinator of
-the keys that fall to it, and its leader epoch is the coordinator epoch in the markers (D6).
+the partition's keys, and its leader epoch is the coordinator epoch in the markers (D6).
 
-A view may be out of date, and is never what protects data: what a broker that leads a partition no
-more appends is refused by the store, whatever its view says.
+A view can be outdated. The store protects the data: if a broker appends to a partition that it does
+not lead any more, the store refuses the append, regardless of that broker's view.
 """
 
 from __future__ import annotations
@@ -16,68 +16,68 @@ from typing import Final, NamedTuple, Protocol
 from barnabas.broker.config.features import FEATURES, Ranges
 
 NO_NODE: Final = -1
-"""In the place of a node id: no broker."""
+"""Value in the place of a node ID: no broker."""
 
 
 class Node(NamedTuple):
-    """One broker that is in service."""
+    """Broker in service."""
 
     node_id: int
     rack: str | None
     endpoints: Mapping[str, tuple[str, int]]
-    """Where clients find it: host and port by the name of the listener that they have come by."""
+    """Host and port for clients, by the name of the listener that they connected to."""
     features: Ranges = MappingProxyType({})
-    """The levels of features that it supports."""
+    """Levels of the features that it supports."""
 
 
 class Leader(NamedTuple):
-    """Who leads a partition."""
+    """Leader of a partition."""
 
     node_id: int
-    """NO_NODE where nobody does."""
+    """Node ID of the leader, or NO_NODE."""
     epoch: int
-    """Of the newest leadership, be it in service or not."""
+    """Epoch of the newest leadership, even if that leader is not in service."""
 
 
 class ClusterView(Protocol):
-    """The cluster as one of its brokers sees it. All of it is read on the loop."""
+    """Cluster as one of its brokers sees it; read on the event loop."""
 
     @property
     def node_id(self) -> int:
-        """Return this broker's id."""
+        """Return this broker's node ID."""
 
     @property
     def controller_id(self) -> int:
-        """Return the id of the broker that clients send changes to; NO_NODE: not known now."""
+        """Return the node ID of the broker that receives clients' changes, or NO_NODE."""
 
     @property
     def version(self) -> int:
-        """Return another number whenever a broker or a leader is another one."""
+        """Return a number that changes with every change of a broker or a leader."""
 
     @property
     def nodes(self) -> Sequence[Node]:
-        """Return the brokers in service by id, this one among them, be it so or not."""
+        """Return the brokers in service by ID, including this one in any case."""
 
     @property
     def fenced(self) -> Sequence[Node]:
-        """Return the brokers that are out of service, by id: a limited number, for about a week."""
+        """Return the brokers out of service by ID: a limited number, for about a week."""
 
     @property
     def live_count(self) -> int:
-        """Return how many brokers have a lease, as far as is known; this one while it has."""
+        """Return the known number of brokers with a lease; this one only while its own is valid."""
 
     def leader_of(self, partition_id: int) -> Leader:
-        """Return who leads a partition that exists."""
+        """Return the leader of an existing partition."""
 
     def changed_since(self, version: int) -> Collection[int] | None:
-        """Return the partitions whose leader may be another one than in a version; None: all."""
+        """Return the partitions whose leader may have changed since a version, or None for all."""
 
 
 class OneBroker:
-    """The view of a broker that is alone: it leads everything, in the epoch of its start."""
+    """View of a standalone broker: it leads everything, in the epoch of its start."""
 
     def __init__(self, node_id: int, rack: str | None, epoch: Callable[[], int]) -> None:
-        """``epoch`` is asked once the logs are open: it is greater than every epoch in them."""
+        """``epoch`` is called once the logs are open: its result exceeds every epoch in them."""
         self.node_id = node_id
         self.controller_id = node_id
         self.version = 0
@@ -92,5 +92,5 @@ class OneBroker:
         return Leader(self.node_id, self._epoch())
 
     def changed_since(self, version: int) -> None:
-        """Return nothing: it is asked once only."""
+        """Return None: callers start from all partitions and then see no changes."""
         del version

@@ -119,11 +119,11 @@ async def _known_leaders(
     if misses is None or NO_NODE not in leaders.values():
         return leaders
     if len(keys) == 1:
-        await misses.look_for_coordinator(
+        await misses.wait_for_coordinator(
             lambda: NO_NODE not in _leaders(log, brokers.view, keys).values()
         )
     else:
-        await misses.look()
+        await misses.wait_for_poll()
     return _leaders(log, brokers.view, keys)
 
 

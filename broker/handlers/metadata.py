@@ -157,7 +157,7 @@ async def _look_then_describe(
     failed: Mapping[str, ErrorCode],
 ) -> MetadataResponse:
     """Find out what the cluster knows by now, then describe the topics."""
-    await misses.look()
+    await misses.wait_for_poll()
     leaders = Leaders(brokers, context)
     topics = await _described_in_slices(catalogue, leaders, context, request, failed)
     return _metadata_response(catalogue, leaders, context, request, topics)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.security.quotas.quotas import told_ms
+from barnabas.broker.security.quotas.quotas import throttle_time_ms
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -27,6 +27,6 @@ class Mutations:
             return
         throttle_ms = self._quota.mutated(partitions, strict=self._strict)
         if throttle_ms is None:
-            self.throttle_time_ms = told_ms(self._quota.mutations_owed_ms())
+            self.throttle_time_ms = throttle_time_ms(self._quota.mutations_owed_ms())
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED)
-        self.throttle_time_ms = max(self.throttle_time_ms, told_ms(throttle_ms))
+        self.throttle_time_ms = max(self.throttle_time_ms, throttle_time_ms(throttle_ms))

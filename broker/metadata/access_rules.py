@@ -1,4 +1,4 @@
-"""Changes of the ACLs, one at a time with all other changes of metadata."""
+"""Changes of ACLs, in one sequence with all other changes of metadata."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 ACLS_MAX: Final = 100_000
-"""ACLs that there may be: they are in memory, and one more must not fill it."""
+"""Maximum number of ACLs, since they are kept in memory."""
 
 
 class AccessRules:
-    """The ACLs of one broker; everything raises KafkaError SECURITY_DISABLED where it has none."""
+    """ACLs of one broker; its methods raise KafkaError SECURITY_DISABLED without access control."""
 
     def __init__(
         self, authorizer: Authorizer | None, metastore: MetaStore, changes: Changes
@@ -34,37 +34,37 @@ class AccessRules:
 
     @property
     def are_enforced(self) -> bool:
-        """Return whether there is access control."""
+        """Whether access control is enabled."""
         return self._authorizer is not None
 
     @property
     def authorizer(self) -> Authorizer:
-        """Return what decides by them."""
+        """Return the authorizer, which decides by the ACLs."""
         if self._authorizer is None:
             raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured.")
         return self._authorizer
 
     def matching(self, wanted: AclFilter) -> list[Acl]:
-        """Return the ACLs that a filter means."""
+        """Return the ACLs that match a filter."""
         return self.authorizer.matching(wanted)
 
     async def add(self, acls: Sequence[Acl]) -> None:
-        """Add ACLs, all or none; in force when this returns."""
+        """Add ACLs, all or none; effective when this returns."""
         authorizer = self.authorizer
 
         async def change() -> None:
             if len(authorizer.acls) + len(acls) > ACLS_MAX:
                 raise KafkaError(
-                    ErrorCode.POLICY_VIOLATION, f"There may be no more than {ACLS_MAX} ACLs."
+                    ErrorCode.POLICY_VIOLATION, f"The limit of {ACLS_MAX} ACLs is reached."
                 )
             await self._commit([acl for acl in dict.fromkeys(acls) if acl not in authorizer.acls])
 
         await self._changes.run(change)
 
     async def remove(self, filters: Sequence[AclFilter], most: int) -> list[list[Acl]]:
-        """Remove what filters mean, all or none; return it by filter.
+        """Remove the ACLs that match the filters, all or none; return them by filter.
 
-        Raises KafkaError INVALID_REQUEST where that is more than ``most`` ACLs.
+        Raises KafkaError INVALID_REQUEST if they are more than ``most``.
         """
         authorizer = self.authorizer
 
@@ -82,7 +82,7 @@ class AccessRules:
         return await self._changes.run(change)
 
     async def _commit(self, added: Sequence[Acl] = (), removed: Sequence[Acl] = ()) -> None:
-        """Add ACLs that are not there, remove some that are."""
+        """Add ACLs that do not exist, and remove existing ones."""
         if not added and not removed:
             return
         new, gone = tuple(map(row_of, added)), tuple(map(row_of, removed))
@@ -92,7 +92,7 @@ class AccessRules:
     # ----------------------------------------------------------------------- called by ``Changes``
 
     async def show(self, difference: Difference) -> None:
-        """Have ACLs count, or count no more, from the next request on."""
+        """Apply added and removed ACLs to all later requests."""
         if self._authorizer is not None and (difference.acls_added or difference.acls_removed):
             self._authorizer.change(
                 list(map(acl_of, difference.acls_added)),
@@ -100,6 +100,6 @@ class AccessRules:
             )
 
     async def shown_in(self, image: MetadataImage) -> MetadataImage:
-        """Return an image with the ACLs that count; there are none without access control."""
+        """Return an image with the ACLs in force, or none without access control."""
         acls = () if self._authorizer is None else tuple(map(row_of, self._authorizer.acls))
         return replace(image, acls=acls)

@@ -1,11 +1,10 @@
-"""Taking over an Apache Kafka's data directory: the metadata's side
-(``storage/adoption/adoption.py``).
+"""Adoption of an Apache Kafka's data directory: its metadata (``storage/adoption/adoption.py``).
 
-Users, ACLs and quotas come along: who could not read a topic before cannot read it now.
+Users, ACLs and quotas are adopted: a user without permission to read a topic still has none.
 
-Topics keep their ids and their settings, which Kafka's own metadata log tells: under the default
-retention a topic meant to be kept for ever would lose its older records at once. A setting that
-means nothing here is left out with a warning; one that cannot be honoured stops the start.
+Topics keep their IDs and settings, which are in Kafka's metadata log. With the default retention, a
+topic with unlimited retention would lose its older records at once. A setting without a meaning
+here is left out with a warning; one that cannot be honoured stops the start.
 """
 
 from __future__ import annotations
@@ -31,14 +30,15 @@ from barnabas.storage.files.file_system import FileSystem
 from barnabas.storage.metastore.interface import MetaStore, QuotaRow, ScramRow
 
 ADOPTION_LOG: Final = logging.getLogger(__name__)
-"""Receives what is taken over, and what is not."""
+"""Logger of adopted objects and of those left out."""
 
 SCRAM_MECHANISMS: Final[Mapping[int, str]] = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}
-"""By Kafka's numbers."""
+"""Objects by Kafka's numbers."""
 
 PRODUCER_ID_MARGIN: Final = 100_000
-"""Distance of new producer ids from the highest id in adopted logs. Kafka reserves a thousand at
-once, does not write with each, and knows none that Barnabas has given out there before."""
+"""Distance of new producer IDs from the highest ID in adopted logs. Kafka reserves a thousand IDs
+at once, and not all of them appear in the logs. It also does not know the IDs that Barnabas
+allocated there before."""
 
 
 def adopt_if_foreign(
@@ -48,10 +48,10 @@ def adopt_if_foreign(
     config: BrokerConfig,
     log: logging.Logger = ADOPTION_LOG,
 ) -> bool:
-    """Make the topics of a cleanly stopped Kafka ours; returns whether there were any to take.
+    """Adopt the topics of a cleanly stopped Kafka; return whether the directory was Kafka's.
 
-    The caller has rehearsed that on a copy: nothing is undone here. Raises Corrupt, and
-    ConfigError for a topic with a setting that cannot be honoured.
+    The caller has rehearsed this on a copy: no step is undone here. Raises Corrupt, and ConfigError
+    for a topic with a setting that cannot be honoured.
     """
     if not is_foreign(file_system, directory):
         return False
@@ -70,7 +70,7 @@ def adopt_if_foreign(
         for partition in row.partitions:
             name = f"{topic.name}-{partition.index}"
             partition_ids[name] = partition.partition_id, topic.topic_id
-    # New ids must stay away from those that these logs know (S10).
+    # New IDs must be higher than all that these logs know (S10).
     highest = highest_producer_id(file_system, directory, partition_ids)
     taken = found.next_producer_id if found else 0
     metastore.raise_producer_ids(max(highest + PRODUCER_ID_MARGIN, taken))
@@ -100,9 +100,9 @@ def _settings_of(
 def _keep_broker_settings(
     found: KraftMetadata, metastore: MetaStore, log: logging.Logger = ADOPTION_LOG
 ) -> None:
-    """Keep what clients set for all brokers and for this one, as far as it can change at run time.
+    """Keep the dynamic settings of all brokers and of this one that can change at run time.
 
-    The rest was the configuration of another program.
+    The other settings configure Apache Kafka only.
     """
     for entity in ("", str(metastore.identity.node_id)):
         kept = {}
@@ -118,7 +118,7 @@ def _keep_broker_settings(
 def _keep_access(
     found: KraftMetadata, metastore: MetaStore, config: BrokerConfig, log: logging.Logger
 ) -> None:
-    """Keep who may log in, what they may do, and how much of it."""
+    """Keep users, permissions and quotas."""
     there = set(metastore.load().acls)  # Of an attempt that was cut short.
     acls = set(found.acls.values()) - there
     if acls:

@@ -1,17 +1,18 @@
-"""Topics, partitions and configurations as they are now: the MetaStore's image in memory.
+"""Topics, partitions and configurations: the MetaStore's image in memory.
 
 Rules of this file:
 
-* The MetaStore is the truth. A change is committed there first, then made on disk, then shown here,
-  the last two by the difference that the commit has made (``show``), whichever broker made it.
-  Start-up goes by the MetaStore, so a crash between any two of these steps needs no repair of its
-  own: a partition without a directory gets one, a directory of a deleted topic is removed.
-* A tombstone stays until the removal of its directories is durable (a checkpoint later). So every
-  directory we ever made has a row, and one without a row is a reason to stop, not to delete. In a
-  cluster directories are copies, and tombstones are not this broker's alone (``tombstones.py``).
+* The MetaStore is authoritative. A change is committed there first, then applied on disk, then
+  shown here. The last two steps apply the commit's difference (``show``), regardless of the broker
+  that made it. The start follows the MetaStore, so a crash between these steps needs no repair: a
+  partition without a directory gets one, and a directory of a deleted topic is removed.
+* A tombstone stays until the removal of its directories is durable (one checkpoint later). So every
+  directory that this broker has created has a row, and one without a row stops the start instead of
+  being deleted. In a cluster directories are copies, and tombstones belong to all brokers
+  (``tombstones.py``).
 * Changes run one at a time and to their end (``changes.py``).
-* Readers see a topic either whole or not at all; a topic that is being deleted is gone at once.
-* A failure that leaves the image and the MetaStore different stops the process (D9).
+* Readers see a topic completely or not at all; a topic disappears as soon as its deletion starts.
+* A failure that makes the image differ from the MetaStore stops the process (D9).
 """
 
 from __future__ import annotations
@@ -59,14 +60,17 @@ from barnabas.storage.store.store_parts import PartitionSpec
 logger = logging.getLogger(__name__)
 
 PARTITIONS_PER_CHANGE_MAX: Final = 10_000
-"""Kafka's limit on the partitions that one change may add."""
+"""Maximum number of partitions that one change may add, as in Kafka."""
 
 LOGS_PER_TURN: Final = 256
-"""Logs made or removed before the loop gets a turn; their directories follow on another thread."""
+"""Maximum number of logs created or removed in one turn of the event loop; another thread handles
+their directories."""
 
 
 class CollidingName(KafkaError):
-    """A topic of another name is in the way; ``other`` is for who may see it."""
+    """Topic name that collides with that of an existing topic, ``other``, which not all clients may
+    see.
+    """
 
     def __init__(self, name: str, other: str) -> None:
         super().__init__(
@@ -77,17 +81,17 @@ class CollidingName(KafkaError):
 
 
 class LogKeeper(Protocol):
-    """Who opens and closes logs where partitions come to this broker and go from it."""
+    """Component that opens and closes the logs of partitions as leadership changes."""
 
     def shown(self, partitions: Sequence[Partition]) -> None:
-        """Take note of partitions that readers see from now on, none with a log yet."""
+        """Register partitions that are shown from now on, all without a log so far."""
 
     def deleted(self, partition: Partition) -> None:
-        """Delete the log of a partition that readers do not see any more, if it has one here."""
+        """Delete the log, if it is here, of a partition that readers do not see any more."""
 
 
 class Catalogue:
-    """All topics of this broker, and the changes that may be made to them."""
+    """Topics of this broker, and their changes."""
 
     def __init__(
         self,
@@ -107,21 +111,22 @@ class Catalogue:
         on_fatal: Callable[[BaseException], None] = lambda _error: None,
         on_event: Callable[[str, str, str], None] = lambda _kind, _resource, _words: None,
     ) -> None:
-        """Make an empty catalogue; ``load``, then recovery, then ``open`` fill it.
+        """Create an empty catalogue; ``load``, then recovery, then ``open`` fill it.
 
-        ``view`` says which partitions have their log here: those that this broker leads. They are
-        opened and closed by ``keeper``; None: each stays with this broker, with its log.
-        ``may_serve``: whether this broker's lease is valid; None: it needs none.
-        ``calls``: how the MetaStore is called while the broker runs; None: on the loop.
-        ``clock`` limits how long clients wait for changes; without it, the machine's clock.
-        ``config`` is the configuration as it was loaded. ``on_event`` is told what has changed:
-        a kind, the resource, and words.
+        ``view`` determines the partitions that have their log here: those that this broker leads.
+        ``keeper`` opens and closes them, or is None if every partition and its log stay with this
+        broker. ``may_serve`` returns whether this broker's lease is valid, or is None without
+        leases. ``calls`` runs calls of the MetaStore, or is None to call it on the event loop.
+        ``clock`` limits the clients' waits for changes, and is the machine's clock by default.
+        ``config`` is the configuration as it was loaded. ``on_event`` receives each change: a kind,
+        the resource, and a text.
         """
         self._on_event = on_event
         self.topics: dict[str, Topic] = {}
         self.topics_by_id: dict[bytes, Topic] = {}
         self.topics_version = 0
-        """Grows whenever a topic comes, goes or gets partitions; begins anew at each start."""
+        """Number that grows with every created, deleted or extended topic; it restarts at each
+        start."""
         self.changes = Changes(metastore, on_fatal, calls, clock)
         self.changes.join(self)
         self.configs = DynamicConfigs(
@@ -136,9 +141,9 @@ class Catalogue:
         )
         self.producer_ids = ProducerIds(metastore, self.changes)
         self.tombstones = None if keeper is None else Tombstones(metastore, self.changes, view)
-        """Those of the cluster; None: there is none."""
+        """Tombstones of the cluster, or None in a standalone broker."""
         self._ensuring: dict[str, asyncio.Task[None]] = {}
-        """The changes under way that somebody needs a topic of, by its name."""
+        """Running changes that create a topic for waiting requests, by its name."""
         self._deleted: dict[bytes, int] = {}
         self._image = MetadataImage((), (), {})
         self._metastore = metastore
@@ -154,15 +159,15 @@ class Catalogue:
     # ------------------------------------------------------------------------------------- reading
 
     def topic(self, name: str) -> Topic | None:
-        """Return a topic by name."""
+        """Return a topic by name, or None."""
         return self.topics.get(name)
 
     def topic_by_id(self, topic_id: bytes) -> Topic | None:
-        """Return a topic by its 16-byte id."""
+        """Return a topic by its 16-byte ID, or None."""
         return self.topics_by_id.get(topic_id)
 
     def partition(self, name: str, index: int) -> Partition | None:
-        """Return one partition of a topic by name and index."""
+        """Return a partition by its topic's name and its index, or None."""
         topic = self.topics.get(name)
         if topic is None or not 0 <= index < len(topic.partitions):
             return None
@@ -170,21 +175,21 @@ class Catalogue:
 
     @property
     def cluster_id(self) -> str:
-        """Return the id of the cluster whose topics these are."""
+        """Return the ID of the cluster of these topics."""
         return self._metastore.identity.cluster_id
 
     @property
     def journal(self) -> Journal:
-        """The journal behind all logs."""
+        """Return the journal of all logs."""
         return self._logs.journal
 
     # ------------------------------------------------------------------------------- start and stop
 
     def load(self, image: MetadataImage) -> list[PartitionSpec]:
-        """Take over topics and settings; return the partitions that recovery has to open.
+        """Load topics and settings; return the partitions that recovery has to open.
 
-        ``image`` is what the MetaStore holds. Raises ConfigError when stored settings are no
-        longer acceptable.
+        ``image`` is the MetaStore's content. Raises ConfigError if stored settings are no longer
+        valid.
         """
         self.changes.load(image)
         self.configs.load(image)
@@ -204,7 +209,9 @@ class Catalogue:
 
     @property
     def deleted_directories(self) -> set[str]:
-        """Directories of deleted topics that ``load`` found and recovery may have to remove."""
+        """Return the directories of deleted topics in ``load``, which recovery may have to
+        remove.
+        """
         return {
             f"{row.name}-{partition.index}"
             for row in self._image.deleted
@@ -213,13 +220,13 @@ class Catalogue:
 
     @property
     def deleted_partition_ids(self) -> set[int]:
-        """Ids of the partitions that these directories are of."""
+        """Return the partition IDs of these directories."""
         return {
             partition.partition_id for row in self._image.deleted for partition in row.partitions
         }
 
     def open(self) -> None:
-        """Show the topics that ``load`` found, their logs being open now."""
+        """Show the topics from ``load``, whose logs are open now."""
         for row in self._image.topics:
             topic = self._topic_of(row)
             for partition in row.partitions:
@@ -227,16 +234,17 @@ class Catalogue:
                 log = self._logs.get(partition.partition_id) if is_here else None
                 topic.partitions.append(self._new_partition(topic, partition, log))
             self._add(topic)
-            self._tell_shown(topic.partitions)
+            self._notify_shown(topic.partitions)
         for row in self._image.deleted:
             self._note_deleted(row.topic_id)
         self._image = MetadataImage((), (), {})
 
     def forget_deleted(self) -> None:
-        """Remove the tombstones whose directories are durably gone; call it after a checkpoint.
+        """Remove the tombstones of directories that are durably removed; call this after a
+        checkpoint.
 
-        In a cluster it changes nothing.
-        What was deleted while that checkpoint was under way has to wait for the next one.
+        In a cluster it changes nothing. Directories that were deleted during that checkpoint have
+        to wait for the next one.
         """
         complete = self._logs.generation
         gone = [topic_id for topic_id, begun in self._deleted.items() if begun < complete]
@@ -253,7 +261,7 @@ class Catalogue:
     # --------------------------------------------------------------------------------------- topics
 
     def check_new_name(self, name: str) -> None:
-        """Raise the KafkaError that creating a topic of this name would meet now."""
+        """Raise the KafkaError that creating a topic of this name would cause now."""
         problem = name_problem(name)
         if problem is not None:
             raise KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, problem)
@@ -270,7 +278,7 @@ class Catalogue:
     def check_new_topic(
         self, name: str, partition_count: int, configs: Mapping[str, str | None]
     ) -> None:
-        """Raise the KafkaError that creating this topic would meet now."""
+        """Raise the KafkaError that creating this topic would cause now."""
         self.check_new_name(name)
         if partition_count < 1:
             raise KafkaError(
@@ -287,9 +295,9 @@ class Catalogue:
         configs: Mapping[str, str | None],
         until_s: float | None = None,
     ) -> Topic:
-        """Create a topic and its logs; raises KafkaError when it may not or cannot be.
+        """Create a topic and its logs; raises KafkaError.
 
-        ``until_s``, here and below: how long the caller waits, see ``Changes.run``.
+        ``until_s``, here and below: time at which the caller stops waiting, see ``Changes.run``.
         """
         return await self.changes.run(
             lambda: self._create_topic(name, partition_count, configs), until_s
@@ -314,10 +322,10 @@ class Catalogue:
         configs: Mapping[str, str | None],
         until_s: float,
     ) -> None:
-        """Create a topic unless it is there, be it that another broker has made it just now.
+        """Create a topic unless it exists, including at another broker since a moment ago.
 
-        It is shown when this returns; raises KafkaError as ``create_topic``. However many ask for
-        it, there is one change for all.
+        It is shown when this returns; raises KafkaError as ``create_topic``. All requests for one
+        topic share one change.
         """
         if name in self.topics:
             return
@@ -342,17 +350,17 @@ class Catalogue:
 
     async def _delete_topic(self, topic_id: bytes) -> None:
         if topic_id not in self.topics_by_id:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, "This server does not host this topic ID.")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         await self.changes.commit_regardless(partial(self._metastore.delete_topic, topic_id))
         await self.changes.show(Difference(topics_deleted=(topic_id,)))
 
     def check_new_partitions(self, name: str, total_count: int) -> int:
-        """Return how many partitions a topic would gain; raises KafkaError when it may not."""
+        """Return the number of partitions that a topic would gain; raises KafkaError."""
         topic = self.topics.get(name)
         if topic is None:
             raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         if topic.is_internal:
-            # Stricter than Kafka, where coordinators then look for keys where they are not.
+            # Stricter than Kafka, whose coordinators then look for keys in the wrong partitions.
             raise KafkaError(
                 ErrorCode.INVALID_PARTITIONS,
                 f"The number of partitions of the internal topic {name} cannot be changed.",
@@ -387,16 +395,16 @@ class Catalogue:
         await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
 
     async def catch_up(self, until_s: float | None = None) -> None:
-        """Show all that is committed when this is called; raises KafkaError.
+        """Show all that was committed before this call; raises KafkaError.
 
-        What is not shown then does not exist: until then it may only not be known here yet.
+        After that, an object that is not shown does not exist; before, it may only be unknown here.
         """
         await self.changes.run(self.changes.catch_up, until_s)
 
     # ------------------------------------------------------------------------ called by ``Changes``
 
     async def show(self, difference: Difference) -> None:
-        """Delete, configure, create and grow topics here: on the disk, then for readers."""
+        """Delete, configure, create and grow topics: on disk, then for readers."""
         for number, topic_id in enumerate(difference.topics_deleted):
             await _turn_between(number)
             await self._show_deleted(self.topics_by_id[topic_id])
@@ -421,7 +429,7 @@ class Catalogue:
         self._on_event("topic_deleted", f"Topic:{topic.name}", "")
 
     def _note_deleted(self, topic_id: bytes) -> None:
-        """Owe the MetaStore word of when the directories of a topic are durably gone."""
+        """Register a tombstone to be removed once the topic's directories are durably removed."""
         if self._keeper is None:
             self._deleted[topic_id] = self._logs.generation
 
@@ -434,7 +442,7 @@ class Catalogue:
         topic = self._topic_of(row)
         await self._make_logs(topic, row.partitions)
         self._add(topic)
-        self._tell_shown(topic.partitions)
+        self._notify_shown(topic.partitions)
         count = len(row.partitions)
         logger.info("topic created name=%s partitions=%d", row.name, count)
         self._on_event("topic_created", f"Topic:{row.name}", f"{count} partitions")
@@ -445,7 +453,7 @@ class Catalogue:
         for partition in grown.partitions:
             partition.topic = topic
         topic.partitions.extend(grown.partitions)
-        self._tell_shown(grown.partitions)
+        self._notify_shown(grown.partitions)
         self.topics_version += 1
         count = len(topic.partitions)
         logger.info("topic grown name=%s partitions=%d", topic.name, count)
@@ -475,7 +483,9 @@ class Catalogue:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "The disk is full.")
 
     async def _make_logs(self, topic: Topic, rows: Iterable[PartitionRow]) -> None:
-        """Add new partitions to a topic that is not visible yet, with logs where they are led."""
+        """Add new partitions to a topic that is not visible yet, with the logs that are led
+        here.
+        """
         for count, row in enumerate(rows, start=1):
             log = self._make_log(topic, row) if self._is_led_here(row) else None
             topic.partitions.append(self._new_partition(topic, row, log))
@@ -494,12 +504,12 @@ class Catalogue:
             row.partition_id, topic.name, row.index, topic.topic_id, topic.log_config
         )
 
-    def _tell_shown(self, partitions: Sequence[Partition]) -> None:
+    def _notify_shown(self, partitions: Sequence[Partition]) -> None:
         if self._keeper is not None:
             self._keeper.shown(partitions)
 
     def _is_led_here(self, row: PartitionRow) -> bool:
-        """Whether a partition has its log here for as long as there are both."""
+        """Whether a partition's log always stays here."""
         return (
             self._keeper is None
             and self.view.leader_of(row.partition_id).node_id == self.view.node_id
@@ -516,27 +526,27 @@ class Catalogue:
         del self.topics[topic.name]
         del self.topics_by_id[topic.topic_id]
         key = collision_key(topic.name)
-        # Another topic's name may stand there: logs taken over from Kafka can hold both.
+        # The entry may be another topic's: logs adopted from Kafka can hold both names.
         if self._collisions.get(key) == topic.name:
             del self._collisions[key]
 
 
 async def _turn_between(number: int) -> None:
-    """Let the loop do what else there is, but before the first topic: it may be the only one."""
+    """Yield to the event loop, except before the first topic, which may be the only one."""
     if number:
         await next_turn()
 
 
 def _row_of(topic: Topic) -> TopicRow:
-    """Return how a topic is stored."""
+    """Return a topic as it is stored."""
     rows = tuple(PartitionRow(each.partition_id, each.index) for each in topic.partitions)
     return TopicRow(topic.topic_id, topic.name, rows, topic.configs)
 
 
 def new_topic_id() -> bytes:
-    """Return a random id whose text form cannot be taken for a command line option.
+    """Return a random ID whose text form cannot be mistaken for a command line option.
 
-    Kafka shows ids in URL-safe base64 and draws again when that begins with "-" (value 62).
+    Kafka shows IDs in URL-safe base64 and draws again when that begins with "-" (value 62).
     """
     while (topic_id := random_uuid().bytes)[0] >> 2 == 62:
         pass
@@ -544,7 +554,7 @@ def new_topic_id() -> bytes:
 
 
 def new_cluster_id() -> str:
-    """Return a random cluster id in Kafka's form: 22 characters of URL-safe base64."""
+    """Return a random cluster ID in Kafka's form: 22 characters of URL-safe base64."""
     return urlsafe_b64encode(new_topic_id()).decode().rstrip("=")
 
 

@@ -1,22 +1,23 @@
-"""Changes to the MetaStore, and to what this broker shows of it.
+"""Changes of the MetaStore, and of the metadata that this broker shows.
 
 Rules of this file:
 
-* One at a time, each to its end, even when its client has gone or waits no longer.
-* Whoever made a change, what is shown is changed by a difference of two images
-  (``storage/metastore/difference.py``): by ``show`` where this broker has just committed it, by
-  ``follow`` where others have. A crash between commit and ``show`` needs no repair: a start shows
-  the image.
-* The image is in memory once: in what shows it (``Part``).
-* What was shown is never taken back by an image that is older.
-* A change is computed from what is shown, and committed only if that is all there is: where another
-  broker has been quicker, what it did is shown, and the change is computed again. So of two brokers
-  that alter one resource neither undoes what the other did, and no rule is kept that both know
-  only half of what it is about.
-* A failure that leaves what is shown and the MetaStore different is fatal (D9).
-* Where the store may be away (``metastore_calls.py``), nobody waits for it without end: who asks
-  for a change is answered REQUEST_TIMED_OUT when his time is up, and it may still be committed, as
-  in Kafka. A change that was not begun by then never is. No more than WAITING_MAX wait.
+* Changes run one at a time and each to its end, even if the client has disconnected or stopped
+  waiting.
+* A difference of two images (``storage/metastore/difference.py``) updates the shown metadata,
+  regardless of the broker that made the change: ``show`` applies this broker's commit, ``follow``
+  those of others. A crash between commit and ``show`` needs no repair, since a start shows the
+  image.
+* The image is in memory once: in the parts that show it (``Part``).
+* An older image never undoes a newer one.
+* A change is computed from the shown metadata, and committed only if that is the newest. If another
+  broker has committed first, its change is shown, and this one is computed again. So two brokers
+  that alter one resource do not undo each other's changes, and a rule is never checked with
+  incomplete data.
+* A failure that makes the shown metadata differ from the MetaStore is fatal (D9).
+* If the store can be unavailable (``metastore_calls.py``), waits for it are limited: a client whose
+  timeout expires gets REQUEST_TIMED_OUT, and the change may still be committed, as in Kafka. A
+  change that has not started by then never starts. At most WAITING_MAX changes wait.
 """
 
 from __future__ import annotations
@@ -50,29 +51,30 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 FOREVER: Final = math.inf
-"""In the place of a time: for what has to be done, however long it takes."""
+"""Time of a caller that waits without a timeout."""
 REPEATED_MS: Final = 1000
-"""How long a client waits that asks again by itself, on a connection that others wait for, too."""
+"""Timeout, in milliseconds, for a client that retries by itself, on a connection that other
+requests share."""
 WAITING_MAX: Final = 500
-"""Changes that may wait for a store that is away; one more is refused."""
+"""Maximum number of changes that wait for an unavailable store; further ones are refused."""
 ATTEMPTS_MOST: Final = 10
-"""How often a change is computed; each time but the last another broker has been quicker."""
+"""Maximum number of computations of a change; each but the last was overtaken by another broker."""
 EARLY_S: Final = 0.002
-"""By so much a timer may be early: with less time left than that there is none."""
+"""Time, in seconds, by which a timer can fire early; less time left counts as none."""
 
 
 class Part(Protocol):
-    """What shows a part of the MetaStore's image, in the form that requests need."""
+    """Component that shows a part of the MetaStore's image, in the form that requests need."""
 
     async def show(self, difference: Difference) -> None:
-        """Change what is shown, and whatever else follows from that."""
+        """Apply a difference, with all consequences."""
 
     async def shown_in(self, image: MetadataImage) -> MetadataImage:
-        """Return an image with what is shown here in place of its part."""
+        """Return an image whose part is replaced by what is shown here."""
 
 
 class Changes:
-    """The changes under way, and how far what is shown has come."""
+    """Changes in progress, and the version that is shown."""
 
     def __init__(
         self,
@@ -81,32 +83,35 @@ class Changes:
         calls: MetaStoreCalls | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """Without ``calls`` the loop calls the store; ``clock`` is the machine's by default."""
+        """``calls`` runs calls of the store, by default on the event loop; ``clock`` is by default
+        the machine's.
+        """
         self._metastore = metastore
         self._clock: Clock = clock or SystemClock()
         self._on_fatal = on_fatal
         self._calls: MetaStoreCalls = calls or CallsHere()
         self._parts: list[Part] = []
         self._shown_version = 0
-        """Every commit up to this one is shown."""
+        """Version up to which all commits are shown."""
         self._own_version = 0
-        """Of the newest commit of this broker. It is shown, be those before it shown or not."""
+        """Version of this broker's newest commit. It is shown, possibly before earlier commits of
+        others."""
         self._changing = asyncio.Lock()
         self._running: set[asyncio.Task[Any]] = set()
         self._is_given_up = False
-        """Whether this broker ends, and a store that may be away is not called any more."""
+        """Whether this broker stops and makes no more calls of a store that may be unavailable."""
 
     def join(self, part: Part) -> None:
-        """Let a part show what changes from now on; the image that ``load`` is told of is there."""
+        """Add a part that shows all later changes; it must show the image of ``load`` already."""
         self._parts.append(part)
 
     def load(self, image: MetadataImage) -> None:
-        """Take note of what is shown at the start."""
+        """Record the version that is shown at the start."""
         self._shown_version = image.version
 
     @property
     def shown_version(self) -> int:
-        """Return a version of the image up to which all is shown: more may be."""
+        """Return the version up to which all commits are shown; later ones may be, too."""
         return self._shown_version
 
     def time_in(self, timeout_ms: int) -> float:
@@ -124,12 +129,12 @@ class Changes:
     async def run(
         self, change: Callable[[], Awaitable[Result]], until_s: float | None = None
     ) -> Result:
-        """Run one change alone and to its end, whatever happens to its client.
+        """Run one change alone and to its end, even if its client disconnects.
 
-        ``change`` is called again where another broker has been quicker (``commit``).
-        ``until_s`` is the clock's time at which the client waits no longer (``time_in``); without
-        it, a time that suits all clients. It counts only where the store may be away. Raises
-        KafkaError, which is REQUEST_TIMED_OUT then.
+        ``change`` is called again after another broker has committed first (``commit``).
+        ``until_s`` is the clock's time at which the client stops waiting (``time_in``), or None for
+        a time that suits all clients. It has an effect only if the store may be unavailable. Raises
+        KafkaError, which is REQUEST_TIMED_OUT after that time.
         """
         if until_s is None:
             until_s = self._default_end_s()
@@ -141,7 +146,7 @@ class Changes:
         return FOREVER if patience_s is None else self._clock.monotonic() + patience_s
 
     def admit(self, until_s: float) -> None:
-        """Raise KafkaError where a change is not to be begun for who waits until then."""
+        """Raise KafkaError if no change may start for a client that waits until ``until_s``."""
         if self._calls.patience_s is None or until_s == FOREVER:
             return
         if len(self._running) >= WAITING_MAX:
@@ -152,7 +157,7 @@ class Changes:
             raise _timed_out()
 
     def start(self, change: Callable[[], Awaitable[Result]]) -> asyncio.Task[Result]:
-        """Have a change run alone and to its end, for which ``outcome_of`` may wait."""
+        """Start a change that runs alone and to its end, for ``outcome_of``."""
         return self._begin(self._exclusively(change))
 
     async def outcome_of(self, change: asyncio.Task[Result], until_s: float) -> Result:
@@ -168,25 +173,25 @@ class Changes:
         return change.result()
 
     def _begin(self, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-        """Start what ``close`` has to wait for."""
+        """Start a task that ``close`` awaits."""
         task = asyncio.get_running_loop().create_task(work)
         self._running.add(task)
         task.add_done_callback(self._finished)
         return task
 
     async def commit(self, change: Callable[[], Result]) -> Result:
-        """Have the change under way make its commit: one call of the MetaStore; return its answer.
+        """Commit the current change by one call of the MetaStore, and return the call's result.
 
-        ``show`` follows. Raises Outdated where others have come first, for ``run`` or ``start``:
-        what was computed is dropped, and the change called again.
+        ``show`` must follow. Raises Outdated if others have committed first, for ``run`` or
+        ``start``: the computed change is dropped, and ``change`` is called again.
         """
         shown = self._shown_version
         return await self._commit(lambda: self._metastore.based_on(shown, change))
 
     async def commit_regardless(self, change: Callable[[], Result]) -> Result:
-        """Do the same for what does not depend on what is shown; ``show`` follows.
+        """Commit a change that does not depend on the shown metadata; ``show`` must follow.
 
-        What others have committed before is not shown by that.
+        Earlier commits of others are not shown by that.
         """
         return await self._commit(change)
 
@@ -197,24 +202,24 @@ class Changes:
         return result
 
     async def show(self, committed: Difference) -> None:
-        """Show what the change under way has just committed, and nothing else has changed."""
+        """Apply the difference that the current change has just committed."""
         version = self._own_version
         await self._show(committed)
-        if version == self._shown_version + 1:  # Else others have committed something, too.
+        if version == self._shown_version + 1:  # Otherwise others have committed, too.
             self._shown_version = version
 
     async def catch_up(self) -> None:
-        """Show all that is committed; for the change under way, to which others have come first."""
+        """Show all commits; for a change that others have overtaken."""
         await self._follow(await self.image())
 
     async def image(self) -> MetadataImage:
-        """Return what the MetaStore holds, however long that takes; raises MetaStoreError."""
+        """Return the MetaStore's image, without a timeout; raises MetaStoreError."""
         return await self._calls.answer_of(self._metastore.load)
 
     async def follow(self, image: MetadataImage) -> None:
-        """Show a newer image, which others have made; one that is not newer changes nothing.
+        """Show a newer image of other brokers; an older one has no effect.
 
-        Raises whatever a start on this image would raise, and that is fatal.
+        Raises the errors of a start on this image, which are fatal.
         """
         await self.run(lambda: self._follow(image), FOREVER)
 
@@ -237,13 +242,13 @@ class Changes:
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
         self._running.discard(task)
-        # Looked at here because its client may be gone; it gets it too if it is there.
+        # Retrieved here, since the client may be disconnected; a waiting client gets it, too.
         if not task.cancelled():
             task.exception()
 
     async def _exclusively(self, change: Callable[[], Awaitable[Result]]) -> Result:
         async with self._changing:
-            await next_turn()  # Each waits for the disk: those of many clients are not one turn.
+            await next_turn()  # Each waits for the disk: those of many clients take many turns.
             if self._is_given_up:
                 raise _timed_out()
             try:
@@ -251,19 +256,19 @@ class Changes:
             except KafkaError:
                 raise
             except TopicNotFound as error:
-                # Another broker has been quicker to delete it, and that is not shown here yet.
+                # Another broker has deleted it first, and that is not shown here yet.
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION) from error
             except MetaStoreRefused as error:
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
             except MetaStoreError as error:
-                if self._is_given_up:  # The next start shows what is committed, be it this or not.
+                if self._is_given_up:  # The next start shows this change if it was committed.
                     raise _timed_out() from error
-                # What is on disk is no longer known, so nothing here can be trusted.
+                # The state on disk is unknown, so no later change would be safe.
                 self._on_fatal(error)
                 raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from error
 
     async def _computed(self, change: Callable[[], Awaitable[Result]]) -> Result:
-        """Make a change, computed from all that there is when it is committed."""
+        """Run a change until no other broker commits between its computation and its commit."""
         for _ in range(ATTEMPTS_MOST):
             try:
                 return await change()
@@ -274,13 +279,13 @@ class Changes:
         )
 
     async def close(self) -> None:
-        """Wait until the changes under way are complete.
+        """Wait until the changes in progress are complete.
 
-        Where the store is away they are given up after a while, and the store is closed.
+        If the store is unavailable they are given up after a time limit, and the store is closed.
         """
         if not await self._are_over_within(self._calls.closing_patience_s):
             logger.warning(
-                "the metadata store is away: changes=%d are given up, each may be made or not",
+                "metadata store is unavailable: gave up changes=%d, each may be committed or not",
                 len(self._running),
             )
             self._is_given_up = True
@@ -290,7 +295,7 @@ class Changes:
         self._calls.close()
 
     async def _are_over_within(self, patience_s: float | None) -> bool:
-        """Wait until no change is under way; False: some still are after all that time."""
+        """Wait until no change is in progress; return False if the time limit passes first."""
         limit = contextlib.nullcontext() if patience_s is None else self._clock.timeout(patience_s)
         try:
             async with limit:
@@ -301,9 +306,8 @@ class Changes:
         return True
 
     def abandon(self) -> None:
-        """Drop the changes under way, as a crash does: nothing more is committed.
-
-        Unless it is on its way to a store that is elsewhere.
+        """Drop the changes in progress, as a crash does: only commits in flight to a remote store
+        continue.
         """
         for task in self._running:
             task.cancel()

@@ -1,4 +1,4 @@
-"""Settings that clients change while the broker runs: of topics, brokers and groups."""
+"""Dynamic settings of topics, brokers and groups, which clients can change."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ ConfigsChange = Callable[[Configs], Configs]
 ConfigCheck = Callable[[BrokerConfig, bool], None]
 
 GROUPS_WITH_SETTINGS_MAX: Final = 10_000
-"""Groups need not exist to have settings, so there is a limit."""
+"""Maximum number of groups with settings, since groups need not exist to have settings."""
 
 CLUSTER_ENTITY: Final = ""
-"""The MetaStore's name for broker settings that hold for the whole cluster."""
+"""Entity of the settings for all brokers in the MetaStore."""
 
 
 class DynamicConfigs:
-    """The settings in force; a change is in the MetaStore first, then here.
+    """Settings in force; a change is in the MetaStore first, then here.
 
-    The catalogue is the part of ``Changes`` that has this show a difference: between the topics
-    that go, and those that come.
+    The catalogue is the part of ``Changes`` that calls ``show``: after topics were deleted, and
+    before others are created.
     """
 
     def __init__(
@@ -62,16 +62,15 @@ class DynamicConfigs:
         """``config`` is the configuration as it was loaded; ``broker_config`` is the one in force.
 
         ``topics`` and ``topics_by_id`` are those of the catalogue. ``check`` raises ConfigError for
-        what could not be used; it is also told whether nothing but that is wanted once more which
-        holds.
-        ``on_altered`` is told of what the settings were changed, and which they are.
+        unusable settings; it also receives whether a client only sets the current values again.
+        ``on_altered`` receives the resource, and the names of its altered settings.
         """
         self._on_altered = on_altered
         self.broker_config = config
         self.broker_overrides: dict[str, Configs] = {}
         self.group_overrides: dict[str, Configs] = {}
         self.encodes = False
-        """Whether any topic has had a codec of its own (``compression.type``) since the start."""
+        """Whether any topic has had its own codec (``compression.type``) since the start."""
         self._metastore = metastore
         self.changes = changes
         self._loaded_config = config
@@ -81,9 +80,9 @@ class DynamicConfigs:
         self._check = check
 
     def load(self, image: MetadataImage) -> None:
-        """Take over what is stored; raises ConfigError where that is acceptable no longer.
+        """Load the stored settings; raises ConfigError if they are no longer valid.
 
-        And StoreUnusable for a level of a feature that this release does not support.
+        Also raises StoreUnusable for a feature level that this release does not support.
         """
         self.broker_overrides = dict(image.broker_configs)
         self._use_broker_config(self._merged_config(self.broker_overrides))
@@ -92,7 +91,7 @@ class DynamicConfigs:
     def checked_topic_configs(self, name: str, change: ConfigsChange) -> Configs:
         """Return the settings a topic would have after ``change``; raises KafkaError.
 
-        ``change`` gets the topic's own settings and returns all of them anew.
+        ``change`` receives the topic's own settings and returns the complete new ones.
         """
         topic = self._topics.get(name)
         if topic is None:
@@ -108,7 +107,7 @@ class DynamicConfigs:
     ) -> None:
         """Change a topic's settings, effective when this returns; raises KafkaError.
 
-        ``until_s``, here and below: how long the caller waits, see ``Changes.run``.
+        ``until_s``, here and below: time at which the caller stops waiting, see ``Changes.run``.
         """
         await self.changes.run(lambda: self._alter_topic_configs(name, change), until_s)
 
@@ -124,7 +123,7 @@ class DynamicConfigs:
         await self.changes.show(Difference(topics_configured=(configured,)))
 
     def checked_broker_configs(self, entity: str, change: ConfigsChange) -> Configs:
-        """Return what dynamic settings of a node ("" = all nodes) would be; raises KafkaError."""
+        """Return the changed dynamic settings of a node ("" = all nodes); raises KafkaError."""
         configs = change(self.broker_overrides.get(entity, {}))
         self._check_broker_overrides(entity, configs)
         return configs
@@ -142,13 +141,13 @@ class DynamicConfigs:
 
     @property
     def features(self) -> FeatureLevels:
-        """Return the levels of features that are in force."""
+        """Return the feature levels in force."""
         return self._features(self.broker_overrides)
 
     async def alter_features(
         self, change: Callable[[Mapping[str, int]], Mapping[str, int]], until_s: float | None = None
     ) -> None:
-        """Change the levels of features, given those in force; raises what ``change`` raises."""
+        """Change the feature levels, given those in force; raises the errors of ``change``."""
         await self.changes.run(lambda: self._alter_features(change), until_s)
 
     async def _alter_features(
@@ -168,7 +167,7 @@ class DynamicConfigs:
         return group_value(name, self.group_overrides.get(group_id, {}), self.broker_config)
 
     def checked_group_configs(self, group_id: str, change: ConfigsChange) -> Configs:
-        """Return what the settings of a group would be; raises KafkaError."""
+        """Return the changed settings of a group; raises KafkaError."""
         configs = change(self.group_overrides.get(group_id, {}))
         try:
             check_group_configs(configs, self.broker_config)
@@ -196,9 +195,9 @@ class DynamicConfigs:
     # ------------------------------------------------------------------------- showing a difference
 
     def show(self, difference: Difference) -> None:
-        """Put settings in force; raises ConfigError for some that this broker cannot honour.
+        """Apply settings; raises ConfigError for some that this broker cannot honour.
 
-        And StoreUnusable for a level of a feature that this release does not support.
+        Also raises StoreUnusable for a feature level that this release does not support.
         """
         topics = [
             (self._topics_by_id[each.topic_id], each.configs)
@@ -236,14 +235,16 @@ class DynamicConfigs:
     # ------------------------------------------------------------------------------------- details
 
     def _check_broker_overrides(self, entity: str, configs: Configs) -> None:
-        """Raise KafkaError unless a running broker can honour these settings and its topics too."""
+        """Raise KafkaError unless a running broker can honour these settings, and its topics
+        too.
+        """
         for name, text in configs.items():
             if is_of_one_listener(name):
                 self._check_of_listener(entity, name, text)
                 continue
             key = BROKER_CONFIGS.get(name) or IGNORED_CONFIGS.get(name)
             if key is None:
-                raise KafkaError(ErrorCode.INVALID_CONFIG, f"This broker has no setting {name}")
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"setting {name} does not exist")
             if key.update is UpdateMode.READ_ONLY:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]"
@@ -268,7 +269,7 @@ class DynamicConfigs:
         _check_of_one_broker(entity, name)
 
     def _merged_config(self, overrides: Mapping[str, Configs]) -> BrokerConfig:
-        """Return the loaded configuration under the dynamic one; raises ConfigError."""
+        """Return the loaded configuration with the dynamic settings applied; raises ConfigError."""
         node = str(self._metastore.identity.node_id)
         check_supported(overrides.get(FEATURES_ENTITY, {}))
         merged = self._loaded_config.with_dynamic(
@@ -295,7 +296,7 @@ class DynamicConfigs:
         return settings
 
     def _configure(self, topics: Iterable[Topic]) -> None:
-        """Bring the logs of topics up to date with their settings and the broker's."""
+        """Update the logs of topics to their settings and the broker's."""
         for topic in topics:
             settings = self.settings_of(topic.configs)
             if settings != topic.log_config:
@@ -310,7 +311,7 @@ def _resource(entity: str) -> str:
 
 
 def _check_of_one_broker(entity: str, name: str) -> None:
-    """Raise KafkaError where a setting that each broker has of its own is to hold on all."""
+    """Raise KafkaError if a setting that each broker has of its own is to apply to all."""
     if entity == CLUSTER_ENTITY:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
@@ -320,7 +321,7 @@ def _check_of_one_broker(entity: str, name: str) -> None:
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:
-    """Return the names of settings that differ; never what they are: they may be secrets."""
+    """Return the names of settings that differ, without their values, which may be secrets."""
     names = before.keys() | after.keys()
     return ", ".join(sorted(name for name in names if before.get(name) != after.get(name)))
 

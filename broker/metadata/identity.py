@@ -1,8 +1,8 @@
-"""Who a data directory belongs to: Kafka's ``meta.properties`` beside our metadata store.
+"""Identity of a data directory: Kafka's ``meta.properties`` beside the metadata store.
 
-The file is for people and for Apache Kafka's eyes; the store is what counts. Both must agree with
-each other and with the configuration, or the broker does not start: a directory mounted in the
-wrong place must not be written to.
+The file is for people and for Apache Kafka; the store is authoritative. Both must agree with each
+other and with the configuration, or the broker does not start: a directory mounted in the wrong
+place must not be written to.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from barnabas.storage.store.flush_start import CACHE_MARK
 
 META_PROPERTIES = "meta.properties"
 BACKUP_MANIFEST = "barnabas-backup.json"
-"""What makes a directory a backup. It may share its files with the directory it was taken of."""
+"""File that marks a directory as a backup, which may share files with the original directory."""
 
 IMPORTED_MARK = "barnabas-imported"
-"""What says that a cluster goes on with what is in a directory."""
+"""File that marks a directory whose data a cluster has taken over."""
 
 EXPORTING_MARK = "barnabas-exporting"
-"""What says that a directory has only some of what a cluster has."""
+"""File that marks a directory with an incomplete export of a cluster."""
 
 
 def refuse_backup(file_system: FileSystem, directory: str) -> None:
-    """Raise IdentityMismatch where a broker would start in a backup, and change it."""
+    """Raise IdentityMismatch if the directory is a backup, which a broker would change."""
     if file_system.exists(file_system.join(directory, BACKUP_MANIFEST)):
         raise IdentityMismatch(
             f"{directory} is a backup: 'barnabas restore {directory} DIRECTORY' makes a data "
@@ -42,9 +42,10 @@ def refuse_backup(file_system: FileSystem, directory: str) -> None:
 
 
 def refuse_cache(file_system: FileSystem, directory: str) -> None:
-    """Raise IdentityMismatch where a broker that is alone would keep data in a cache.
+    """Raise IdentityMismatch if the directory is a cache, in which a standalone broker would lose
+    data.
 
-    Its next start as one of a cluster would remove them.
+    Its next start as a member of a cluster would remove them.
     """
     if file_system.exists(file_system.join(directory, CACHE_MARK)):
         raise IdentityMismatch(
@@ -54,36 +55,36 @@ def refuse_cache(file_system: FileSystem, directory: str) -> None:
 
 
 def refuse_imported(file_system: FileSystem, directory: str) -> None:
-    """Raise IdentityMismatch where a broker that is alone would go on with what a cluster has."""
+    """Raise IdentityMismatch if a cluster has taken over the directory's data."""
     mark = file_system.join(directory, IMPORTED_MARK)
     if file_system.exists(mark):
         raise IdentityMismatch(
-            f"{directory} was imported into a cluster, whose brokers go on with it; remove {mark} "
+            f"{directory} was imported into a cluster, whose brokers use its data; remove {mark} "
             "only if they never will"
         )
 
 
 def mark_imported(file_system: FileSystem, directory: str, cluster_id: str) -> None:
-    """Keep brokers that are alone away from a directory that a cluster goes on with."""
+    """Prevent standalone brokers from starting in a directory that a cluster has taken over."""
     text = f"Imported into cluster {cluster_id}, whose brokers go on with what was here.\n"
     mark = file_system.join(directory, IMPORTED_MARK)
     file_system.write_file_atomically(mark, text.encode())
 
 
 def mark_exporting(file_system: FileSystem, directory: str) -> None:
-    """Keep brokers away from a directory until ``unmark_exporting``."""
+    """Prevent starts in a directory until ``unmark_exporting``."""
     text = b"Not everything is in here: the export of a cluster has not come to its end.\n"
     file_system.write_file_atomically(file_system.join(directory, EXPORTING_MARK), text)
 
 
 def unmark_exporting(file_system: FileSystem, directory: str) -> None:
-    """Let a broker start in a directory that has everything, durably."""
+    """Allow starts in a directory with a complete export, durably."""
     file_system.unlink(file_system.join(directory, EXPORTING_MARK))
     file_system.sync_directory(directory)
 
 
 def refuse_exporting(file_system: FileSystem, directory: str) -> None:
-    """Raise IdentityMismatch where a broker would go on with a part of what a cluster has."""
+    """Raise IdentityMismatch if the directory has an incomplete export of a cluster."""
     if file_system.exists(file_system.join(directory, EXPORTING_MARK)):
         raise IdentityMismatch(
             f"{directory} has only a part of what a cluster has, whose export was cut short: do it"
@@ -94,9 +95,10 @@ def refuse_exporting(file_system: FileSystem, directory: str) -> None:
 def refuse_other_node(
     config: BrokerConfig, directory: str, properties: MetaProperties | None
 ) -> None:
-    """Raise IdentityMismatch where a new metadata store would be another node's than the directory.
+    """Raise IdentityMismatch if a new metadata store would belong to another node than the
+    directory.
 
-    A store that was made for the configured node stayed in the way of the right one.
+    A store created for the configured node would otherwise stay in the directory of another node.
     """
     if properties is not None and properties.node_id != config.node_id:
         raise IdentityMismatch(
@@ -111,7 +113,7 @@ def refuse_other_node(
 
 
 def read_properties(file_system: FileSystem, directory: str) -> MetaProperties | None:
-    """Return what ``meta.properties`` says; raises Corrupt when it cannot be read."""
+    """Return the content of ``meta.properties``, or None; raises Corrupt if it cannot be read."""
     path = file_system.join(directory, META_PROPERTIES)
     if not file_system.exists(path):
         return None
@@ -127,7 +129,7 @@ def settle_identity(
     metastore: MetaStore,
     properties: MetaProperties | None,
 ) -> None:
-    """Check that directory, store and configuration mean one broker; write a missing file.
+    """Check that directory, store and configuration belong to one broker; write a missing file.
 
     Raises IdentityMismatch.
     """

@@ -1,11 +1,11 @@
-"""How the MetaStore is called: at once on the loop, or on a thread where an answer may take long.
+"""Calls of the MetaStore: directly on the event loop, or on a thread if they can take long.
 
 Rules of this file:
 
-* Who makes the store says which: one in a file on this machine answers within milliseconds, and is
-  called where it is needed. One that is reached over a network may be away for hours.
-* On the thread there is one call at a time, in the order in which they were asked for: a MetaStore
-  has one caller at a time. A call goes on to its end whoever waits for it, or nobody.
+* The creator of the store chooses. A store in a local file responds within milliseconds, and is
+  called on the event loop. A store across a network can be unavailable for hours.
+* The thread runs one call at a time, in the order of the requests, since a MetaStore has one caller
+  at a time. A call runs to its end, even if no caller waits for it any more.
 """
 
 from __future__ import annotations
@@ -18,50 +18,50 @@ from barnabas.broker.runtime.threads import Pool
 Result = TypeVar("Result")
 
 PATIENCE_S: Final = 20.0
-"""How long a client waits for a change that has no time limit of its own: shorter than what Apache
-Kafka's clients wait for an answer (``request.timeout.ms``, 30 s)."""
+"""Timeout, in seconds, of a client's change without its own one: shorter than the request timeout
+of Apache Kafka's clients (``request.timeout.ms``, 30 s)."""
 CLOSING_PATIENCE_S: Final = 2.0
-"""How long the end of a broker waits for changes under way: a commit takes milliseconds, so what
-takes longer waits for a store that is away."""
+"""Time, in seconds, that a stopping broker waits for changes in progress: a commit takes
+milliseconds, so a longer one waits for an unavailable store."""
 
 
 class MetaStoreCalls(Protocol):
-    """Where calls of one broker's MetaStore are made; all of it is used on the loop."""
+    """Runner of the calls of one broker's MetaStore; used on the event loop only."""
 
     patience_s: float | None
-    """How long a change is waited for by default; None: always to its end, which is near."""
+    """Default timeout of a change in seconds, or None to wait to its end, which is near."""
     closing_patience_s: float | None
-    """How long the end of the broker waits for changes under way; None: to their end."""
+    """Time, in seconds, that a stopping broker waits for changes, or None to wait to their end."""
 
     async def answer_of(self, call: Callable[[], Result]) -> Result:
-        """Make a call, and return or raise what it does."""
+        """Call the function, and return its result or raise its error."""
 
     async def give_up(self) -> None:
-        """End the call under way and those that wait: they raise MetaStoreError."""
+        """End the current call and the waiting ones: they raise MetaStoreError."""
 
     def close(self) -> None:
-        """Make no calls any more. One that is under way ends with the store, or by ``give_up``."""
+        """Stop making calls; the current one ends with the store, or by ``give_up``."""
 
 
 class CallsHere:
-    """Calls on the loop: of a store that always answers within milliseconds."""
+    """Calls on the event loop, for a store that responds within milliseconds."""
 
     patience_s: float | None = None
     closing_patience_s: float | None = None
 
     async def answer_of(self, call: Callable[[], Result]) -> Result:
-        """See ``MetaStoreCalls``; the loop gets no turn meanwhile."""
+        """Call the function; see ``MetaStoreCalls``. It blocks the event loop."""
         return call()
 
     async def give_up(self) -> None:
-        """See ``MetaStoreCalls``: nothing ever waits."""
+        """Return at once, since no call waits; see ``MetaStoreCalls``."""
 
     def close(self) -> None:
-        """See ``MetaStoreCalls``: there is nothing to let go of."""
+        """Return at once, since no thread exists; see ``MetaStoreCalls``."""
 
 
 class CallsAside:
-    """Calls on a thread: of a store that may be away."""
+    """Calls on a thread, for a store that can be unavailable."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class CallsAside:
         patience_s: float = PATIENCE_S,
         closing_patience_s: float = CLOSING_PATIENCE_S,
     ) -> None:
-        """``close_store`` ends whatever waits for the store, on whichever thread; may block."""
+        """``close_store`` ends all calls of the store, on any thread; may block."""
         self.patience_s: float | None = patience_s
         self.closing_patience_s: float | None = closing_patience_s
         self._close_store = close_store
@@ -78,15 +78,15 @@ class CallsAside:
         self._ending = Pool("metadata-end")
 
     async def answer_of(self, call: Callable[[], Result]) -> Result:
-        """See ``MetaStoreCalls``."""
+        """Call the function on the thread; see ``MetaStoreCalls``."""
         return await self._thread.run(call)
 
     async def give_up(self) -> None:
-        """See ``MetaStoreCalls``."""
-        # Not on the thread of the calls: it waits for the store.
+        """Close the store; see ``MetaStoreCalls``."""
+        # On another thread, since the thread of the calls waits for the store.
         await self._ending.run(self._close_store)
 
     def close(self) -> None:
-        """See ``MetaStoreCalls``."""
+        """Close the threads; see ``MetaStoreCalls``."""
         self._thread.close()
         self._ending.close()

@@ -1,18 +1,20 @@
-"""Batches that were refused for a moment, so that none that was sent behind one takes its place.
+"""Temporarily refused batches, so that no batch that was sent after one takes its place.
 
-A producer has several batches on their way. The first of them may come while this broker leads the
-partition and does not serve it: its lease is over, or the log is being read, or a flush came to
-nothing for the sake of another partition. It is told NOT_LEADER_OR_FOLLOWER and sends it again. If
-the partition is served when the next batch comes, a log that does not know the producer would take
-that one (S9), and the first never (S12); one that knows it would find a gap, which kafka-python
-(3.0.12) takes for the end. So that one is told the same as the one before it, and both come again.
+A producer has several batches in flight. The first of them can arrive while this broker leads the
+partition and does not serve it: its lease has expired, or the log is being loaded, or a flush was
+refused because of another partition. The producer gets NOT_LEADER_OR_FOLLOWER and retries the
+batch. If the partition is served when the next batch arrives, a log that does not know the producer
+would accept that one (S9), and the first never (S12). A log that knows it would find a gap, which
+kafka-python (3.0.12) treats as fatal. So the next batch gets the same error, and the producer
+retries both.
 
 Rules of this file:
 
-* What is noted of a producer is the lowest sequence that was refused, for KEPT_S: a client sends it
-  again soon, or goes on with another epoch. After that the log alone decides.
-* What the log knows comes first: what continues there, or is there already, is not held back.
-* It is in memory, and has a bound: whose note is gone is treated as if there had been none.
+* For each producer the lowest refused sequence is recorded for KEPT_S: a client retries it soon, or
+  continues with another epoch. After that the log alone decides.
+* The log has priority: a batch that continues there, or is stored already, is not refused.
+* The records are in memory, and limited: a producer whose record was dropped is treated as if it
+  had none.
 """
 
 from __future__ import annotations
@@ -29,13 +31,14 @@ if TYPE_CHECKING:
     from barnabas.storage.log.producers import ProducerState
 
 KEPT_S: Final = 30.0
-"""Kafka's ``request.timeout.ms``: clients have sent again by then, or have given up."""
+"""Duration of a record, in seconds, as Kafka's ``request.timeout.ms``: clients retry within that
+time, or give up."""
 PRODUCERS_MAX: Final = 1000
-"""Of one partition of which it is kept; those that were noted last."""
+"""Maximum number of recorded producers of one partition; the oldest record is dropped."""
 
 
 class _Refused(NamedTuple):
-    """The first batch of a producer that was refused."""
+    """First refused batch of a producer."""
 
     epoch: int
     sequence: int
@@ -43,18 +46,18 @@ class _Refused(NamedTuple):
 
 
 class RefusedBatches:
-    """Those of one partition."""
+    """Refused batches of one partition."""
 
     def __init__(self) -> None:
         self._by_producer: OrderedDict[int, _Refused] = OrderedDict()
-        """The one that was noted last at the end."""
+        """Records by producer ID, the newest last."""
 
     def __len__(self) -> int:
-        """Return of how many producers something is kept."""
+        """Return the number of recorded producers."""
         return len(self._by_producer)
 
     def note(self, producer_id: int, epoch: int, sequence: int, now_s: float) -> None:
-        """Take note of a batch that is refused and will be sent again."""
+        """Record a batch that is refused and will be sent again."""
         known = self._by_producer.pop(producer_id, None)
         if known is not None and known.until_s > now_s and known.epoch >= epoch:
             if known.epoch > epoch:
@@ -66,13 +69,13 @@ class RefusedBatches:
             self._by_producer.popitem(last=False)
 
     def forget_old(self, now_s: float) -> None:
-        """Forget what has been kept for long enough."""
+        """Drop the expired records."""
         notes = self._by_producer
         while notes and next(iter(notes.values())).until_s <= now_s:
             notes.popitem(last=False)
 
     def holds_back(self, producers: ProducerState, header: BatchHeader) -> bool:
-        """Return whether a batch has to wait for one that was sent before it."""
+        """Whether a batch must wait for one that was sent before it."""
         refused = self._by_producer.get(header.producer_id)
         if refused is None or refused.epoch != header.producer_epoch:
             return False
@@ -81,7 +84,7 @@ class RefusedBatches:
             return False
         if entry is not None and entry.epoch == refused.epoch:
             if entry.continues(header.base_sequence):
-                if header.base_sequence != refused.sequence:  # That one is there.
+                if header.base_sequence != refused.sequence:  # Then the refused one is stored.
                     del self._by_producer[header.producer_id]
                 return False
             if entry.duplicate_of(header) is not None:
@@ -90,9 +93,9 @@ class RefusedBatches:
 
 
 def taken_back(log: PartitionLog) -> Iterator[tuple[int, int, int]]:
-    """Return the first batch that a log has lost of each producer: id, epoch and sequence.
+    """Return the first batch that a log has lost of each producer: ID, epoch and sequence.
 
-    Of a log that was forgotten: nothing of it from its high watermark on is durable.
+    ``log`` was dropped: none of its records from its high watermark on is durable.
     """
     for number, entry in enumerate(log.producers.latest_entries()):
         if number == PRODUCERS_MAX:
@@ -104,5 +107,5 @@ def taken_back(log: PartitionLog) -> Iterator[tuple[int, int, int]]:
 
 
 def _is_behind(sequence: int, other: int) -> bool:
-    """Return whether a sequence comes after another one; they wrap (S7)."""
+    """Whether a sequence comes after another one; they wrap (S7)."""
     return 0 < (sequence - other) & MAX_SEQUENCE <= MAX_SEQUENCE // 2

@@ -1,7 +1,7 @@
-"""What has settings: topics, brokers and their loggers, client metrics, groups.
+"""Resources with settings: topics, brokers and their loggers, client metrics, groups.
 
-One ``ConfigKind`` says how the settings of a kind are named, checked and changed, so that both
-Alter requests treat all kinds alike. Of loggers and client metrics nothing is kept.
+A ``ConfigKind`` defines how the settings of a kind are named, checked and changed, so that both
+Alter requests treat all kinds alike. Settings of loggers and client metrics are not stored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NODE_ID = re.compile(r"-?[0-9]{1,10}")
 
 
 class ResourceType(IntEnum):
-    """Kafka's numbers of what has settings."""
+    """Kafka's numbers of the resources with settings."""
 
     TOPIC = 2
     BROKER = 4
@@ -37,20 +37,20 @@ class ResourceType(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigKind:
-    """How the settings of one kind of resource are handled; everything raises KafkaError."""
+    """Functions for the settings of one kind of resource; all raise KafkaError."""
 
     keys: Mapping[str, ConfigKey]
     check_name: Callable[[str, int], None]
-    """Gets the resource's name and the id of this node."""
+    """Checks the resource's name; gets the ID of this node, too."""
     value: Callable[[DynamicConfigs, str], Value]
-    """What a key has that the resource has not set."""
+    """Returns the value of a key that the resource has not set."""
     checked: Callable[[DynamicConfigs, str, ConfigsChange], Configs]
     alter: Callable[[DynamicConfigs, str, ConfigsChange, float | None], Awaitable[None]]
-    """Gets the loop's time, too, until which the caller waits; None: see ``Changes.run``."""
+    """The last argument is the end of the caller's wait, or None; see ``Changes.run``."""
 
 
 def check_node_name(name: str, node_id: int) -> None:
-    """Raise KafkaError unless ``name`` is this broker's node id."""
+    """Raise KafkaError unless ``name`` is this broker's node ID."""
     if not _NODE_ID.fullmatch(name):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}"
@@ -108,4 +108,4 @@ KINDS: Final[Mapping[int, ConfigKind]] = {
         DynamicConfigs.alter_group_configs,
     ),
 }
-"""The kinds whose settings are kept."""
+"""Kinds whose settings are stored."""

@@ -32,7 +32,7 @@ commit. Until 2043 the ids stay below 2^53, above which JavaScript rounds them."
 
 
 def mark_restored(file_system: FileSystem, directory: str) -> None:
-    """Have the next start in a directory begin new producer ids and leader epochs."""
+    """Make the next start in a directory use new producer IDs and leader epochs."""
     file_system.write_file_atomically(file_system.join(directory, RESTORED_MARK), _TEXT)
 
 
@@ -68,7 +68,7 @@ def advance_counters(metastore: MetaStore, now_ms: int) -> None:
 
 
 def unmark_restored(file_system: FileSystem, directory: str) -> None:
-    """Note, durably, that the counters were raised."""
+    """Record, durably, that the counters were raised."""
     file_system.unlink(file_system.join(directory, RESTORED_MARK))
     file_system.sync_directory(directory)
 

@@ -1,17 +1,16 @@
-"""The tombstones of deleted topics in a cluster: who removes them, and when.
+"""Removal of the tombstones of deleted topics in a cluster.
 
 Rules of this file:
 
-* A broker that is alone owes its own disk the removal of directories, and its tombstones go with
-  that (``Catalogue.forget_deleted``). In a cluster no directory outlives its process, so no broker
-  owes anything for a tombstone: the controller removes all of them.
-* It removes one KEPT_S after it has first seen it, by its own clock; a new controller begins anew.
-  By then every broker that is in service shows the topic as deleted, and who looks into the store
-  to see what became of a topic, or of what its partitions hold, has had the time to.
-* Nothing that must not happen is kept from happening by that time: what is on its way to a deleted
-  partition is refused by the row that says who leads it, for that is nobody from the deletion on.
-  The row stays for as long as the tombstone does, and a partition without a row is one that
-  somebody else leads. Its id is never given to another.
+* A standalone broker removes a tombstone after the topic's directories on its own disk
+  (``Catalogue.forget_deleted``). In a cluster no directory outlives its process, so tombstones do
+  not depend on the brokers' disks: the controller removes all of them.
+* The controller removes a tombstone KEPT_S after it has first seen it, by its own clock; a new
+  controller starts from zero. By then every broker in service shows the topic as deleted. Tools
+  that inspect the store have had time to find the deleted topic and the data of its partitions.
+* Safety does not depend on that time. Requests in flight to a deleted partition are refused by its
+  row, which has no leader after the deletion. The row stays as long as the tombstone, and a
+  partition without a row counts as led by another broker. Its ID is never reused.
 """
 
 from __future__ import annotations
@@ -32,37 +31,38 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 KEPT_S: Final = 600.0
-"""Many leases of a broker, and many times what one takes to follow a change."""
+"""Time, in seconds, for which a tombstone is kept: many leases, and much longer than following a
+change takes."""
 
 
 class Tombstones:
-    """The tombstones as one broker of a cluster has seen them."""
+    """Tombstones that one broker of a cluster has seen."""
 
     def __init__(self, metastore: MetaStore, changes: Changes, view: ClusterView) -> None:
         self._metastore = metastore
         self._changes = changes
         self._view = view
         self._seen_s: dict[bytes, float] = {}
-        """When each was seen first, by topic id."""
+        """Time of the first sight, by topic ID."""
         self._is_looking = False
 
-    async def look(self, now_s: float) -> None:
-        """Remove those that were seen long enough ago, if this broker is the controller.
+    async def remove_old(self, now_s: float) -> None:
+        """Remove old tombstones, if this broker is the controller.
 
-        Call it from time to time; ``now_s`` is of a clock that never goes back. Waits for the
-        MetaStore however long that is away, and changes nothing when it is called meanwhile.
+        Call this periodically; ``now_s`` is of a clock that never goes back. It waits for an
+        unavailable MetaStore without a timeout, and has no effect while another call runs.
         """
         if self._view.controller_id != self._view.node_id or self._is_looking:
             return
         self._is_looking = True
         try:
-            await self._changes.run(lambda: self._look(now_s), FOREVER)
+            await self._changes.run(lambda: self._remove_old(now_s), FOREVER)
         except KafkaError as error:
             logger.warning("tombstones kept count=%d reason=%s", len(self._seen_s), error)
         finally:
             self._is_looking = False
 
-    async def _look(self, now_s: float) -> None:
+    async def _remove_old(self, now_s: float) -> None:
         image = await self._changes.image()
         self._seen_s = {
             row.topic_id: self._seen_s.get(row.topic_id, now_s) for row in image.deleted

@@ -1,4 +1,4 @@
-"""One topic and its partitions, as requests meet them."""
+"""Topic and partitions, as requests use them."""
 
 from __future__ import annotations
 
@@ -16,11 +16,13 @@ from barnabas.storage.log.partition_log import PartitionLog
 Configs = Mapping[str, str]
 
 NO_EPOCH: Final = -1
-"""What a client says that does not know a partition's leader epoch."""
+"""Epoch from a client that does not know a partition's leader epoch."""
 
 
 class LogNotHere(KafkaError):
-    """A partition whose log this broker has not: another broker leads it, or no broker does."""
+    """Access to a partition whose log this broker does not have: another broker leads it, or
+    none.
+    """
 
     def __init__(self, code: ErrorCode, partition: Partition) -> None:
         super().__init__(code)
@@ -28,7 +30,7 @@ class LogNotHere(KafkaError):
 
 
 class Partition:
-    """One partition of a topic, and its log, if this broker leads it."""
+    """Partition of a topic, and its log, if this broker leads it."""
 
     __slots__ = (
         "index",
@@ -48,56 +50,58 @@ class Partition:
         self.index = index
         self.partition_id = partition_id
         self.log = log
-        """None: another broker leads the partition, or none."""
+        """Log, or None if another broker or none leads the partition."""
         self.is_coming = False
         """Whether this broker leads the partition, and does not serve it yet."""
         self.is_unreadable = False
-        """Whether it is this broker that leads the partition, and cannot read its log."""
+        """Whether this broker leads the partition, and cannot read its log."""
         self.refused: RefusedBatches | None = None
-        """What was refused here for a moment; None: nothing, as nearly always."""
+        """Temporarily refused batches, or None without any."""
         self.topic_partition = TopicPartition(topic.name, index)
-        """What transactions call it."""
+        """Name of the partition in transactions."""
 
     def note_refused(self, producer_id: int, epoch: int, sequence: int, now_s: float) -> None:
-        """See ``RefusedBatches.note``."""
+        """Record a refused batch; see ``RefusedBatches.note``."""
         if self.refused is None:
             self.refused = RefusedBatches()
         self.refused.note(producer_id, epoch, sequence, now_s)
 
     @property
     def error_without_log(self) -> ErrorCode:
-        """Why there is no log here; KAFKA_STORAGE_ERROR has clients ask again who leads, too."""
+        """Return the error for a missing log; after KAFKA_STORAGE_ERROR clients also look up the
+        leader.
+        """
         if self.is_unreadable:
             return ErrorCode.KAFKA_STORAGE_ERROR
         return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
     def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:
-        """Compare the epoch a client believes in with ours; -1 is no belief (KIP-320).
+        """Compare a client's leader epoch with this broker's; -1 is no epoch (KIP-320).
 
-        ``error_without_log``, whatever it believes, where another broker leads the partition: what
-        is known here of that one's epoch may be old.
+        If another broker leads the partition, the result is ``error_without_log`` in any case: this
+        broker's epoch for that leader may be outdated.
         """
         if self.log is None:
             return self.error_without_log
-        ours = self.log.leader_epoch
-        if current_leader_epoch in {NO_EPOCH, ours}:
+        own = self.log.leader_epoch
+        if current_leader_epoch in {NO_EPOCH, own}:
             return ErrorCode.NONE
-        if current_leader_epoch < ours:
+        if current_leader_epoch < own:
             return ErrorCode.FENCED_LEADER_EPOCH
         return ErrorCode.UNKNOWN_LEADER_EPOCH
 
     def log_here(self) -> PartitionLog:
-        """Return the log; raises LogNotHere of ``error_without_log`` if this broker has none."""
+        """Return the log; raises LogNotHere with ``error_without_log`` if this broker has none."""
         if self.log is None:
             raise LogNotHere(self.error_without_log, self)
         return self.log
 
 
 class LeasedPartition(Partition):
-    """A partition of a cluster: it is read here while this broker is sure of its lease only.
+    """Partition of a cluster, which is read only while this broker is sure of its lease.
 
-    Another broker may lead it once the lease is over, and what is read here ends too early then.
-    What is not read is refused as a whole (``broker/cluster/serving/lease_gate.py``).
+    After the lease has expired another broker may lead it, and this log may be incomplete. Requests
+    other than reads are refused as a whole (``broker/cluster/serving/lease_gate.py``).
     """
 
     __slots__ = ("_may_serve",)
@@ -114,14 +118,14 @@ class LeasedPartition(Partition):
         self._may_serve = may_serve
 
     def leader_epoch_error(self, current_leader_epoch: int) -> ErrorCode:
-        """See ``Partition``; NOT_LEADER_OR_FOLLOWER, too, without a valid lease."""
+        """Return the error as ``Partition``, or NOT_LEADER_OR_FOLLOWER without a valid lease."""
         if not self._may_serve():
             return ErrorCode.NOT_LEADER_OR_FOLLOWER
         return super().leader_epoch_error(current_leader_epoch)
 
 
 class Topic:
-    """One topic: its partitions by index, its own settings, and what they mean to storage."""
+    """Topic: its partitions by index, its own settings, and their effect on storage."""
 
     __slots__ = (
         "configs",
@@ -142,9 +146,9 @@ class Topic:
         self.log_config = settings
         self.partitions: list[Partition] = []
         self.described: list[MetadataResponsePartition] = []
-        """What Metadata says of the partitions: kept, because topics can have thousands."""
+        """Partitions in Metadata's form, kept because topics can have thousands."""
         self.described_version = 0
-        """Of the cluster's view when that was made."""
+        """Version of the cluster's view in ``described``."""
 
     def partitions_here(self) -> list[tuple[Partition, PartitionLog]]:
         """Return the partitions that this broker leads, and their logs."""

@@ -1,11 +1,12 @@
-"""Which names a topic may have, and which names mean something to the broker itself."""
+"""Rules for topic names, and the names that have a meaning for the broker itself."""
 
 from __future__ import annotations
 
 import re
 
 NAME_MAX_LENGTH = 249
-"""Kafka's limit: a directory is called ``<topic>-<partition>``, and file names end at 255."""
+"""Maximum length in Kafka: a directory is called ``<topic>-<partition>``, and file names end at
+255."""
 
 GROUP_OFFSETS = "__consumer_offsets"
 TRANSACTION_STATE = "__transaction_state"
@@ -13,13 +14,13 @@ SHARE_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 
 INTERNAL = frozenset((GROUP_OFFSETS, TRANSACTION_STATE, SHARE_STATE))
-"""Topics that Metadata calls internal; only the broker itself writes to them."""
+"""Internal topics, which only the broker itself writes to."""
 
 _LEGAL = re.compile(r"[a-zA-Z0-9._-]+")
 
 
 def name_problem(name: str) -> str | None:
-    """Return what is wrong with a topic's name, in Kafka's words, or None."""
+    """Return the error in a topic's name, in Kafka's words, or None."""
     if not name:
         return "Topic name is invalid: the empty string is not allowed"
     if name in {".", ".."}:
@@ -38,7 +39,7 @@ def name_problem(name: str) -> str | None:
 
 
 def collision_key(name: str) -> str:
-    """Return what two names have in common when they may not both exist.
+    """Return a key that is equal for two names that may not both exist.
 
     Metric names turn "." into "_", so "a.b" and "a_b" would be one (Kafka's rule).
     """

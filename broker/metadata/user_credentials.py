@@ -1,7 +1,7 @@
-"""Changes of the users of SCRAM, one at a time with all other changes of metadata.
+"""Changes of SCRAM users, in one sequence with all other changes of metadata.
 
-A login does not outlive what it was proved by: when a credential is changed or deleted, sessions
-that were begun with it end at once, before the answer.
+A login ends with its credential: after a credential was changed or deleted, its sessions end at
+once, before the response.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 EndSessions: TypeAlias = Callable[[Callable[["Session"], bool]], None]
-"""Closes the connections whose session is one of those that it is told."""
+"""Closes the connections whose session satisfies the function."""
 
 
 class UserCredentials:
-    """The users of one broker, as clients see and change them."""
+    """Users of one broker, as clients see and change them."""
 
     def __init__(
         self,
@@ -35,13 +35,13 @@ class UserCredentials:
         changes: Changes,
         end_sessions: EndSessions,
     ) -> None:
-        """``end_sessions`` is for changes that no connection of this broker has asked for."""
+        """``end_sessions`` is for changes by other brokers."""
         self.users = users
         self._metastore = metastore
         self._changes = changes
         self._end_sessions = end_sessions
         self._end_sessions_now = end_sessions
-        """For the change under way."""
+        """Closes connections during the current change."""
         changes.join(self)
 
     async def alter(
@@ -50,10 +50,10 @@ class UserCredentials:
         deleted: Mapping[str, Owner],
         end_sessions: EndSessions,
     ) -> dict[str, KafkaError]:
-        """Set and delete credentials, one of each user, in one commit; in force when this returns.
+        """Set and delete credentials, one of each user, in one commit; effective when this returns.
 
-        Returns the errors of users who cannot be changed; the others are. ``end_sessions`` knows
-        whose answer is still to leave: that of who has asked for this.
+        Returns the errors of users who cannot be changed; the others are changed. ``end_sessions``
+        lets the response to this request leave first.
         """
 
         async def change() -> dict[str, KafkaError]:
@@ -86,14 +86,14 @@ class UserCredentials:
     # ----------------------------------------------------------------------- called by ``Changes``
 
     async def show(self, difference: Difference) -> None:
-        """Log users in by other credentials, and end the sessions that old ones began."""
+        """Apply changed credentials, and end the sessions of the old ones."""
         deleted = [Owner(*each) for each in difference.scram_deleted]
         ended = self.users.change(difference.scram_upserted, deleted)
         if ended:
             self._end_sessions_now(lambda session: _owner_of(session) in ended)
 
     async def shown_in(self, image: MetadataImage) -> MetadataImage:
-        """Return an image with the credentials that users log in by."""
+        """Return an image with the credentials in force."""
         return replace(image, scram_credentials=tuple(self.users.rows()))
 
     # ------------------------------------------------------------------------------------- details
@@ -102,7 +102,7 @@ class UserCredentials:
         new = sum(Owner(row.user, row.mechanism) not in self.users for row in upserted)
         if new and len(self.users) + new > USERS_MAX:
             raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"There may be no more than {USERS_MAX} credentials."
+                ErrorCode.POLICY_VIOLATION, f"The limit of {USERS_MAX} credentials is reached."
             )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from barnabas.broker.api.dispatch import PRODUCE_KEY, Route, Usage
-from barnabas.broker.security.quotas.quotas import told_ms
+from barnabas.broker.security.quotas.quotas import throttle_time_ms
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock, Timer
@@ -27,7 +27,7 @@ def throttle_of(usage: Usage, route: Route, response: Any) -> float:  # noqa: AN
         throttle_ms = max(throttle_ms, quota.produced(usage.frame_bytes))
     throttle_ms = max(throttle_ms, getattr(response, "throttle_time_ms", 0))
     if throttle_ms and hasattr(response, "throttle_time_ms"):
-        response.throttle_time_ms = told_ms(throttle_ms)
+        response.throttle_time_ms = throttle_time_ms(throttle_ms)
     return throttle_ms
 
 

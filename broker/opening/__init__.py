@@ -1,1 +1,1 @@
-"""What a start opens, piece by piece; the server says in which order."""
+"""Parts of a broker's start; the server determines their order."""

@@ -1,4 +1,4 @@
-"""The topics that a configuration names, made at a start: "ready" means that they exist."""
+"""Topics that the configuration names, created at a start: "ready" means that they exist."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANY_FACTOR: Final = -1
 
 
 async def create_configured_topics(catalogue: Catalogue, placement: Placement) -> None:
-    """Make the topics of ``barnabas.create.topics`` that are not there; raises KafkaError."""
+    """Create the missing topics of ``barnabas.create.topics``; raises KafkaError."""
     broker_config = catalogue.configs.broker_config
     for item in broker_config.create_topics:
         name, partitions, replication, *policy = item.split(":")

@@ -1,8 +1,8 @@
-"""Where a broker keeps what is durable, and how that is opened at a start.
+"""Durable data of a broker, and how a start opens it.
 
-A broker that is alone has a directory of its own (``OwnDirectory``), one of a cluster the store
-that it shares with the others (``broker/cluster/start/cluster_directory.py``). The server opens
-either by the same two steps, ``open_metadata`` and ``open_logs``.
+A standalone broker has its own directory (``OwnDirectory``), a member of a cluster the shared store
+(``broker/cluster/start/cluster_directory.py``). The server opens both by the same two steps,
+``open_metadata`` and ``open_logs``.
 """
 
 from __future__ import annotations
@@ -47,37 +47,37 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.server")
 
 PROGRESS_LOGGED_EVERY_S: Final = 5
-"""How often the log says how far a recovery has come."""
+"""Interval, in seconds, between log lines about the progress of a recovery."""
 
 
 class GivenUp(Exception):
-    """The broker was told to stop before it had started."""
+    """Stop request before the broker had started."""
 
 
 class Opened(NamedTuple):
-    """What was found at a start."""
+    """State of the data at a start."""
 
     clean: bool
-    """Whether what is in the directory can be what was left there."""
+    """Whether the directory can be as the previous process left it."""
     words: str
-    """For people."""
+    """State as a text."""
     fields: str
-    """The same, for the log."""
+    """State as fields of a log line."""
 
 
 class Progress(Protocol):
-    """How far a start has come."""
+    """Progress of a start."""
 
     def describe(self) -> str:
-        """Say it for people."""
+        """Return the progress as a text."""
 
 
 class Home(Protocol):
-    """Opens what is durable. On a thread, but for ``give_up``."""
+    """Opens the durable data, on a thread except for ``give_up``."""
 
     @property
     def progress(self) -> Progress | None:
-        """How far that has come, once there is something to say."""
+        """Return the progress, or None before there is any."""
 
     def open_metadata(self, logs: LogStore) -> MetaStore:
         """Lock the directory of ``logs``, and open the MetaStore, which ``close`` closes."""
@@ -85,17 +85,17 @@ class Home(Protocol):
     def open_logs(
         self, logs: LogStore, catalogue: Catalogue, specs: Sequence[PartitionSpec]
     ) -> Opened:
-        """Let ``logs`` take batches, with what is durable of ``specs`` in them."""
+        """Recover the logs of ``specs`` and open ``logs`` for appends."""
 
     def give_up(self) -> None:
-        """Have what is under way raise GivenUp soon. On the loop."""
+        """Make the current call raise GivenUp soon; for the event loop."""
 
     def close(self) -> None:
-        """Close what was opened here."""
+        """Close the opened data."""
 
 
 class OwnDirectory:
-    """The directory of a broker that is alone."""
+    """Directory of a standalone broker."""
 
     def __init__(
         self,
@@ -104,7 +104,7 @@ class OwnDirectory:
         clock: Clock,
         metastore: MetaStore | None = None,
     ) -> None:
-        """``metastore`` in place of the directory's; whoever passes it closes it."""
+        """``metastore`` replaces the directory's, or is None; its owner closes it."""
         self.progress: RecoveryProgress | None = None
         self._config = config
         self._file_system = file_system
@@ -117,7 +117,7 @@ class OwnDirectory:
         self._is_restored = False
 
     def open_metadata(self, logs: LogStore) -> MetaStore:
-        """Lock the directory, and open its MetaStore, or make it of a Kafka's."""
+        """Lock the directory, and open its MetaStore, or create it from a Kafka's."""
         refuse_backup(self._file_system, self._config.data_directory)
         refuse_cache(self._file_system, self._config.data_directory)
         refuse_imported(self._file_system, self._config.data_directory)
@@ -160,7 +160,9 @@ class OwnDirectory:
         )
 
     def _refuse_before_first_write(self) -> None:
-        """Raise what a start in a directory without our metadata, or of Kafka, would end with."""
+        """Raise the errors of a start in a directory of Kafka, or one without a MetaStore,
+        beforehand.
+        """
         file_system, directory = self._file_system, self._config.data_directory
         if not file_system.is_directory(directory):
             return
@@ -209,7 +211,7 @@ class OwnDirectory:
         return f"clean={str(report.clean).lower()}"
 
     def give_up(self) -> None:
-        """Have recovery end at its next step; see ``Home``."""
+        """Make recovery end at its next step; see ``Home``."""
         self._gives_up = True
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A data directory opened as a start would, on a scratch copy: nothing of it is changed."""
+"""Data directory opened as a start would, on a scratch copy: the original stays unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SILENT.setLevel(logging.CRITICAL + 1)
 
 @dataclass(frozen=True, slots=True)
 class OpenedDirectory:
-    """What a start would have found."""
+    """Data that a start would have found."""
 
     store: LogStore
     """All logs, recovered."""
@@ -47,7 +47,7 @@ class OpenedDirectory:
 
 @contextmanager
 def scratch_directory() -> Iterator[str]:
-    """A directory for what a start would change, while it is needed."""
+    """Yield a directory for the changes of a start."""
     scratch = tempfile.mkdtemp(prefix="barnabas-check-")
     try:
         yield scratch
@@ -56,7 +56,7 @@ def scratch_directory() -> Iterator[str]:
 
 
 def original(text: str, scratch: str, directory: str) -> str:
-    """Name the files of the directory, not those that stood for them, if any did."""
+    """Name the files of the directory instead of the scratch copies in a text."""
     return text.replace(os.path.join(scratch, DATA), directory) if scratch else text
 
 
@@ -69,15 +69,15 @@ def opened(
     salvage: Salvage | None = None,
     log: logging.Logger = ADOPTION_LOG,
 ) -> Iterator[OpenedDirectory]:
-    """Recover what is in a directory that is locked; all changes are kept in ``scratch``.
+    """Recover the data in a locked directory; all changes are kept in ``scratch``.
 
-    ``salvage``: what is damaged is noted there; None: it is raised, as a start does.
-    ``log`` receives what a take-over of a Kafka directory has to say.
+    ``salvage`` records damage, or is None to raise it, as a start does. ``log`` receives the
+    messages of the adoption of a Kafka directory.
     """
     root = link_tree(directory, scratch)
     changes = os.path.join(scratch, CHANGES)
     files = ScratchFileSystem(changes)
-    os.unlink(changes)  # So that it goes with the process, however that ends.
+    os.unlink(changes)  # So that it is deleted with the process, even after a crash.
     refuse_kafkas(files, root)
     is_kafkas = is_foreign(files, root)
     if is_kafkas:
@@ -112,9 +112,9 @@ def opened(
 
 
 def rehearse_take_over(directory: str, config: BrokerConfig) -> None:
-    """Take a Kafka directory over on a scratch copy; raises what ends that, TakeOverRefused mostly.
+    """Adopt a Kafka directory on a scratch copy; raises its errors, usually TakeOverRefused.
 
-    Links stand for its files, so that takes no room.
+    Links replace its files, so that needs no disk space.
     """
     with scratch_directory() as scratch:
         try:
@@ -126,34 +126,34 @@ def rehearse_take_over(directory: str, config: BrokerConfig) -> None:
 
 
 class _NoEngine:
-    """The store's engine where nothing is appended: recovery does its work by itself."""
+    """Engine of a store without appends: recovery does its work by itself."""
 
     def schedule(self, callback: Callable[[], None]) -> None:
-        """See ``Engine``: there is no next turn of a loop."""
+        """Skip the callback, since there is no event loop; see ``Engine``."""
 
     def call(self, callback: Callable[[], None]) -> None:
-        """See ``Engine``: no thread has anything to say."""
+        """Skip the callback, since no thread calls; see ``Engine``."""
 
     def run_aside(self, work: Callable[[], None]) -> None:
-        """See ``Engine``: there is no checkpoint."""
+        """Skip the work, since there is no checkpoint; see ``Engine``."""
 
     def start_committer(self, committer: Committer, listener: Listener) -> _NoRunner:
-        """See ``Engine``."""
+        """Return a runner without a thread; see ``Engine``."""
         del committer, listener
         return _NoRunner()
 
 
 class _NoRunner:
-    """Commits nothing."""
+    """Runner that never gets a commit group."""
 
     def submit(self, group: CommitGroup) -> None:
-        """See ``Runner``: nothing is appended, so nothing comes."""
+        """Raise AssertionError, since nothing is appended; see ``Runner``."""
         raise AssertionError(f"{group} was submitted on a scratch copy")
 
     def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        """See ``Runner``: nothing is appended, so nothing comes."""
+        """Raise AssertionError, since nothing is appended; see ``Runner``."""
         del meanwhile
         raise AssertionError(f"{group} was submitted on a scratch copy")
 
     def stop(self) -> None:
-        """See ``Runner``: nothing runs."""
+        """Return at once, since no thread runs; see ``Runner``."""

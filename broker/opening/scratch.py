@@ -1,11 +1,11 @@
-"""A data directory to try things on: it reads the real one and keeps every change to itself.
+"""Scratch copy of a data directory: it reads the real one and keeps every change to itself.
 
 Rules of this file:
 
 1. The scratch directory has the real one's directories and a link for each of its files. Names are
-   made, renamed and removed there, by the operating system.
-2. What is written to a linked file goes to one file of changes, and is read back over the real
-   file's bytes. The real files are only ever opened for reading.
+   created, renamed and removed there, by the operating system.
+2. Writes to a linked file go to one file of changes, and reads overlay them on the real file's
+   bytes. The real files are only ever opened for reading.
 3. SQLite opens its files itself, so those are copies.
 """
 
@@ -32,7 +32,7 @@ _LOCKS = ("barnabas-lock", ".lock")
 
 
 def link_tree(original: str, scratch: str) -> str:
-    """Make ``scratch`` stand for ``original``; return the directory to use in its place."""
+    """Make ``scratch`` a copy of ``original``; return the directory to use in its place."""
     target = os.path.join(scratch, DATA)
     make_private_directory(target)
     for name in sorted(os.listdir(original)):
@@ -49,7 +49,7 @@ def link_tree(original: str, scratch: str) -> str:
 
 
 def _files_of(path: str, name: str) -> list[str]:
-    """Return what a directory holds; nothing of one that is no partition's and cannot be listed."""
+    """Return a directory's names, or [] if it is no partition's and cannot be listed."""
     try:
         return os.listdir(path)
     except PermissionError:
@@ -63,7 +63,7 @@ def _link(original: str, link: str) -> None:
 
 
 class _Extent(NamedTuple):
-    """Bytes of a file that were written: from ``start`` to ``end``, kept ``at`` in the changes."""
+    """Written bytes of a file: from ``start`` to ``end``, stored ``at`` in the changes."""
 
     start: int
     end: int
@@ -71,14 +71,14 @@ class _Extent(NamedTuple):
 
 
 class _Changes:
-    """What was written to one linked file, on top of the first ``kept`` bytes it had before."""
+    """Writes to one linked file, on top of its first ``kept`` bytes from before."""
 
     def __init__(self, size: int) -> None:
         self.kept = self.size = size
         self._extents: list[_Extent] = []
 
     def written(self, start: int, end: int, at: int) -> None:
-        """Note that the file's bytes from ``start`` to ``end`` are ``at`` in the changes now."""
+        """Record that the file's bytes from ``start`` to ``end`` are ``at`` in the changes now."""
         new = _Extent(start, end, at)
         last = self._extents[-1] if self._extents else None
         if last is not None and last.end == start and last.at + (last.end - last.start) == at:
@@ -96,7 +96,7 @@ class _Changes:
         self.size = size
 
     def _without(self, start: int, end: int) -> list[_Extent]:
-        """Return the extents but for what they say of ``start`` to ``end``."""
+        """Return the extents without the bytes from ``start`` to ``end``."""
         left = []
         for each in self._extents:
             if each.start < start:
@@ -107,7 +107,7 @@ class _Changes:
         return [each for each in left if each.start < each.end]
 
     def between(self, start: int, end: int) -> list[_Extent]:
-        """Return what was written of ``start`` to ``end``, cut to that."""
+        """Return the extents between ``start`` and ``end``, cut to that range."""
         first = max(bisect_right(self._extents, (start,)) - 1, 0)
         found = []
         for each in self._extents[first:]:
@@ -120,7 +120,9 @@ class _Changes:
 
 
 class ScratchFileSystem(LocalFileSystem):
-    """Files of a tree that ``link_tree`` made; ``changes`` is the path of the file of changes."""
+    """Files of a tree that ``link_tree`` created; ``changes`` is the path of the file of
+    changes.
+    """
 
     def __init__(self, changes: str) -> None:
         super().__init__()
@@ -130,11 +132,11 @@ class ScratchFileSystem(LocalFileSystem):
         self._changes: dict[str, _Changes] = {}
 
     def close(self) -> None:
-        """Let go of the file of changes."""
+        """Close the file of changes."""
         self._file.close()
 
     def open(self, path: str, *, create: bool = False) -> File:  # type: ignore[override]
-        """Open a file: a linked one so that its original stays as it is."""
+        """Open a file; writes to a linked one leave the original unchanged."""
         if not os.path.islink(path):
             return super().open(path, create=create)
         original = self._originals.open(path)
@@ -144,12 +146,12 @@ class ScratchFileSystem(LocalFileSystem):
         return _ScratchFile(self, original, changes)
 
     def unlink(self, path: str) -> None:
-        """Remove a file's name, and what was written to it."""
+        """Remove a file's name, and its changes."""
         super().unlink(path)
         self._changes.pop(path, None)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file or a directory with what was written to its files."""
+        """Rename a file or a directory with the changes of its files."""
         super().rename(old, new)
         self._changes.pop(new, None)
         for path in list(self._changes):
@@ -157,7 +159,7 @@ class ScratchFileSystem(LocalFileSystem):
                 self._changes[new + path.removeprefix(old)] = self._changes.pop(path)
 
     def read_file(self, path: str) -> bytes:
-        """Content of a whole file, as changed."""
+        """Return the content of a whole file, with its changes."""
         file = self.open(path)
         try:
             return file.pread(file.size(), 0)
@@ -165,7 +167,7 @@ class ScratchFileSystem(LocalFileSystem):
             file.close()
 
     def keep(self, buffers: Sequence[Buffer]) -> tuple[int, int]:
-        """Add to the file of changes; answers from where to where."""
+        """Append to the file of changes; return the start and end of the range."""
         start = self._end
         self._file.pwritev(buffers, start)
         self._end = start + sum(len(buffer) for buffer in buffers)
@@ -177,7 +179,7 @@ class ScratchFileSystem(LocalFileSystem):
 
 
 class _ScratchFile:
-    """A linked file: the original's bytes, and over them what was written."""
+    """Linked file: the original's bytes, and the changes over them."""
 
     def __init__(self, files: ScratchFileSystem, original: LocalFile, changes: _Changes) -> None:
         self._files = files
@@ -185,7 +187,7 @@ class _ScratchFile:
         self._changes = changes
 
     def pread(self, size: int, position: int) -> bytes:
-        """Read what is there now."""
+        """Return the current bytes of a range."""
         changes = self._changes
         end = min(position + size, changes.size)
         if position >= end:
@@ -202,15 +204,15 @@ class _ScratchFile:
         return bytes(result)
 
     def pread_cached(self, size: int, position: int) -> Buffer:
-        """Like :meth:`pread`; no event loop waits."""
+        """Read like :meth:`pread`; no event loop waits."""
         return self.pread(size, position)
 
     def pread_passing(self, size: int, position: int) -> bytes:
-        """Like :meth:`pread`; a check reads everything, and has the directory to itself."""
+        """Read like :meth:`pread`; a check reads everything, and has the directory to itself."""
         return self.pread(size, position)
 
     def slice(self, size: int, position: int) -> None:
-        """Nothing: what is seen of the file is in two places."""
+        """Return None, since the file's content is in two places."""
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write over the original without touching it."""
@@ -227,31 +229,31 @@ class _ScratchFile:
         self.pwritev(buffers, position)
 
     def fdatasync(self) -> None:
-        """Nothing here has to outlive the process."""
+        """Return at once, since no change has to outlive the process."""
 
     def start_writeback(self, position: int, size: int) -> None:
-        """Nothing here has to reach a disk."""
+        """Return at once, since no change has to reach a disk."""
 
     def truncate(self, size: int) -> None:
-        """Cut or extend what is seen of the file."""
+        """Cut or extend the file."""
         self._changes.truncate(size)
 
     def allocate(self, position: int, size: int) -> None:
-        """Nothing is reserved."""
+        """Return at once, without reserving space."""
 
     def zero_fill(self, size: int) -> None:
-        """Extend what is seen of the file."""
+        """Extend the file."""
         if size > self._changes.size:
             self.truncate(size)
 
     def reserve(self, size: int) -> None:
-        """Extend what is seen of the file."""
+        """Extend the file."""
         self.zero_fill(size)
 
     def size(self) -> int:
-        """Size as changed."""
+        """Return the size of the changed file."""
         return self._changes.size
 
     def close(self) -> None:
-        """Let go of the original."""
+        """Close the original."""
         self._original.close()

@@ -1,4 +1,4 @@
-"""The logs of a broker, as it is configured; nothing of them is touched before they are opened."""
+"""Logs of a broker, by its configuration; no file is opened yet."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def new_store(
 
 
 class Checkpoints:
-    """The first and the last checkpoint of a broker's life, which are waited for."""
+    """First and last checkpoint of a broker's process, which block its start and its stop."""
 
     def __init__(
         self,
@@ -53,19 +53,19 @@ class Checkpoints:
         wait_for_failure: Callable[[], Coroutine[Any, Any, BaseException]],
         clock: Clock,
     ) -> None:
-        """No checkpoint becomes durable any more once ``wait_for_failure`` returns."""
+        """``wait_for_failure`` returns when no checkpoint can become durable any more."""
         self._logs = logs
         self._wait_for_failure = wait_for_failure
         self._clock = clock
 
     async def first(self, on_done: Callable[[], None]) -> None:
-        """Make one before anything is appended: this run's groups follow it only."""
+        """Make a checkpoint before the first append, so that all later commit groups follow it."""
         await self._make(on_done)
 
     async def last(self, timeout_ms: int) -> bool:
-        """Write down where everything stands, so that the next start has nothing to replay.
+        """Make a last checkpoint, so that the next start has nothing to replay.
 
-        False if that could not be done in time.
+        Returns False if the time limit passes first.
         """
         logs = self._logs
         try:

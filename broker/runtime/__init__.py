@@ -1,1 +1,1 @@
-"""What the process is made of: time, threads, the loop's turns, log lines, failpoints."""
+"""Parts of the process: time, threads, the event loop's turns, log lines, failpoints."""

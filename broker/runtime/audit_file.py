@@ -1,9 +1,9 @@
-"""Where the audit log goes: a file of its own, written by a thread, or among the other log lines.
+"""Output of the audit log: a file of its own, written by a thread, or the other log lines.
 
-The event loop never waits for the file's disk. When more lines wait than may, the newest are left
-out, and their number is logged. A file that was moved away (logrotate) is made again, for its owner
-alone. The logger has no name that others know: no level, of the configuration or set by a client,
-keeps audit lines back.
+The event loop never waits for the file's disk. Above a limit of waiting lines the newest are
+dropped, and their number is logged. A file that was moved (logrotate) is created again, readable by
+its owner only. The logger has no public name, so that no log level, from the configuration or a
+client, suppresses audit lines.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from barnabas.broker.config.types import ConfigError
 from barnabas.storage.files.io import private_opener
 
 WAITING_MAX: Final = 10_000
-"""Lines that may wait for the disk."""
+"""Maximum number of lines that wait for the disk."""
 
 logger = logging.getLogger("barnabas.broker.runtime.audit_file")
 
 
 class AuditOutput:
-    """Takes lines from when it is opened until it is closed; others are dropped."""
+    """Writer of lines while it is open; other lines are dropped."""
 
     def __init__(self) -> None:
         self._log: logging.Logger | None = None
         self._listener: QueueListener | None = None
 
     def open(self, path: str) -> None:
-        """Write to a file, or to the log where ``path`` is empty; raises ConfigError."""
+        """Open a file, or use the log if ``path`` is empty; raises ConfigError."""
         log = logging.Logger("barnabas.audit", logging.INFO)  # noqa: LOG001  see the top
         if not path:
-            # Its handlers take what comes from below, whatever its level is.
+            # The root's handlers write all of its records, regardless of the root's level.
             log.parent = logging.root
             self._log = log
             return
@@ -50,12 +50,12 @@ class AuditOutput:
         self._listener.start()
 
     def write(self, line: str) -> None:
-        """Take a line, on the loop."""
+        """Write a line; for the event loop."""
         if self._log is not None:
             self._log.info("%s", line)
 
     def close(self) -> None:
-        """Write what waits, and let go of the file."""
+        """Write the waiting lines, and close the file."""
         self._log = None
         listener, self._listener = self._listener, None
         if listener is not None:
@@ -65,14 +65,14 @@ class AuditOutput:
 
 
 class _Waiting(QueueHandler):
-    """Lines on their way to the thread that writes them."""
+    """Queue of the lines for the writing thread."""
 
     def __init__(self, lines: Queue[logging.LogRecord]) -> None:
         super().__init__(lines)
         self._left_out = 0
 
     def enqueue(self, record: logging.LogRecord) -> None:
-        """Queue a line, or count it where there is no room."""
+        """Queue a line, or count it if the queue is full."""
         try:
             self.queue.put_nowait(record)
         except Full:
@@ -84,7 +84,7 @@ class _Waiting(QueueHandler):
 
 
 class _File(WatchedFileHandler):
-    """The file; what keeps a line from being written is logged, once until it is over."""
+    """Log file; a write error is logged once until writes succeed again."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path, encoding="utf-8", errors="backslashreplace")
@@ -104,7 +104,7 @@ class _File(WatchedFileHandler):
         self._error = None
         try:
             super().emit(record)
-        except OSError as error:  # The file cannot be made again.
+        except OSError as error:  # The file cannot be created again.
             return error
         return self._error
 
@@ -118,10 +118,10 @@ class _File(WatchedFileHandler):
         )
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802  logging's name
-        """Note what has kept a line from being written."""
+        """Store the error of a write."""
         self._error = sys.exception()
 
     def close(self) -> None:
-        """Close the file; what it could not take is lost, which was logged."""
+        """Close the file; lines that it could not write are lost, which was logged."""
         with suppress(OSError):
             super().close()

@@ -1,8 +1,8 @@
-"""Time, as the broker sees it: every "now" and every timer goes through a Clock.
+"""Time of the broker: every current time and every timer comes from a Clock.
 
-Two kinds of time: ``now_ms`` is the wall clock that ends up in records and retention, and
-``monotonic`` measures spans. ``ManualClock`` moves both together when a test says so, and fires
-the timers that have become due.
+``now_ms`` is the wall clock, which is used in records and retention, and ``monotonic`` measures
+durations. A test moves both together with ``ManualClock``, which fires the timers that have become
+due.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from barnabas.storage.runtime.clock import monotonic, now_ns
 
 
 class Timer(Protocol):
-    """A callback that will run once unless it is cancelled first."""
+    """Callback that will run once unless it is cancelled first."""
 
     def cancel(self) -> None:
-        """Do not run the callback; no effect when it has run."""
+        """Cancel the callback; no effect after it has run."""
 
 
 class Clock(Protocol):
-    """What the broker may ask of time. Timers run their callbacks on the event loop."""
+    """Clock and timers of the broker. Timers run their callbacks on the event loop."""
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
@@ -45,7 +45,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """Clock of the machine."""
 
     __slots__ = ()
 
@@ -71,7 +71,7 @@ class SystemClock:
 
 
 class _ManualTimer:
-    """A timer of a ManualClock, ordered by when it is due and then by when it was made."""
+    """Timer of a ManualClock, ordered by due time and then by creation."""
 
     __slots__ = ("_args", "_callback", "_handle", "due", "number")
 
@@ -88,13 +88,13 @@ class _ManualTimer:
         return (self.due, self.number) < (other.due, other.number)
 
     def arm(self, delay: float) -> None:
-        """Also let the loop fire this timer, after ``delay`` seconds of real time."""
+        """Fire this timer on the event loop, too, after ``delay`` seconds of real time."""
         if self._handle is not None:
             self._handle.cancel()
         self._handle = asyncio.get_running_loop().call_later(delay, self.fire)
 
     def cancel(self) -> None:
-        """Do not run the callback."""
+        """Cancel the callback."""
         self._callback = None
         self._args = ()
         if self._handle is not None:
@@ -109,12 +109,12 @@ class _ManualTimer:
 
     @property
     def done(self) -> bool:
-        """Return whether this timer has run or was cancelled."""
+        """Whether this timer has run or was cancelled."""
         return self._callback is None
 
 
 class _ManualTimeout:
-    """A limit by a ManualClock for one ``async with`` block."""
+    """Timeout by a ManualClock for one ``async with`` block."""
 
     __slots__ = ("_clock", "_limit", "_seconds", "_timer")
 
@@ -148,11 +148,11 @@ def _complete(waited: asyncio.Future[None]) -> None:
 
 
 class ManualClock:
-    """A clock that a test moves with ``advance``.
+    """Clock that a test moves with ``advance``.
 
-    With ``running`` it also moves by itself, at the speed of the machine's clock: what an embedded
-    broker needs, whose clients live in real time and whose test wants to skip a quarter of
-    an hour. Without it, time stands still between two calls of ``advance``.
+    With ``running`` it also moves by itself, at the speed of the machine's clock. An embedded
+    broker needs that: its clients live in real time, and its test skips a quarter of an hour.
+    Without it, the time is constant between two calls of ``advance``.
     """
 
     def __init__(self, now_ms: int | None = None, *, running: bool = False) -> None:
@@ -163,14 +163,14 @@ class ManualClock:
         self._number = 0
         self._timers: list[_ManualTimer] = []
         self._forget_at = 64
-        """How many timers there may be before those that are done are looked for."""
+        """Number of timers above which finished ones are dropped."""
 
     def now_ms(self) -> int:
         """Return milliseconds since the epoch."""
         return self._start_ms + int(self.monotonic() * 1000)
 
     def monotonic(self) -> float:
-        """Return the seconds since this clock was made, skipped ones included."""
+        """Return the seconds since this clock was created, including skipped ones."""
         elapsed = monotonic() - self._started if self._running else 0.0
         return elapsed + self._skipped
 
@@ -203,7 +203,8 @@ class ManualClock:
         return _ManualTimeout(self, seconds)
 
     def advance(self, **amount: float) -> None:
-        """Skip time and fire what has become due: ``advance(minutes=15)``, as for timedelta.
+        """Skip time and fire the timers that have become due: ``advance(minutes=15)``, as for
+        timedelta.
 
         Call it on the event loop's thread. Timers fire in order, each at its own time.
         """

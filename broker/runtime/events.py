@@ -1,6 +1,6 @@
-"""What has changed in a broker, and who did it: the last events, in a ring of fixed memory.
+"""Latest events of a broker and the users that caused them, in a ring of limited size.
 
-In memory only, for who looks at the broker; the logs and the audit log are what lasts.
+The ring is in memory only, for inspection; logs and the audit log are permanent.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ if TYPE_CHECKING:
 
 SLOTS: Final = 1000
 TEXT_MOST: Final = 256
-"""Characters of one text; the rest is cut."""
+"""Maximum length of a text; the rest is cut off."""
 CHARACTERS_MOST: Final = 64 * 1024
-"""Of all texts together; where they are long there are fewer events."""
+"""Maximum length of all texts together; long texts leave room for fewer events."""
 
 
 class Event(NamedTuple):
-    """Something that has happened."""
+    """Event in a broker."""
 
     number: int
-    """Counts all events since the start."""
+    """Number of the event, counted since the start."""
     time_ms: int
     kind: str
     words: str
     resource: str
-    """What it is about, as Kind:name; empty: the broker."""
+    """Object of the event, as Kind:name, or "" for the broker."""
     user: str
     host: str
-    """Who did it, and from where; empty: the broker itself, or unknown."""
+    """User and host that caused it, or "" for the broker itself or if unknown."""
 
 
 class EventRing:
-    """The last events, the oldest of which give way."""
+    """Latest events; new ones replace the oldest."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -44,13 +44,13 @@ class EventRing:
         self._number = 0
         self.begun_ms = clock.now_ms()
         self.complete_since_ms = self.begun_ms
-        """From when on nothing is missing."""
+        """Time since which no event is missing."""
 
     def __len__(self) -> int:
         return len(self._events)
 
     def add_audited(self, event: Mapping[str, object]) -> None:
-        """Take in a line of the audit log (broker/security/audit.py)."""
+        """Add a line of the audit log (broker/security/audit.py)."""
         said = {name: str(value) for name, value in event.items()}
         kind = said.pop("event").replace(" ", "_")
         user = said.pop("principal", "") or said.pop("user", "")
@@ -68,7 +68,7 @@ class EventRing:
         host: str = "",
         time_ms: int | None = None,
     ) -> None:
-        """Take in an event, of this moment if no time is given."""
+        """Add an event, at the current time by default."""
         self._number += 1
         event = Event(
             self._number,
@@ -87,7 +87,7 @@ class EventRing:
             self.complete_since_ms = max(self.complete_since_ms, gone.time_ms)
 
     def newest_first(self) -> Iterator[Event]:
-        """Yield what there was when the first one was asked for."""
+        """Yield the events that existed at the first call, the newest first."""
         yield from reversed(list(self._events))
 
 

@@ -1,11 +1,11 @@
-"""Ends this process at a named point, with a chosen part of its work on disk: for crash tests.
+"""Failpoints for crash tests: end the process at a named point, with part of its work on disk.
 
 Off unless the environment variable ``BARNABAS_FAILPOINTS`` names a file. It may change while the
 broker runs, and holds a list like ``EndTransaction:sync,Marker#2:keep``, of items
-``point[#count]:action``. ``count`` says which time of reaching the point since the file changed is
-meant, the first if nothing is said.
+``point[#count]:action``. ``count`` is the number of times that the point is reached after a change
+of the file, 1 by default.
 
-A point is reached when something was placed in the journal and before anything else is:
+A point is reached directly after one of these was placed in the journal:
 
 * the name of a coordinator's command (``InitProducer``, ``AddPartitions``, ``EndTransaction``,
   ``MarkersWritten``, ``TransactionalOffsetCommit``, ``Expire``, ...): its records;
@@ -14,10 +14,10 @@ A point is reached when something was placed in the journal and before anything 
 
 The journal is one total order of which a crash leaves a prefix, so an action is a choice of prefix:
 
-* ``lose``: kill -9 at once, without what this turn of the loop has placed;
-* ``keep``: kill -9 once everything placed so far is durable; nothing that follows is;
-* ``sync``: wait until everything placed so far is durable and go on: a place where a later ``lose``
-  or a torn end may cut.
+* ``lose``: kill -9 at once, without the records of this turn of the loop;
+* ``keep``: kill -9 once everything placed so far is durable; later records are lost;
+* ``sync``: wait until everything placed so far is durable, and continue: a later ``lose`` or a torn
+  end may cut here.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _POLL_SECONDS: Final = 0.001
 
 
 def parse(text: str) -> dict[tuple[str, int], str]:
-    """The action for each point and count; raises ValueError for what is no failpoint."""
+    """Return the action for each point and count; raises ValueError for an invalid item."""
     actions: dict[tuple[str, int], str] = {}
     for item in filter(None, text.strip().split(",")):
         place, _, action = item.partition(":")
@@ -50,7 +50,7 @@ def parse(text: str) -> dict[tuple[str, int], str]:
 
 
 class Failpoints:
-    """The points that a file names, and how often each was reached."""
+    """Failpoints of a file, and the number of times that each was reached."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -59,7 +59,7 @@ class Failpoints:
         self._counts: dict[str, int] = {}
 
     def reached(self, point: str, journal: Journal) -> None:
-        """Do what is to happen here, if anything is. Holds the loop meanwhile."""
+        """Run the action of this point, if the file has one. Blocks the event loop."""
         text = self._path.read_text()
         if text != self._text:
             self._text, self._actions, self._counts = text, parse(text), {}
@@ -76,7 +76,7 @@ class Failpoints:
 def _make_durable(journal: Journal) -> None:
     group = journal.newest_group()
     journal.flush()
-    # The journal thread numbers a group when it is durable; the loop, held here, hears it later.
+    # The journal thread numbers a group once it is durable; the blocked loop is notified later.
     while group is not None and group.sequence < 0:
         sleep(_POLL_SECONDS)
 
@@ -87,4 +87,4 @@ def _armed() -> Failpoints | None:
 
 
 ARMED: Final = _armed()
-"""None unless the environment names a file: then nobody has to call anything."""
+"""Failpoints, or None without the environment variable: then no calls are needed."""

@@ -1,4 +1,4 @@
-"""Waits for whatever comes first."""
+"""Wait for the first of several coroutines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 async def wait_for_first(*waits: Coroutine[Any, Any, object]) -> None:
-    """Wait until one of some is over, however it ends; the others are cancelled."""
+    """Wait until one of the coroutines has ended, by any result; cancel the others."""
     tasks = [asyncio.ensure_future(each) for each in waits]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""What the long-lived parts of a broker are given of it: settings, time, the loop, and its end."""
+"""Interface of the broker to its long-lived parts: settings, time, the event loop, its end."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 
 class Host(Protocol):
-    """The broker that a part belongs to, as far as every part may know it."""
+    """Broker that a part belongs to."""
 
     @property
     def config(self) -> BrokerConfig:
-        """The settings of this moment: some change while the broker runs."""
+        """Return the current settings, some of which change while the broker runs."""
 
     @property
     def clock(self) -> Clock:
-        """Every "now" and every timer."""
+        """Return the clock for all times and timers."""
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
-        """The one event loop."""
+        """Return the event loop."""
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
 
     def fatal(self, error: BaseException) -> None:
-        """Stop serving for good: something durable can no longer be promised (D9)."""
+        """Stop serving permanently: durability can no longer be guaranteed (D9)."""
 
     def flush_answers(self) -> None:
-        """Answer the fetches that are due and write everything that is ready."""
+        """Complete the fetches that are due, and write all pending responses."""

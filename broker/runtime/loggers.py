@@ -1,6 +1,6 @@
-"""The loggers of this process as Kafka's tools see them: "root" and one by module, with levels.
+"""Loggers of this process as Kafka's tools see them: "root" and one by module, with levels.
 
-A change lasts until the process ends, as in Kafka. TRACE is below everything that is ever logged.
+A change lasts until the process ends, as in Kafka. No log line has the level TRACE.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LEVELS: Final[Mapping[str, int]] = {
 
 
 def describe_loggers() -> list[ConfigEntry]:
-    """Return every logger with the level in force, as DescribeConfigs does."""
+    """Return every logger with its effective level, as DescribeConfigs does."""
     return [
         ConfigEntry(
             name=name,
@@ -40,14 +40,14 @@ def describe_loggers() -> list[ConfigEntry]:
 
 
 def logger_names() -> set[str]:
-    """Return the names of all loggers there are."""
-    # A copy: other threads make loggers, too.
+    """Return the names of all loggers."""
+    # A copy, since other threads create loggers, too.
     known = list(logging.root.manager.loggerDict.items())
     return {ROOT} | {name for name, each in known if isinstance(each, logging.Logger)}
 
 
 def level_name(level: int) -> str:
-    """Return the lowest of Kafka's levels that a logger of this level lets through."""
+    """Return the lowest of Kafka's levels that a logger of this level logs."""
     return min(
         (name for name, number in LEVELS.items() if number >= level),
         key=LEVELS.__getitem__,
@@ -56,7 +56,9 @@ def level_name(level: int) -> str:
 
 
 def problem_of(name: str, level: str | None) -> str | None:
-    """Return what is wrong with setting a logger to a level (None: no level of its own)."""
+    """Return the error in a level for a logger, or None; a ``level`` of None removes its own
+    level.
+    """
     if name not in logger_names():
         return f"Logger {name} does not exist!"
     if level is not None and level not in LEVELS:
@@ -68,7 +70,7 @@ def problem_of(name: str, level: str | None) -> str | None:
 
 
 def set_levels(levels: Iterable[tuple[str, str | None]]) -> None:
-    """Set levels that have been checked; None takes a logger's own level away."""
+    """Set checked levels; None removes a logger's own level."""
     for name, level in levels:
         _logger(name).setLevel(logging.NOTSET if level is None else LEVELS[level])
 

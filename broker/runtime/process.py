@@ -1,4 +1,4 @@
-"""Settings of the whole process that a daemon wants and an embedded broker must not touch."""
+"""Settings of the whole process that a daemon needs and an embedded broker must not change."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from barnabas.broker.runtime.process_usage import memory_bytes
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import start_thread
 
-# With one journal thread beside the loop, the default of 5 ms is what a group commit would wait
-# for the interpreter; shorter, and its answers go out as soon as the disk is done.
+# With one journal thread beside the loop, a group commit would wait up to the default of 5 ms for
+# the interpreter. With a shorter interval its responses are sent as soon as the disk is done.
 SWITCH_INTERVAL_SECONDS = 0.0005
 
-# Answers to Fetch are about 1 MiB each. At its defaults glibc gives such memory back to the kernel
-# after every answer and faults it in again page by page, 3.8 times the CPU of the whole answer.
-# The first limit alone changes nothing; up to so many freed bytes stay with the process.
+# Responses to Fetch are about 1 MiB each. By default glibc returns such memory to the kernel after
+# every response and faults it in again page by page, 3.8 times the CPU of the whole response. The
+# first limit, of the freed bytes that the process keeps, has no effect without the second one.
 M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES = -1, 536_870_912
 M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES = -3, 268_435_456
-# mallopt's number, the value, and what glibc itself takes from the environment: that is kept.
+# Number for mallopt, value, and glibc's own variable in the environment, which has priority.
 _LIMITS = (
     (M_MMAP_THRESHOLD, MMAP_THRESHOLD_BYTES, "MALLOC_MMAP_THRESHOLD_", "mmap_threshold"),
     (M_TRIM_THRESHOLD, TRIM_THRESHOLD_BYTES, "MALLOC_TRIM_THRESHOLD_", "trim_threshold"),
@@ -33,13 +33,14 @@ _LIMITS = (
 QUIET_SECONDS: Final = 5.0
 QUIET_CPU_SHARE: Final = 0.02
 BUSY_CPU_SHARE: Final = 0.5
-PATIENCE_LOOKS: Final = 4
-"""So many times in a row there is too much, and it goes though the process is not quiet."""
-PAUSE_LOOKS: Final = 12
-PAUSE_LOOKS_MOST: Final = 120
-"""So many looks lie between two searches when the process has not grown: a minute, later ten."""
+PATIENCE_CHECKS: Final = 4
+"""Number of consecutive checks with too much memory after which it is returned in a busy
+process."""
+PAUSE_CHECKS: Final = 12
+PAUSE_CHECKS_MOST: Final = 120
+"""Number of checks between two attempts if the process has not grown: a minute, later ten."""
 RETURN_FROM_BYTES: Final = 32 * 1024 * 1024
-"""Less than that is not worth looking for: a burst of answers takes it again."""
+"""Least idle memory worth returning: a burst of responses needs it again."""
 
 
 def tune_process() -> None:
@@ -51,9 +52,9 @@ def tune_process() -> None:
 
 
 def tune_allocator(environment: Mapping[str, str] = os.environ) -> bool:
-    """Make glibc keep large freed blocks, by what ``environment`` does not say otherwise.
+    """Make glibc keep large freed blocks, unless ``environment`` has other settings.
 
-    False where nothing was set: the C library is another one, or the environment says it all.
+    Returns False if nothing was set: the C library is another one, or the environment sets all.
     """
     library = ctypes.CDLL(None)
     if not hasattr(library, "gnu_get_libc_version"):
@@ -68,11 +69,11 @@ def tune_allocator(environment: Mapping[str, str] = os.environ) -> bool:
 
 
 def return_freed_memory(quiet_seconds: float = QUIET_SECONDS) -> None:
-    """Begin to give freed memory back to the kernel whenever the process has had a quiet time.
+    """Start returning freed memory to the kernel after each quiet time of the process.
 
-    What glibc is told to keep is meant for a load that goes on; one large request, or one load that
-    is over, must not hold it for good. Rather in quiet, and never while the process is busy: while
-    glibc looks through 200 MB, for some 50 ms (measured), every thread that needs a block from it
+    The memory that glibc keeps is meant for a continuous load; after a large request or a past load
+    it must not stay forever. The return waits for a quiet time and never runs while the process is
+    busy: glibc takes about 50 ms for 200 MB (measured), and every thread that needs a block from it
     waits.
     """
     start_thread("barnabas-memory", partial(_watch_memory, ctypes.CDLL(None), quiet_seconds))
@@ -96,7 +97,7 @@ def _watch_memory(library: ctypes.CDLL, quiet_seconds: float) -> None:
 
 
 class _MallocInfo(ctypes.Structure):
-    """What ``mallinfo2`` returns."""
+    """Result of ``mallinfo2``."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -108,9 +109,9 @@ class _MallocInfo(ctypes.Structure):
 
 
 def idle_bytes(library: ctypes.CDLL) -> int:
-    """Return how much of the process is in memory and not in use by blocks of the C library.
+    """Return the resident bytes of the process that the C library's blocks do not use.
 
-    A glibc before 2.33 does not say what is in use: then it is all that is in memory.
+    A glibc before 2.33 does not report the used bytes: then the result is all resident bytes.
     """
     _, resident_bytes = memory_bytes()
     if not hasattr(library, "mallinfo2"):
@@ -122,29 +123,29 @@ def idle_bytes(library: ctypes.CDLL) -> int:
 
 
 class MemoryWatch:
-    """When freed memory is worth looking for, judged by looks at regular times.
+    """Decides at regular checks whether to return freed memory.
 
-    What is idle is an estimate: freed blocks, but also code, stacks and Python's own arenas, and
-    what was in use there when it was looked for may be free an hour later. So it is looked for
-    again, in quiet, less often each time that nothing was found.
+    The idle bytes are an estimate. They include freed blocks, but also code, stacks and Python's
+    own arenas, and a block in use may be freed an hour later. So the attempts are repeated in quiet
+    times, less often after each attempt without effect.
     """
 
     def __init__(self, idle_bytes: int) -> None:
-        """``idle_bytes`` is what the process has without any load."""
+        """``idle_bytes`` is the value of the process without any load."""
         self._least_bytes = self._floor_bytes = idle_bytes
         self._looks = 0
         self._looks_since = 0
-        self._pause_looks = PAUSE_LOOKS
+        self._pause_looks = PAUSE_CHECKS
 
     def is_due(self, cpu_share: float, idle_bytes: int) -> bool:
-        """Take a look in; return whether freed memory is to be looked for now."""
+        """Count a check; return whether to return freed memory now."""
         self._floor_bytes = min(self._floor_bytes, idle_bytes)
         self._least_bytes = min(self._least_bytes, idle_bytes)
         self._looks_since += 1
         is_quiet = cpu_share < QUIET_CPU_SHARE
         if idle_bytes - self._floor_bytes >= RETURN_FROM_BYTES:
             self._looks += 1
-            return cpu_share < BUSY_CPU_SHARE and (is_quiet or self._looks >= PATIENCE_LOOKS)
+            return cpu_share < BUSY_CPU_SHARE and (is_quiet or self._looks >= PATIENCE_CHECKS)
         self._looks = 0
         return (
             is_quiet
@@ -153,9 +154,9 @@ class MemoryWatch:
         )
 
     def trimmed(self, before_bytes: int, after_bytes: int) -> None:
-        """Take in what was idle before freed memory was given back, and what is idle now."""
+        """Record the idle bytes before and after freed memory was returned."""
         found = before_bytes - after_bytes >= RETURN_FROM_BYTES
-        self._pause_looks = PAUSE_LOOKS if found else min(2 * self._pause_looks, PAUSE_LOOKS_MOST)
+        self._pause_looks = PAUSE_CHECKS if found else min(2 * self._pause_looks, PAUSE_CHECKS_MOST)
         self._floor_bytes = after_bytes
         self._looks = self._looks_since = 0
 

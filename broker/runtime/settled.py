@@ -1,4 +1,4 @@
-"""A wait for the end of a journal group, whichever it is."""
+"""Wait for the end of a commit group, durable or refused."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 class Settled:
-    """Waits until a group of the journal is durable or refused: either way it is no more open."""
+    """Waiter for a commit group that is durable or refused: in both cases it is not open any
+    more.
+    """
 
     __slots__ = ("_then",)
 
@@ -18,9 +20,9 @@ class Settled:
         self._then = then
 
     def durable(self) -> None:
-        """See ``Waiter``."""
+        """Call the callback; see ``Waiter``."""
         self._then()
 
     def refused(self, _refusal: Refusal) -> None:
-        """See ``Waiter``."""
+        """Call the callback; see ``Waiter``."""
         self._then()

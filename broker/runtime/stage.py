@@ -1,4 +1,4 @@
-"""How far a broker has come on its way up, or down."""
+"""Stages of a broker's start and stop."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import IntEnum
 
 
 class Stage(IntEnum):
-    """How far a broker has come."""
+    """Stage of a broker."""
 
     OPENING = 0
     RECOVERED = 1
     PREPARED = 2
-    """The topics of the configuration exist."""
+    """Stage in which the topics of the configuration exist."""
     LISTENING = 3
     STOPPING = 4

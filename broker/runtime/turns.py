@@ -1,8 +1,8 @@
-"""The loop's time for work in slices: one slice in each turn of the loop, over all who have some.
+"""Time slices of the event loop: one slice in each turn of the loop, for all tasks together.
 
-A handler that loops over much awaits ``next_turn`` every few milliseconds' work. It goes on at once
-while the slice lasts, else behind all others that wait: who asks for much waits for it himself, and
-a hundred tasks that do so hold the others no longer than one does.
+A handler with a long loop awaits ``next_turn`` after every few milliseconds of work. It continues
+at once while the slice lasts, otherwise after all other waiting tasks. So a large request delays
+only itself, and a hundred such tasks delay the others no longer than one does.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ SLICE_SECONDS: Final = 0.005
 
 
 class Turns:
-    """One slice per turn of one loop, the longest wait first."""
+    """One slice in each turn of a loop, for the task that has waited longest."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
@@ -32,7 +32,7 @@ class Turns:
         return counter_seconds() < self._slice_ends
 
     def next_slice(self) -> asyncio.Future[None]:
-        """Return what is done when it is the caller's turn again, with a whole slice before it."""
+        """Return a future that is done when the caller's next slice starts."""
         turn: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(turn)
         self._schedule()
@@ -58,27 +58,27 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary(
 
 
 async def next_turn() -> None:
-    """Let the running loop do what else there is, if this slice of its time is used up."""
+    """Yield to the event loop, if the current slice is used up."""
     turns = _of_this_loop()
     if not turns.is_left:
         await turns.next_slice()
 
 
 async def turn_over() -> None:
-    """Let the running loop do what else there is, however little of the slice is used up.
+    """Yield to the event loop, even if most of the slice is left.
 
-    For work that counts what it does between two turns, and has a smaller measure than a slice.
+    It is for tasks that count their work between two turns, with a smaller limit than a slice.
     """
     await _of_this_loop().next_slice()
 
 
 def slice_is_left() -> bool:
-    """Whether work in slices may go on at once on the running loop."""
+    """Whether work in slices may continue at once on the running loop."""
     return _of_this_loop().is_left
 
 
 def slice_of_loop() -> asyncio.Future[None]:
-    """Return what is done when the caller has the next slice of the running loop's time."""
+    """Return a future that is done when the caller's next slice of the running loop starts."""
     return _of_this_loop().next_slice()
 
 

@@ -1,1 +1,1 @@
-"""Who a client is, and what it may do: sessions, logins, access control."""
+"""Identity and permissions of clients: sessions, logins, access control."""

@@ -1,15 +1,15 @@
-"""The audit log: who asked for what, from where, and whether it was allowed; in JSON lines.
+"""Audit log: operations with their principal, address and result, in JSON lines.
 
 | event | when |
 |---|---|
-| `denied` | a client asked for what it may not do |
-| `allowed` | it may: always where something is changed or administered, else if that is wanted |
+| `denied` | a client has tried an operation without permission |
+| `allowed` | it has permission: for all changes and administration, for the rest if configured |
 | `logged in`, `login failed` | at the end of a login |
-| `changed` | somebody has changed something over HTTP, or tried to |
-| `read records` | somebody looked at a topic's records over HTTP |
-| `suppressed` | there were more lines about somebody in a second than are written |
+| `changed` | a user has changed something over HTTP, or tried to |
+| `read records` | a user has read a topic's records over HTTP |
+| `suppressed` | a principal or address had more lines in a second than are written |
 
-What leaves out of an answer what a client may not see is no event.
+Resources that a response leaves out for lack of permission are not events.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
 
 LINES_PER_SECOND: Final = 20
-"""Lines about one principal, or of one address before a login."""
+"""Maximum number of lines per second about one principal, or one address before a login."""
 TEXT_MAX: Final = 256
-"""Of a name that a client has chosen; the rest is cut."""
+"""Maximum length of a name that a client has chosen; the rest is cut off."""
 FOLLOWED_MAX: Final = 10_000
-"""Principals and addresses that are counted in a second; beyond it all count as one."""
+"""Maximum number of principals and addresses counted in a second; all further ones share one
+count."""
 
 COMMON: Final = frozenset((Operation.READ, Operation.WRITE, Operation.DESCRIBE))
-"""What clients do all the time, if they may."""
+"""Operations that clients do all the time, if permitted."""
 
 
 class AuditLog:
-    """Writes events as lines, as many as are of use."""
+    """Writer of events as lines, within a limit."""
 
     def __init__(
         self,
@@ -46,9 +47,9 @@ class AuditLog:
         allowed_too: bool = False,
         note: Callable[[dict[str, object]], None] = lambda _event: None,
     ) -> None:
-        """``allowed_too``: every decision is written, not those that matter alone.
+        """``allowed_too``: write every decision, not only the important ones.
 
-        ``note`` is given what is written, too.
+        ``note`` also receives each event.
         """
         self._note = note
         self._clock = clock
@@ -68,7 +69,7 @@ class AuditLog:
         allowed: bool,
         rule: str,
     ) -> None:
-        """Take note of a decision."""
+        """Write a decision."""
         if allowed and operation in COMMON and not self._allowed_too:
             return
         self._event(
@@ -84,7 +85,7 @@ class AuditLog:
         )
 
     def logged_in(self, principal: str, host: str, listener: str, mechanism: str) -> None:
-        """Take note of a login."""
+        """Write a login."""
         self._event(
             principal,
             {
@@ -99,7 +100,7 @@ class AuditLog:
     def login_failed(
         self, user: str, host: str, listener: str, mechanism: str, reason: str
     ) -> None:
-        """Take note of a login that has failed; ``user`` is what the client has said."""
+        """Write a failed login; ``user`` is the name that the client has sent."""
         self._event(
             host,
             {
@@ -113,7 +114,7 @@ class AuditLog:
         )
 
     def changed(self, principal: str, host: str, action: str, resource: str, result: str) -> None:
-        """Take note of a change that was asked for outside of Kafka's protocol."""
+        """Write a change that was requested outside of Kafka's protocol."""
         self._event(
             principal,
             {
@@ -127,7 +128,7 @@ class AuditLog:
         )
 
     def read_records(self, principal: str, host: str, topic: str) -> None:
-        """Take note of a look at records outside of Kafka's protocol."""
+        """Write a read of records outside of Kafka's protocol."""
         self._event(
             principal,
             {"event": "read records", "principal": principal, "host": host, "topic": _cut(topic)},
@@ -136,7 +137,7 @@ class AuditLog:
     def _event(self, about: str, event: dict[str, object]) -> None:
         second = int(self._clock.monotonic())
         if second != self._second:
-            self._tell_suppressed()
+            self._write_suppressed()
             self._second = second
         if len(self._lines) >= FOLLOWED_MAX and about not in self._lines:
             about = "*"
@@ -144,7 +145,7 @@ class AuditLog:
         if lines <= LINES_PER_SECOND:
             self._line(event)
 
-    def _tell_suppressed(self) -> None:
+    def _write_suppressed(self) -> None:
         lines, self._lines = self._lines, {}
         for about, count in lines.items():
             if count > LINES_PER_SECOND:

@@ -1,4 +1,4 @@
-"""Who a client is, as ACLs, quotas and the log name it."""
+"""Identity of a client, as ACLs, quotas and the log name it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ USER: Final = "User"
 
 
 class Principal(NamedTuple):
-    """A client's name, and what kind of name that is."""
+    """Name of a client, and the kind of the name."""
 
     kind: str
     name: str

@@ -1,4 +1,4 @@
-"""Who a connection acts for, since when, and for how long."""
+"""Principal and permissions of a connection, and their expiry."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from barnabas.broker.security.principals import ANONYMOUS, Principal
 
 
 class Session:
-    """What is known of the client of one connection. A new login makes a new one."""
+    """Session of one connection's client; a new login creates a new one."""
 
     __slots__ = ("access", "expires_ms", "mechanism", "principal")
 
@@ -23,10 +23,10 @@ class Session:
         self.principal = principal
         self.access = access
         self.mechanism = mechanism
-        """The SASL mechanism that the client has logged in with; None: it did not have to."""
+        """SASL mechanism of the login, or None without a login."""
         self.expires_ms = expires_ms
-        """When the login ends, in milliseconds since the epoch; None: with the connection."""
+        """Time, in milliseconds since the epoch, at which the login expires, or None."""
 
 
 NOBODY: Final = Session(ANONYMOUS, OPEN)
-"""The session of a connection of which nothing is asked."""
+"""Session of a connection without login and access control."""

@@ -1,21 +1,20 @@
-"""A cluster of real brokers inside a test: real sockets, real logs, one store in memory.
+"""Cluster of real brokers for tests: real sockets, real logs, one store in memory.
 
-Each broker has a thread and an event loop of its own, so that one can stand still while the others
-go on::
+Each broker has its own thread and event loop, so that one can be paused while the others continue::
 
     with Cluster(brokers=3) as cluster:
         cluster.create_topic("orders", partitions=6)
         producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
         cluster.kill(cluster.leader("orders", 0))
 
-or in the caller's event loop; what returns an Outcome is then awaited::
+or in the caller's event loop; methods that return an Outcome are then awaited::
 
     async with Cluster(brokers=3) as cluster:
         await cluster.create_topic("orders")
 
-Brokers are numbered from 0 on; the number is the node id. What is durable, and who leads, is in a
-store that all of them share and that never fails, though each broker's way there may
-(``cut_from_store``). It is gone with the cluster.
+Brokers are numbered from 0; the number is the node ID. All brokers share one store with the durable
+data and the leaders. The store never fails, but a broker can be cut off from it
+(``cut_from_store``). It ends with the cluster.
 """
 
 from __future__ import annotations
@@ -39,16 +38,16 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 PATIENCE_S: Final = 60
-"""How long anything may take before it is said not to happen."""
+"""Timeout, in seconds, of every wait."""
 _PAUSE_S: Final = 0.003
 
 
 class Cluster:
     """Brokers for tests; see the head of this module.
 
-    ``config`` holds settings by Kafka's keys, of all brokers. ``commit_ms`` is the longest that the
-    store takes to make something durable; how much of that is drawn each time. ``seed`` makes what
-    is drawn, and what crashes lose, repeatable; it is ``cluster.seed`` otherwise. Raises
+    ``config`` holds settings by Kafka's keys, of all brokers. ``commit_ms`` is the maximum time of
+    a commit to the store; each one takes a random part of it. ``seed`` makes random times, and the
+    data that crashes lose, repeatable; by default it is drawn, and is ``cluster.seed``. Raises
     ConfigError for a key or a value that cannot be used.
     """
 
@@ -97,12 +96,12 @@ class Cluster:
     def kill(self, number: int, *, expire: bool = True) -> Outcome[None]:
         """End a broker as ``kill -9`` does: nothing more is written or answered.
 
-        ``expire``: its lease is over at once; else the others wait for that.
+        ``expire``: whether its lease ends at once; otherwise it ends by itself.
         """
         return self._do(lambda: self._kill(number, expire=expire))
 
     def stop(self, number: int) -> Outcome[None]:
-        """End a broker in good order: what it leads goes to the others."""
+        """Stop a broker cleanly: its partitions move to the others."""
         return self._do(self.brokers[number].stop_here)
 
     def restart(self, number: int) -> Outcome[None]:
@@ -126,9 +125,10 @@ class Cluster:
     # ---------------------------------------------------------------------------------- faults
 
     def pause(self, number: int, *, expire: bool = False) -> Outcome[None]:
-        """Let a broker stand still, as SIGSTOP does: it keeps its connections, answers nothing.
+        """Pause a broker, as SIGSTOP does: it keeps its connections and sends no responses.
 
-        ``expire``: its lease ends meanwhile; else once it has run out. It knows nothing of that.
+        ``expire``: whether its lease ends at once; otherwise it ends by itself. The broker does not
+        notice.
         """
 
         def pause() -> None:
@@ -139,15 +139,17 @@ class Cluster:
         return self._do(pause)
 
     def resume(self, number: int) -> Outcome[None]:
-        """Let a broker go on that stands still."""
+        """Continue a paused broker."""
         return self._do(self.brokers[number].resume)
 
     def expire(self, number: int) -> Outcome[None]:
-        """Have a broker's lease run out now; if it is alive, it goes on in another session."""
+        """End a broker's lease now; if the broker is alive, it continues in another session."""
         return self._do(lambda: self._expire(number))
 
     def cut(self, one: int, other: int) -> Outcome[None]:
-        """Cut the link between two brokers, either way; clients and the store reach both."""
+        """Cut the link between two brokers, in both directions; clients and the store reach
+        both.
+        """
 
         def cut() -> None:
             self._links.cut(one, other)
@@ -157,11 +159,11 @@ class Cluster:
         return self._do(cut)
 
     def mend(self, one: int, other: int) -> Outcome[None]:
-        """Let two brokers reach each other again."""
+        """Restore the link between two brokers."""
         return self._do(lambda: self._links.mend(one, other))
 
     def cut_from_store(self, number: int, *, expire: bool = False) -> Outcome[None]:
-        """Let nothing of a broker through to the store; ``expire``: its lease ends meanwhile."""
+        """Cut a broker off from the store; ``expire``: whether its lease ends during that."""
 
         def cut() -> None:
             self.brokers[number].cut_from_store()
@@ -171,7 +173,7 @@ class Cluster:
         return self._do(cut)
 
     def mend_to_store(self, number: int) -> Outcome[None]:
-        """Let a broker reach the store again."""
+        """Connect a broker to the store again."""
         return self._do(self.brokers[number].mend_to_store)
 
     def hold_commits(self, number: int) -> Outcome[None]:
@@ -201,23 +203,23 @@ class Cluster:
         return self._do(create)
 
     def leader(self, topic: str, partition: int = 0) -> int | None:
-        """Return which broker leads a partition; None: none that is there. Any thread may ask."""
+        """Return the number of a partition's live leader, or None; callable on any thread."""
         return self._leader(self._partition_ids(topic)[partition])
 
     def move(self, topic: str, partition: int, to: int) -> Outcome[None]:
-        """Have another broker lead a partition, and wait until it serves it."""
+        """Move a partition to another broker, and wait until that broker serves it."""
 
         def move() -> None:
             partition_id = self._partition_ids(topic)[partition]
             self.want(topic, partition, to)
             wanted = self.brokers[to]
-            what = f"{topic}-{partition} is served by {to}"
-            self._until(lambda: self._serving(partition_id) is wanted, what)
+            condition_text = f"{topic}-{partition} is served by {to}"
+            self._until(lambda: self._serving(partition_id) is wanted, condition_text)
 
         return self._do(move)
 
     def want(self, topic: str, partition: int, to: int | None) -> None:
-        """Ask for what ``move`` waits for; None: take that back. Any thread may ask."""
+        """Request a move without waiting, or withdraw it by None; callable on any thread."""
         self._base.cluster_index().want({self._partition_ids(topic)[partition]: to})
 
     def wait_until_served(self) -> Outcome[None]:
@@ -234,18 +236,18 @@ class Cluster:
 
     @property
     def bootstrap_servers(self) -> str:
-        """Return "host:port,host:port" of all brokers for clients, be they running or not."""
+        """Return "host:port,host:port" of all brokers for clients, whether or not they run."""
         return ",".join(broker.bootstrap_servers for broker in self.brokers)
 
     @property
     def running(self) -> list[int]:
-        """Return the brokers that neither are dead nor stand still."""
+        """Return the numbers of the brokers that run and are not paused."""
         return [broker.node_id for broker in self.brokers if broker.is_running]
 
     def records(
         self, topic: str, isolation: str = "read_uncommitted"
     ) -> Outcome[list[ReceivedRecord]]:
-        """Read all that a topic holds, as a consumer of this isolation sees it."""
+        """Return all records of a topic, as a consumer with this isolation level reads them."""
 
         def read() -> list[ReceivedRecord]:
             count = len(self._partition_ids(topic))
@@ -276,12 +278,12 @@ class Cluster:
             return Outcome(asyncio.to_thread(operation))
         return Outcome(None, operation())
 
-    def _until(self, condition: Callable[[], bool], what: str) -> None:
+    def _until(self, condition: Callable[[], bool], condition_text: str) -> None:
         deadline = monotonic() + PATIENCE_S
         while not condition():
             self._raise_failures()
             if monotonic() > deadline:
-                raise TimeoutError(f"not within {PATIENCE_S} s: {what}")
+                raise TimeoutError(f"not within {PATIENCE_S} s: {condition_text}")
             sleep(_PAUSE_S)
 
     def _raise_failures(self) -> None:
@@ -330,7 +332,7 @@ class Cluster:
         return None
 
     def _serving(self, partition_id: int) -> ClusterBroker | None:
-        """Return who leads a partition, once it serves it."""
+        """Return the leader of a partition that it serves, or None."""
         number = self._leader(partition_id)
         if number is None or not self.brokers[number].serves(partition_id):
             return None
@@ -349,7 +351,7 @@ class Cluster:
         return found[0]
 
     def _read(self, topic: str, index: int, isolation: str) -> list[ReceivedRecord]:
-        """Read a partition at its leader, whoever that is by the end."""
+        """Read a partition at its leader, which can change meanwhile."""
         while True:
             try:
                 return self._until_served(topic, index).read_partition(topic, index, isolation)
@@ -359,14 +361,14 @@ class Cluster:
 
 
 class ClusterClock:
-    """The time of all brokers: it runs like ours, and can be moved forward. Leases do not end."""
+    """Time of all brokers: it runs like real time, and can be moved forward. Leases do not end."""
 
     def __init__(self, cluster: Cluster) -> None:
-        """Of all that run when it is moved."""
+        """Move the brokers that run at the call of ``advance``."""
         self._cluster = cluster
 
     def advance(self, **amount: float) -> None:
-        """Skip time, and let happen what has become due: ``advance(minutes=15)``."""
+        """Skip time, and run what has become due: ``advance(minutes=15)``."""
         for broker in self._cluster.brokers:
             if broker.is_running:
                 broker.clock.advance(**amount)

@@ -1,4 +1,4 @@
-"""One broker of a cluster inside a test, on a thread of its own; see ``cluster.py``."""
+"""Broker of a cluster in a test, on a thread of its own; see ``cluster.py``."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ _CUT: Final = "it was cut from the store"
 _EXPIRING: Final = "its lease runs out"
 _PAUSED: Final = "it stands still"
 CONFIG: Final[Mapping[str, str]] = {
-    # Each partition of these is a log on every broker that comes to lead it.
+    # Each partition of these is a log on every broker that becomes its leader.
     "offsets.topic.num.partitions": "3",
     "transaction.state.log.num.partitions": "3",
 }
 
 
 class ClusterBroker(Broker):
-    """A broker of a cluster; made by ``Cluster``, which says what happens to it."""
+    """Broker of a cluster; ``Cluster`` creates and controls it."""
 
     def __init__(
         self,
@@ -52,11 +52,11 @@ class ClusterBroker(Broker):
         self._commit_s = commit_ms / 1000
         self._commit_times = Random(f"{self.seed} {node_id} commits")  # noqa: S311
         self._base: MemoryBase | None = None
-        self._why_cut: set[str] = set()
+        self._cut_reasons: set[str] = set()
         self._network: LinkedNetwork | None = None
         self._skipped_s = 0.0
-        """What its lease has been shortened by."""
-        self._go_on = new_event()
+        """Seconds by which its lease was shortened."""
+        self._resumed = new_event()
         self._may_commit = new_event()
         self._may_commit.set()
         self._is_killed = False
@@ -66,7 +66,7 @@ class ClusterBroker(Broker):
     # ------------------------------------------------------------------------------- lifecycle
 
     def stop_here(self) -> None:
-        """End in good order."""
+        """Stop cleanly."""
         assert self._thread is not None
         self._thread.run(self._stop_server())
 
@@ -76,19 +76,19 @@ class ClusterBroker(Broker):
         self._thread.run(self._restart())
 
     def kill(self) -> None:
-        """End without a word, be it at work or standing still."""
+        """End as ``kill -9`` does, also while paused."""
         assert self._thread is not None
         assert self._base is not None
         self._is_killed = True
         self._is_paused = False
-        self._why_cut.discard(_PAUSED)
+        self._cut_reasons.discard(_PAUSED)
         self._base.close()  # Its threads write nothing from here on.
-        self._go_on.set()
+        self._resumed.set()
         self._may_commit.set()
         self._thread.run(self._crash())
 
     def end(self) -> None:
-        """Leave nothing of it. Raises RuntimeError when it has stopped by itself."""
+        """End the broker and its thread; raises RuntimeError if the broker has failed by itself."""
         if self._thread is None:
             return
         failure = self.failure
@@ -103,26 +103,26 @@ class ClusterBroker(Broker):
     # ---------------------------------------------------------------------------------- faults
 
     def pause(self) -> None:
-        """Let its loop stand still, and what its threads ask of the store wait."""
+        """Block its event loop, and the store calls of its threads."""
         assert self._thread is not None
         assert self.is_running, f"broker {self.node_id} does not run"
         standing = new_event()
-        self._go_on.clear()
+        self._resumed.clear()
         self._is_paused = True
         self._thread.call_soon(lambda: self._stand_still(standing))
         standing.wait()
         self._cut(_PAUSED)
 
     def resume(self) -> None:
-        """Go on."""
+        """Continue after ``pause``."""
         self._mend(_PAUSED)
         self._is_paused = False
-        self._go_on.set()
+        self._resumed.set()
 
     def expire(self, fence: Callable[[], None]) -> None:
-        """Let its lease run out; ``fence`` ends its session in the store.
+        """End its lease; ``fence`` ends its session in the store.
 
-        It may show nothing any more before others can have taken over, as it is with real leases.
+        It stops serving before other brokers can take over, as with real leases.
         """
         self._cut(_EXPIRING)
         self._skipped_s += self._config.lease_ms / 1000
@@ -130,11 +130,11 @@ class ClusterBroker(Broker):
         self._mend(_EXPIRING)
 
     def cut_from_store(self) -> None:
-        """Let nothing of this broker through to the store."""
+        """Block its calls of the store."""
         self._cut(_CUT)
 
     def mend_to_store(self) -> None:
-        """Let everything through to the store again."""
+        """Unblock its calls of the store."""
         self._mend(_CUT)
 
     def hold_commits(self) -> None:
@@ -146,7 +146,7 @@ class ClusterBroker(Broker):
         self._may_commit.set()
 
     def end_cut_links(self) -> None:
-        """End what is open over links that were cut, as soon as its loop gets to it."""
+        """Close the open connections over cut links, in the next turn of its event loop."""
         network = self._network
         if self._thread is not None and network is not None:
             self._thread.call_soon(network.end_cut)
@@ -155,21 +155,21 @@ class ClusterBroker(Broker):
 
     @property
     def is_running(self) -> bool:
-        """Whether it is at work."""
+        """Whether it runs and is not paused."""
         return self._server is not None and not self._is_paused
 
     @property
     def failure(self) -> BaseException | None:
-        """Return what has ended it by itself."""
+        """Return the error that has stopped it, or None."""
         return None if self._server is None else self._server.failure
 
     @property
     def address(self) -> tuple[str, int]:
-        """Return host and port of its first listener, those it had when it is dead."""
+        """Return host and port of its first listener, also while it is stopped."""
         return self._address
 
     def serves(self, partition_id: int) -> bool:
-        """Whether it leads a partition, and all of it is here."""
+        """Whether it leads a partition, and has loaded its log."""
         if not self.is_running:
             return False
         leadership = self.server.leadership
@@ -177,7 +177,7 @@ class ClusterBroker(Broker):
         return self.call(lambda: leadership.state_of(partition_id) is State.SERVED)
 
     def read_partition(self, topic: str, index: int, isolation: str) -> list[ReceivedRecord]:
-        """Read a partition that it leads; raises KafkaError."""
+        """Return the records of a partition that it leads; raises KafkaError."""
         assert self._thread is not None
         with InsideClient(self._thread.run(self._connect_inside())) as client:
             return [*read_partition(client, topic, index, ISOLATION[isolation])]
@@ -185,12 +185,12 @@ class ClusterBroker(Broker):
     # --------------------------------------------------------------------------------- private
 
     def _open_metastore(self) -> None:
-        """Nothing: the metadata are in the store of the cluster."""
+        """Do not open a MetaStore: the metadata is in the store of the cluster."""
 
     async def _start(self) -> None:
         self._is_killed = False
         self._base = self._store.base(self._commit)
-        if self._why_cut:
+        if self._cut_reasons:
             self._base.cut()
         await super()._start()
         self._address = super().address
@@ -222,22 +222,22 @@ class ClusterBroker(Broker):
                 self._base.close()
 
     def _commit(self, _flush: Flush) -> None:
-        """Take as long as a commit does; on the thread that flushes."""
+        """Take the time of a commit; runs on the committing thread."""
         self._may_commit.wait()
         sleep(self._commit_times.random() * self._commit_s)
 
     def _stand_still(self, standing: Event) -> None:
         standing.set()
-        self._go_on.wait()
+        self._resumed.wait()
         if self._is_killed:
-            self.server.sockets.cut_off()  # Before what is ready here can be answered.
+            self.server.sockets.cut_off()  # Before any response to received requests.
 
-    def _cut(self, why: str) -> None:
-        self._why_cut.add(why)
+    def _cut(self, reason: str) -> None:
+        self._cut_reasons.add(reason)
         if self._base is not None:
             self._base.cut()
 
-    def _mend(self, why: str) -> None:
-        self._why_cut.discard(why)
-        if self._base is not None and not self._why_cut:
+    def _mend(self, reason: str) -> None:
+        self._cut_reasons.discard(reason)
+        if self._base is not None and not self._cut_reasons:
             self._base.mend()

@@ -1,4 +1,4 @@
-"""A real broker inside a test: real sockets, real logs, in milliseconds.
+"""Real broker for tests: real sockets, real logs, started in milliseconds.
 
 In a thread of its own, for tests with blocking clients::
 
@@ -6,14 +6,14 @@ In a thread of its own, for tests with blocking clients::
         broker.create_topic("orders", partitions=3)
         producer = KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
 
-or in the caller's event loop; what returns an Outcome is then awaited::
+or in the caller's event loop; methods that return an Outcome are then awaited::
 
     async with Broker(storage=tmp_path) as broker:
         await broker.create_topic("orders")
 
-Data is in memory unless ``storage`` names a directory. A test may pull the plug (``crash``), start
+Data is in memory unless ``storage`` names a directory. A test can cut the power (``crash``), start
 again on the same data and port (``restart``), catch requests (``intercept``), move time
-(``clock.advance``) and have users log in (``security``).
+(``clock.advance``) and require logins (``security``).
 """
 
 from __future__ import annotations
@@ -72,11 +72,12 @@ MEMORY_DIRECTORY = "/data"
 
 DEFAULTS: Mapping[str, str] = {
     "barnabas.http.listener": "",
-    # A test wants its group at once, and clients that leave wait for a rebalance.
+    # Groups start at once: a test needs its group soon, and clients that leave wait for a
+    # rebalance.
     "group.initial.rebalance.delay.ms": "0",
-    # Skipping a quarter of an hour must not cut clients off, whose own time has not moved.
+    # Skipping a quarter of an hour must not disconnect clients, whose own time has not moved.
     "connections.max.idle.ms": "-1",
-    # Enough for the largest batch clients send by default, and quickly made.
+    # Enough for the largest default batch of clients, and quickly allocated.
     "barnabas.journal.file.bytes": str(4 * 1024 * 1024),
     "barnabas.journal.max.bytes": str(256 * 1024 * 1024),
     "barnabas.checkpoint.journal.bytes": str(64 * 1024 * 1024),
@@ -104,11 +105,11 @@ KAFKA_3_9: Mapping[str, int] = {
     "ConsumerGroupHeartbeat": 0,
     "ConsumerGroupDescribe": 0,
 }
-"""The highest version that Kafka 3.9 has of each API in which later ones have more."""
+"""Highest version in Kafka 3.9 of each API that has higher ones in later releases."""
 
 
 def older_routes(max_versions: Mapping[str, int]) -> Routes:
-    """Return everything that is served, in no higher versions than these, by API name."""
+    """Return all routes, in no higher versions than these, by API name."""
     routes = ROUTES.copy()
     for route in ROUTES:
         highest = max_versions.get(route.name, route.max_version)
@@ -117,7 +118,7 @@ def older_routes(max_versions: Mapping[str, int]) -> Routes:
 
 
 class Outcome(Generic[Result]):
-    """What an operation has led to: there already under ``with``, to be awaited in a loop."""
+    """Result of an operation: available at once under ``with``, awaited in an event loop."""
 
     __slots__ = ("_pending", "_result")
 
@@ -134,20 +135,20 @@ class Outcome(Generic[Result]):
 
     @property
     def result(self) -> Result:
-        """Return the result of an operation that is over."""
+        """Return the result of a finished operation."""
         assert self._pending is None, "await it: the broker runs in this loop"
         return self._result  # type: ignore[return-value]
 
 
 class BrokerClock:
-    """The broker's time: it runs like ours, and can be moved forward."""
+    """Time of the broker: it runs like real time, and can be moved forward."""
 
     def __init__(self, broker: Broker, clock: ManualClock) -> None:
         self._broker = broker
         self._clock = clock
 
     def advance(self, **amount: float) -> None:
-        """Skip time, and let happen what has become due: ``advance(minutes=15)``."""
+        """Skip time, and run what has become due: ``advance(minutes=15)``."""
         self._broker.call(lambda: self._clock.advance(**amount))
 
     def jump(self, **amount: float) -> None:
@@ -160,13 +161,13 @@ class BrokerClock:
 
 
 class Broker:
-    """A broker for tests; see the head of this module.
+    """Broker for tests; see the head of this module.
 
-    ``config`` holds settings by Kafka's keys. ``port`` 0 takes any free one, and keeps it over
-    ``restart``. ``security`` says who may connect, and what for (barnabas.testing.Security).
-    ``seed`` makes what a crash loses repeatable; it is ``broker.seed`` otherwise.
-    ``max_versions`` lowers what is served, by API name, to imitate an older broker; KAFKA_3_9 is
-    one such table. Raises ConfigError for a key or a value that cannot be used.
+    ``config`` holds settings by Kafka's keys. ``port`` 0 chooses a free one, and ``restart`` keeps
+    it. ``security`` sets logins and permissions (barnabas.testing.Security). ``seed`` makes the
+    loss of data in a crash repeatable; by default it is drawn, and is ``broker.seed``.
+    ``max_versions`` limits the served versions, by API name, to imitate an older broker; KAFKA_3_9
+    is one such table. Raises ConfigError for a key or a value that cannot be used.
     """
 
     def __init__(
@@ -222,14 +223,15 @@ class Broker:
         await self._stop()
 
     def crash(self) -> Outcome[None]:
-        """End as in a power failure: no goodbye to clients, what was not synced is lost.
+        """End as in a power failure: connections stay open at the clients, and unsynced data is
+        lost.
 
-        With ``storage`` on a real disk it is a ``kill -9``: what the kernel has, it keeps.
+        With ``storage`` on a real disk it is a ``kill -9``: the kernel keeps all that was written.
         """
         return self._do(self._crash())
 
     def stop(self) -> Outcome[None]:
-        """End in good order; ``restart`` starts again."""
+        """Stop cleanly; ``restart`` starts again."""
         return self._do(self._stop_server())
 
     def restart(self) -> Outcome[None]:
@@ -240,7 +242,7 @@ class Broker:
 
     @property
     def server(self) -> BrokerServer:
-        """Return the server inside, for tests of the broker itself. Touch it on its loop only."""
+        """Return the internal server, for tests of the broker itself. Use it on its loop only."""
         assert self._server is not None, "the broker is not running"
         return self._server
 
@@ -293,7 +295,7 @@ class Broker:
 
     @property
     def authority_pem(self) -> str:
-        """Return the certificate of who has signed the broker's: what other clients need."""
+        """Return the certificate of the broker's authority, which other clients need."""
         return authority().certificate_pem
 
     def add_acls(self, *rules: AccessRule) -> Outcome[None]:
@@ -305,7 +307,7 @@ class Broker:
         return self._do(add())
 
     def remove_acls(self, *rules: AccessRule) -> Outcome[None]:
-        """Take rules away, from the next request on."""
+        """Remove rules, from the next request on."""
         filters = [AclFilter(*acl) for rule in rules for acl in rule.acls]
 
         async def remove() -> None:
@@ -329,7 +331,9 @@ class Broker:
     def records(
         self, topic: str, isolation: str = "read_uncommitted"
     ) -> Outcome[list[ReceivedRecord]]:
-        """Read all that a topic holds, as a consumer of this isolation sees it; needs no login."""
+        """Return all records of a topic, as a consumer with this isolation level; needs no
+        login.
+        """
 
         def read(end: socket.socket) -> list[ReceivedRecord]:
             with InsideClient(end) as client:
@@ -368,7 +372,7 @@ class Broker:
             self.call(lambda: server.sockets.replace_route(original))
 
     def call(self, function: Callable[[], Result]) -> Result:
-        """Run a function on the broker's loop and return what it returns."""
+        """Run a function on the broker's loop and return its result."""
         if self._thread is None:
             return function()
 
@@ -402,8 +406,8 @@ class Broker:
         await server.start()
         self._server = server
         self._keep_ports(server)
-        # What a start has not read soon is read beside the first requests. A test, on a machine
-        # that is busy, is not to meet that by chance.
+        # A start loads part of its data beside the first requests. On a busy machine, that must not
+        # affect a test.
         await wait_for_first(server.coordinators_loaded(), server.wait_for_failure())
 
     def _open_metastore(self) -> None:
@@ -433,7 +437,7 @@ class Broker:
         )
 
     def _keep_ports(self, server: BrokerServer) -> None:
-        """Come back on the same ports: clients know them."""
+        """Keep the ports for a restart, since clients know them."""
         listeners = tuple(
             f"{listener.name}://{address_text(listener.host, listener.bound[1])}"
             for listener in server.listeners
@@ -474,7 +478,7 @@ class Broker:
 
 
 class LoopThread:
-    """An event loop in a thread of its own, and how others have it run something."""
+    """Event loop in a thread of its own, which runs coroutines of other threads."""
 
     def __init__(self) -> None:
         host = simulated_host()
@@ -482,7 +486,7 @@ class LoopThread:
         self._thread = start_thread("barnabas", self._run)
 
     def run(self, coroutine: Coroutine[Any, Any, Result]) -> Result:
-        """Run ``coroutine`` in the loop and wait for what it returns or raises."""
+        """Run ``coroutine`` in the loop, and return its result or raise its error."""
         running = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         is_done = new_event()
         running.add_done_callback(lambda _: is_done.set())
@@ -490,7 +494,7 @@ class LoopThread:
         return running.result()
 
     def call_soon(self, function: Callable[[], object]) -> None:
-        """Have the loop run ``function`` when it gets to it; wait for nothing."""
+        """Schedule ``function`` on the loop, without waiting."""
         self._loop.call_soon_threadsafe(function)
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A connection to a broker from inside of its process: past its listeners, and what they ask."""
+"""Connection to a broker from within its process, without its listeners and their logins."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOWHERE: Final = ("inside", 0)
 
 
 class InsideClient(WireClient):
-    """Talks over a socket that a broker of this process holds the other end of."""
+    """Client over a socket pair whose other end belongs to a broker of this process."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
@@ -29,9 +29,9 @@ class InsideClient(WireClient):
 
 
 async def connect_inside(sockets: SocketServer) -> socket.socket:
-    """Return one end of a connection that needs no login and may do everything.
+    """Return one end of a connection that needs no login and has all permissions.
 
-    Call it on the broker's loop; the one who blocks on that end has another thread.
+    Call it on the broker's loop; use the blocking end on another thread.
     """
     host = simulated_host()
     ours, theirs = socket.socketpair() if host is None else host.pair()

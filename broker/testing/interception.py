@@ -1,16 +1,16 @@
-"""Requests caught on their way, for tests: refused, delayed, lost, counted.
+"""Interception of requests in tests: refused, delayed, lost, counted.
 
-An Interception replaces one route of a running broker, so a broker that intercepts nothing pays
-nothing. What it does to a request:
+An Interception replaces one route of a running broker, so the other routes keep their speed. Its
+effect on a request:
 
-| argument | what the client sees | what the broker has done |
+| argument | result for the client | work of the broker |
 |---|---|---|
-| ``fail=ErrorCode...`` | that error | nothing |
-| ``answer=function`` | what the function returns | nothing |
-| ``drop=True`` | a lost connection | nothing |
-| ``lose_answer=True`` | a lost connection | everything |
-| ``delay_ms=...`` | its answer, later | everything, at once |
-| none of them | its answer | everything: the requests are only noted |
+| ``fail=ErrorCode...`` | that error | none |
+| ``answer=function`` | the function's result | none |
+| ``drop=True`` | a lost connection | none |
+| ``lose_answer=True`` | a lost connection | all |
+| ``delay_ms=...`` | its response, later | all, at once |
+| none of them | its response | all: the requests are only recorded |
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What is to happen to a request; see the table at the head of this module."""
+    """Effect on a request; see the table at the head of this module."""
 
     fail: ErrorCode | None = None
     answer: Callable[[RequestContext, Any], Any] | None = None
@@ -43,7 +43,7 @@ class Interception:
 
     def __init__(self, route: Route, fault: Fault, times: int | None, clock: Clock) -> None:
         self.requests: list[Any] = []
-        """Every request that was caught. The records of a Produce are not readable any more."""
+        """Requests that were caught. The records of a Produce are not readable any more."""
         self._route = route
         self._fault = fault
         self._left = times
@@ -51,11 +51,11 @@ class Interception:
 
     @property
     def count(self) -> int:
-        """Return how many requests were caught."""
+        """Return the number of caught requests."""
         return len(self.requests)
 
     def route(self) -> Route:
-        """Return the route that catches what this one's handler would have got."""
+        """Return a copy of the route that catches its requests."""
         return self._route.copy(handler=self._handle, is_coroutine=False, shortcut=None)
 
     def _handle(self, context: RequestContext, request: Any) -> Any:  # noqa: ANN401
@@ -81,7 +81,7 @@ class Interception:
         except KafkaError as error:
             response = refusal(self._route, request, error)
         if self._fault.lose_answer:
-            raise CloseConnection("answer lost by interception")
+            raise CloseConnection("the response was lost by an interception")
         await Until(self._clock, self._fault.delay_ms)
         return response
 
@@ -97,10 +97,10 @@ class Interception:
         return True
 
     def _instead(self, context: RequestContext, request: Any) -> Any:  # noqa: ANN401
-        """Return what is answered without asking the handler, None to ask it."""
+        """Return the response without the handler, or None to call it."""
         fault = self._fault
         if fault.drop:
-            raise CloseConnection("request dropped by interception")
+            raise CloseConnection("the request was dropped by an interception")
         if fault.fail is not None:
             return refusal(self._route, request, KafkaError(fault.fail))
         return fault.answer(context, request) if fault.answer is not None else None

@@ -1,4 +1,4 @@
-"""The links between brokers of one process, each of which a test may cut."""
+"""Links between the brokers of a process, each of which a test can cut."""
 
 from __future__ import annotations
 
@@ -13,53 +13,53 @@ if TYPE_CHECKING:
 
 
 class Links:
-    """Which brokers reach each other. Any thread may cut and mend."""
+    """Cut and working links between brokers; callable on any thread."""
 
     def __init__(self) -> None:
-        """All do."""
+        """Start with all links working."""
         self._lock = new_lock()
         self._cut: set[frozenset[int]] = set()
         self._node_ids: dict[int, int] = {}
-        """By the port that they listen at."""
+        """Node IDs by the port of the listener."""
 
     def listens(self, node_id: int, port: int) -> None:
-        """Take note of where a broker is found."""
+        """Record the port of a broker's listener."""
         with self._lock:
             self._node_ids[port] = node_id
 
     def cut(self, one: int, other: int) -> None:
-        """Let nothing new through, either way; what is there, its owners end."""
+        """Refuse new connections in both directions; the brokers end the open ones."""
         with self._lock:
             self._cut.add(frozenset((one, other)))
 
     def mend(self, one: int, other: int) -> None:
-        """Let everything through again."""
+        """Accept new connections in both directions again."""
         with self._lock:
             self._cut.discard(frozenset((one, other)))
 
     def node_at(self, address: Address) -> int | None:
-        """Return who listens at an address."""
+        """Return the node ID of the listener at an address, or None."""
         with self._lock:
             return self._node_ids.get(address[1])
 
     def are_cut(self, one: int, other: int | None) -> bool:
-        """Return whether these do not reach each other."""
+        """Whether the link between two brokers is cut."""
         with self._lock:
             return other is not None and frozenset((one, other)) in self._cut
 
 
 class LinkedNetwork:
-    """One broker's ``Transport``: that of another one, over links. All of it on the loop."""
+    """``Transport`` of one broker over links; used on the event loop only."""
 
     def __init__(self, node_id: int, links: Links, transport: Transport) -> None:
-        """``node_id``: of the broker that asks."""
+        """``node_id`` is this broker's; ``transport`` opens the connections."""
         self._node_id = node_id
         self._links = links
         self._transport = transport
         self._opened: list[tuple[int | None, PeerConnection]] = []
 
     async def open(self, address: Address, hello: Hello) -> Opened:
-        """Make a connection unless the link is cut; see ``Transport``."""
+        """Open a connection unless the link is cut; see ``Transport``."""
         other = self._links.node_at(address)
         self._refuse_cut(other)
         opened = await self._transport.open(address, hello)
@@ -73,15 +73,15 @@ class LinkedNetwork:
         return opened
 
     def close(self) -> None:
-        """Make no more."""
+        """Stop opening connections."""
         self._transport.close()
 
     def end_cut(self) -> None:
-        """End the connections over links that are cut: what is on its way is lost."""
+        """End the connections over cut links, without the data in flight."""
         for other, connection in self._opened:
             if self._links.are_cut(self._node_id, other):
                 connection.connection_lost(ConnectionResetError("the link was cut"))
 
     def _refuse_cut(self, other: int | None) -> None:
         if self._links.are_cut(self._node_id, other):
-            raise Refused("the link is cut", is_final=False)
+            raise Refused("the link to the broker is cut", is_final=False)

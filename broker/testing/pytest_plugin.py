@@ -1,15 +1,15 @@
-"""The pytest plugin: a ``kafka`` fixture backed by one broker for the whole session.
+"""Pytest plugin: a ``kafka`` fixture with one broker for the whole session.
 
     def test_orders(kafka):
         topic = kafka.create_topic("orders", partitions=3)
         produce_orders(kafka.bootstrap_servers, topic)
         assert [record.value for record in kafka.records("orders")] == [...]
 
-Tests are kept apart by a prefix before every topic name, which is cheaper than a broker for each.
-Settings come from the ``kafka_config`` fixture, then ``--kafka-config key=value``, then the ini
-option ``kafka_config``; the first that names a key wins. So do ``kafka_storage``,
-``--kafka-storage`` and the ini option for the directory to keep data in (in memory if none). The
-``kafka_security`` fixture says who may connect (everybody if it is not overridden).
+Each test has its own prefix of topic names, which is cheaper than a broker of its own. Settings
+come from the ``kafka_config`` fixture, then ``--kafka-config key=value``, then the ini option
+``kafka_config``; the first that names a key wins. The data directory comes from ``kafka_storage``,
+``--kafka-storage`` and the ini option in the same way (in memory by default). The
+``kafka_security`` fixture sets logins and permissions (none by default).
 
 Every pytest of the environment imports this file, so it imports nothing of the broker by itself.
 """
@@ -31,7 +31,7 @@ _numbers = itertools.count(1)
 
 
 class Kafka:
-    """The session's broker, seen by one test: topic names get the test's own prefix."""
+    """Broker of the session for one test, whose topic names get the test's own prefix."""
 
     def __init__(self, broker: Broker, prefix: str) -> None:
         self.broker = broker
@@ -45,17 +45,17 @@ class Kafka:
     def client_config(
         self, user: str | None = None, style: Style = "kafka-python"
     ) -> dict[str, Any]:
-        """Return all that a client needs to connect as a user; see ``Broker.client_config``."""
+        """Return the settings of a client that connects as a user; see ``Broker.client_config``."""
         return self.broker.client_config(user, style)
 
     def topic(self, name: str) -> str:
-        """Return what a topic of this test is called on the broker."""
+        """Return the broker's name for a topic of this test."""
         return self.prefix + name
 
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> str:
-        """Create a topic of this test and return what it is called on the broker."""
+        """Create a topic of this test, and return the broker's name for it."""
         return self.broker.create_topic(self.topic(name), partitions, configs).result
 
     def crash(self) -> None:
@@ -63,11 +63,11 @@ class Kafka:
         self.broker.crash()
 
     def restart(self) -> None:
-        """Start the broker again, on what was synced to disk; see ``Broker.restart``."""
+        """Start the broker again, on the data that was synced to disk; see ``Broker.restart``."""
         self.broker.restart()
 
     def records(self, name: str, isolation: str = "read_uncommitted") -> list[ReceivedRecord]:
-        """Return everything that a topic of this test holds."""
+        """Return all records of a topic of this test."""
         return self.broker.records(self.topic(name), isolation).result
 
 
@@ -75,7 +75,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Keep pytest from rewriting the asserts of the broker.
 
     pytest rewrites the asserts of all modules of a distribution that has a plugin: five hundred
-    here, five seconds of each fresh environment. It has no public way to leave any out.
+    here, five seconds of each fresh environment. It has no public way to exclude any.
     """
     rewritten = getattr(config.pluginmanager.rewrite_hook, "_must_rewrite", None)
     if isinstance(rewritten, set):
@@ -107,13 +107,13 @@ def kafka_config() -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def kafka_storage() -> str | None:
-    """Return where to keep data, None for memory; override it in a conftest.py."""
+    """Return the data directory, or None for memory; override it in a conftest.py."""
     return None
 
 
 @pytest.fixture(scope="session")
 def kafka_security() -> Security | None:
-    """Return who may connect and what for, None for everybody; override it in a conftest.py."""
+    """Return logins and permissions, or None without any; override it in a conftest.py."""
     return None
 
 

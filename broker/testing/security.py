@@ -1,7 +1,7 @@
-"""Who may connect to a broker for tests, as whom, and what for: ``Broker(security=Security(...))``.
+"""Logins and permissions of a broker for tests: ``Broker(security=Security(...))``.
 
-Certificates are made in memory, once for a process: one authority that clients trust, one
-certificate for the brokers, and one for each user who asks with it. So are the keys of tokens.
+Certificates are created in memory, once for a process: one authority that clients trust, one
+certificate for the brokers, and one for each user that needs it. So are the keys of tokens.
 """
 
 from __future__ import annotations
@@ -41,20 +41,20 @@ if TYPE_CHECKING:
 
 HOST: Final = "127.0.0.1"
 HOSTS: Final = ("localhost", HOST, "::1")
-"""What a test's broker may be called."""
+"""Host names and addresses of a test's broker."""
 PASSWORD_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 TOKENS: Final = "OAUTHBEARER"
 ISSUER: Final = "https://barnabas.test"
 AUDIENCE: Final = "barnabas"
 _NOT_IN_PASSWORDS: Final = frozenset('"\n\r\0')
 _NOT_IN_NAMES: Final = _NOT_IN_PASSWORDS | frozenset("\\,+<>;=#")
-"""What would be written otherwise in a certificate, or not at all in a list of users."""
+"""Characters that a certificate escapes, or a list of users cannot contain."""
 
 ClientCertificates: TypeAlias = Literal["none", "requested", "required"]
 Style: TypeAlias = Literal["kafka-python", "confluent", "librdkafka", "aiokafka", "java", "spark"]
 STYLES: Final[tuple[Style, ...]] = get_args(Style)
 _WITHOUT_TOKENS: Final = frozenset(("java", "librdkafka", "spark"))
-"""Clients that are told text only, and get tokens from a URL or a file."""
+"""Clients with text settings only, which get tokens from a URL or a file."""
 
 
 # ----------------------------------------------------------------------------------------- rules
@@ -62,7 +62,7 @@ _WITHOUT_TOKENS: Final = frozenset(("java", "librdkafka", "spark"))
 
 @dataclass(frozen=True, slots=True)
 class AccessRule:
-    """What a user may do with something, or may not: made by ``allow`` and ``deny``."""
+    """Permission or denial for a user, created by ``allow`` and ``deny``."""
 
     acls: tuple[Acl, ...]
 
@@ -77,10 +77,10 @@ def allow(
     prefixed: bool = False,
     host: str = EVERYWHERE,
 ) -> AccessRule:
-    """Let a user do something: ``allow("alice", "READ", "WRITE", topic="orders")``.
+    """Permit operations to a user: ``allow("alice", "READ", "WRITE", topic="orders")``.
 
     Operations are Kafka's. A name may be "*", for all, or with ``prefixed`` the beginning of names;
-    user "*" is everybody.
+    user "*" is all users.
     """
     names = _names(topic, group, transactional_id, cluster=cluster)
     return _rule(Permission.ALLOW, user, operations, names, host, is_prefix=prefixed)
@@ -96,7 +96,7 @@ def deny(
     prefixed: bool = False,
     host: str = EVERYWHERE,
 ) -> AccessRule:
-    """Let a user not do something, whatever ``allow`` says."""
+    """Forbid operations to a user, which overrides ``allow``."""
     names = _names(topic, group, transactional_id, cluster=cluster)
     return _rule(Permission.DENY, user, operations, names, host, is_prefix=prefixed)
 
@@ -143,25 +143,25 @@ def _rule(
 
 @dataclass(frozen=True, kw_only=True)
 class Security:
-    """How a broker for tests is protected; raises ValueError for what cannot be."""
+    """Protection of a broker for tests; raises ValueError for invalid settings."""
 
     protocol: str = "SASL_SSL"
     """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, on the one listener."""
     users: Mapping[str, str] | Collection[str] = field(default=(), repr=False)
     """Passwords by user, or names alone: then the password of "alice" is "alice-secret"."""
     mechanisms: Sequence[str] = ("SCRAM-SHA-512",)
-    """How users may log in: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER."""
+    """Mechanisms for logins: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER."""
     super_users: Collection[str] = ()
-    """Who may do everything; with them alone, nobody else may do anything."""
+    """Users with all permissions; without ``acls`` no other user has any."""
     acls: Collection[AccessRule] | None = None
-    """What others may do: ``[allow("alice", "READ", topic="orders")]``. Without super users and
-    rules there is no access control."""
+    """Permissions of the other users: ``[allow("alice", "READ", topic="orders")]``. Without super
+    users and rules there is no access control."""
     client_certificates: ClientCertificates | None = None
-    """Whether clients show a certificate. None: where ``users`` have no other way to say who they
-    are, which is with the protocol SSL."""
+    """Whether clients show a certificate, or None to require it if ``users`` have no other login,
+    which is with the protocol SSL."""
 
     def __post_init__(self) -> None:
-        """Look whether it can be had."""
+        """Check the settings."""
         for name in ("users", "mechanisms", "super_users"):
             if isinstance(getattr(self, name), str):
                 raise ValueError(f"{name}: several names are expected, not one text")  # noqa: TRY004
@@ -177,15 +177,15 @@ class Security:
             if not password or _NOT_IN_PASSWORDS & set(password):
                 raise ValueError(f"users: the password of {name} cannot be used here")
         if self.has_login and not (self.passwords and self.mechanisms):
-            raise ValueError(f"users: nobody could log in by {self.protocol}")
+            raise ValueError(f"users: no user can log in by {self.protocol}")
         if self.protocol == "PLAINTEXT" and self.passwords:
-            raise ValueError("users: nobody logs in on a PLAINTEXT listener")
+            raise ValueError("users: a PLAINTEXT listener has no logins")
         if self.client_auth != "none" and not self.has_tls:
             raise ValueError(f"client_certificates: there are none with {self.protocol}")
 
     @property
     def passwords(self) -> dict[str, str]:
-        """The password of each user."""
+        """Return the password of each user."""
         if isinstance(self.users, Mapping):
             return dict(self.users)
         return {name: f"{name}-secret" for name in self.users}
@@ -202,18 +202,18 @@ class Security:
 
     @property
     def client_auth(self) -> str:
-        """Whether clients are asked for a certificate, in the words of ``ssl.client.auth``."""
+        """Return the value of ``ssl.client.auth``: none, requested or required."""
         if self.client_certificates is not None:
             return self.client_certificates
         return "required" if self.protocol == "SSL" and self.passwords else "none"
 
     @property
     def rules(self) -> list[Acl]:
-        """The ACLs that the broker starts with."""
+        """Return the ACLs that the broker starts with."""
         return [acl for rule in self.acls or () for acl in rule.acls]
 
     def settings(self, port: int) -> dict[str, str]:
-        """Return what the broker is told."""
+        """Return the broker's settings."""
         found = {"listeners": f"{self.protocol}://{HOST}:{port}"}
         if self.has_tls:
             found |= self._tls_settings()
@@ -267,11 +267,11 @@ class Security:
     def client_settings(
         self, servers: str, user: str | None, password: str | None, mechanism: str | None
     ) -> ClientSettings:
-        """Return how a user connects; raises ValueError where there is no such user."""
+        """Return a user's connection; raises ValueError for an unknown user."""
         if user is None and self.has_login:
             raise ValueError(f"say as which user: {', '.join(self.passwords)}")
         if user is not None and user not in self.passwords and password is None:
-            raise ValueError(f"there is no user {user}, only {', '.join(self.passwords) or 'none'}")
+            raise ValueError(f"user {user} is unknown, only {', '.join(self.passwords) or 'none'}")
         shown = None
         if user is not None and self.client_auth != "none":
             shown = client_certificate(user)
@@ -295,7 +295,7 @@ NO_SECURITY: Final = Security(protocol="PLAINTEXT")
 
 @cache
 def authority() -> Authority:
-    """Return who signs the certificates of all brokers of this process."""
+    """Return the authority of all brokers of this process."""
     return Authority.create("Barnabas test CA")
 
 
@@ -307,12 +307,12 @@ def broker_certificate() -> Issued:
 
 @cache
 def client_certificate(user: str) -> Issued:
-    """Return a user's."""
+    """Return a user's certificate."""
     return authority().issue(user)
 
 
 class _TokenKeys:
-    """The key that tokens are signed with, and where a broker finds its public part."""
+    """Key that signs tokens, and the file with its public part for brokers."""
 
     _KEY_ID: Final = "test"
 
@@ -330,7 +330,7 @@ class _TokenKeys:
         LocalFileSystem().write_file_atomically(self.path, keys.encode())
 
     def sign(self, claims: Mapping[str, object]) -> str:
-        """Return a token that says so."""
+        """Return a token with these claims."""
         import jwt
 
         return jwt.encode(dict(claims), self._key, "ES256", headers={"kid": self._KEY_ID})
@@ -346,7 +346,7 @@ def _base64(number: int) -> str:
 
 
 def token_of(user: str, lifetime_s: float) -> str:
-    """Return a token that proves to be a user."""
+    """Return a token of a user."""
     now_s = now_seconds()
     times = {"iat": int(now_s), "exp": int(now_s + lifetime_s)}
     return _token_keys().sign({"sub": user, "iss": ISSUER, "aud": AUDIENCE, **times})
@@ -356,7 +356,7 @@ def token_of(user: str, lifetime_s: float) -> str:
 
 
 def client_config(settings: ClientSettings, style: Style, token: str | None) -> dict[str, Any]:
-    """Return settings as a client takes them; raises ValueError where there is no such client."""
+    """Return settings for a client; raises ValueError for an unknown kind of client."""
     if style in _WITHOUT_TOKENS and token is not None:
         raise ValueError(f"{style} gets its tokens from a URL or a file: see Broker.token")
     if style in {"java", "spark"}:
@@ -381,11 +381,11 @@ def client_config(settings: ClientSettings, style: Style, token: str | None) -> 
 
 TOKEN_LIFETIME_S: Final = 3600.0
 _PROVIDERS: Final = {"aiokafka": "aiokafka.abc", "kafka-python": "kafka.net.sasl.oauth"}
-"""Where the class is that a client's source of tokens has to be of."""
+"""Module of the base class of a client's token provider."""
 
 
 def _token_provider(style: str, token: str) -> object:
-    """Return a source of one token, as the client wants it."""
+    """Return a provider of one token, in the client's form."""
     base = import_module(_PROVIDERS[style]).AbstractTokenProvider
 
     async def later(_self: object) -> str:

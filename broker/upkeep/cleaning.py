@@ -1,13 +1,14 @@
-"""Drives log compaction: which log is next, one pass at a time, beside the loop.
+"""Log compaction: chooses the next log, and runs one pass at a time beside the event loop.
 
 Rules of this file:
 
-1. The loop surveys and takes over; reading, deciding and writing happen on a thread, which rests
-   so often that the loop is not held up, and keeps to ``log.cleaner.io.max.bytes.per.second``.
-2. The dirtiest log that is due goes first. After a pass the next look comes at once, after a look
-   that found nothing in ``log.cleaner.backoff.ms``.
-3. A damaged log is left alone until the scrubber has looked at it, then compacted in front of the
-   damage; a full disk only ends the pass. An error in writing stops the broker (D9).
+1. The event loop surveys the logs and applies the results; reading, deciding and writing run on a
+   thread. The thread pauses often enough for the loop, and keeps to
+   ``log.cleaner.io.max.bytes.per.second``.
+2. The dirtiest log that is due comes first. The next survey follows at once after a pass, or after
+   ``log.cleaner.backoff.ms`` if nothing was due.
+3. A damaged log is not compacted until the scrubber has checked it, and then only up to the damage;
+   a full disk only ends the pass. A write error stops the broker (D9).
 """
 
 from __future__ import annotations
@@ -42,39 +43,40 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOGS_PER_TURN: Final = 64
-"""Logs looked at before the loop gets a turn."""
+"""Maximum number of logs checked in one turn of the event loop."""
 
 SWAPS_WAITING_MAX: Final = 32
-"""Cleaned segments that may wait for the next checkpoint, each with its file open; then one is
-asked for."""
+"""Maximum number of cleaned segments that wait for the next checkpoint, each with its file open;
+then a checkpoint is requested."""
 
 WORK_SECONDS: Final = 0.002
 REST_SECONDS: Final = 0.004
-"""How long the thread computes before it lets others have the interpreter, and for how long."""
+"""Time, in seconds, that the thread computes before it releases the interpreter, and the pause
+after it."""
 THREADS_MOST: Final = 32
-"""Most passes at a time; ``log.cleaner.threads`` sets a smaller number."""
+"""Maximum number of passes at a time; ``log.cleaner.threads`` sets a smaller number."""
 PASSES_REMEMBERED: Final = 50
 
 
 class CompactionPass(NamedTuple):
-    """A pass that has put something smaller in place."""
+    """Pass that has replaced segments by smaller ones."""
 
     time_ms: int
-    """When it ended."""
+    """Time of its end."""
     topic: str
     partition: int
     bytes_before: int
-    """Of the segments that were replaced."""
+    """Size of the replaced segments."""
     bytes_after: int
 
 
 class PassEnded(Exception):
-    """The pass is to end: the broker stops, or the disk has no room to spare."""
+    """Request to end the pass: the broker stops, or the disk has no room to spare."""
 
 
 @dataclass(slots=True)
 class CleaningCounts:
-    """What compaction has done since the start, for metrics."""
+    """Counts of compaction since the start, for metrics."""
 
     passes: int = 0
     bytes_read: int = 0
@@ -86,7 +88,7 @@ class CleaningCounts:
 
 
 class Pace:
-    """Holds a pass back, on its thread."""
+    """Speed limit of a pass, on its thread."""
 
     def __init__(self, logs: LogStore, bytes_per_second: float, stopped: Event) -> None:
         self._logs = logs
@@ -97,7 +99,7 @@ class Pace:
         self._rested = processor_seconds()
 
     def __call__(self, size: int) -> None:
-        """Wait as long as it takes; raises PassEnded."""
+        """Wait as long as the limit requires; raises PassEnded."""
         if self._stopped.is_set() or self._logs.full:
             raise PassEnded
         self._bytes += size
@@ -114,7 +116,7 @@ class Pace:
 
 
 class LogCleaner:
-    """The compaction of one broker."""
+    """Compaction of one broker."""
 
     def __init__(self, host: Host, logs: LogStore, file_system: FileSystem) -> None:
         self._host = host
@@ -129,20 +131,20 @@ class LogCleaner:
         self._salt = random_bytes(16)
         self.counts = CleaningCounts()
         self.latest: deque[CompactionPass] = deque(maxlen=PASSES_REMEMBERED)
-        """The last passes that have changed something, the oldest first."""
+        """Last passes that have changed something, the oldest first."""
 
     def start(self) -> None:
-        """Look for work from now on."""
+        """Start looking for due logs."""
         self._wait()
 
     def stop(self) -> None:
-        """End what is under way; nothing is written after that."""
+        """End the current pass; nothing is written after that."""
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
         self._threads.close(waits=True)
 
-    # Looking
+    # Surveys
 
     def _wait(self) -> None:
         delay_ms = max(1, self._host.config.log_cleaner_backoff_ms)
@@ -150,7 +152,7 @@ class LogCleaner:
 
     def _due(self) -> None:
         self._wait()
-        self.look()
+        self.survey()
 
     @property
     def _may_begin(self) -> bool:
@@ -162,8 +164,8 @@ class LogCleaner:
             and not self._logs.full
         )
 
-    def look(self) -> None:
-        """Survey all logs, some in each turn of the loop, and begin with the dirtiest."""
+    def survey(self) -> None:
+        """Survey all logs, some in each turn of the loop, and start with the dirtiest."""
         if self._is_looking or not self._may_begin:
             return
         self._is_looking = True
@@ -198,7 +200,7 @@ class LogCleaner:
     def _begin(self, log: PartitionLog, cleanable: Cleanable) -> None:
         config = self._host.config
         if self._logs.logs.get(log.partition_id) is not log or log.closed:
-            return  # Deleted while the others were looked at.
+            return  # Deleted during the survey.
         self._running.add(log)
         planned = plan(
             log,
@@ -215,7 +217,7 @@ class LogCleaner:
         return clean(self._file_system, planned, pace)
 
     def _step(self, under_way: _Pass) -> None:
-        """Have the next group cleaned on a thread."""
+        """Clean the next group on a thread."""
         future = self._threads.run(partial(next, under_way.groups, None))
         future.add_done_callback(lambda done: self._stepped(under_way, done))
 
@@ -256,13 +258,13 @@ class LogCleaner:
         return True
 
     def _note_unreadable(self, log: PartitionLog, found: Unreadable) -> None:
-        """Count and log what this process has not met before."""
+        """Count and log batches that this process has not found before."""
         if found.last_offset <= log.cleaning.unreadable_offset:
             return
         log.cleaning.unreadable_offset = found.last_offset
         self.counts.unreadable += found.batches
         logger.warning(
-            "batches kept that nobody can read topic=%s partition=%d batches=%d first_offset=%d "
+            "unreadable batches kept topic=%s partition=%d batches=%d first_offset=%d "
             "last_offset=%d reason=%s",
             *_name(log),
             found.batches,
@@ -284,7 +286,7 @@ class LogCleaner:
             logger.info(
                 "compacted topic=%s partition=%d bytes_before=%d bytes_after=%d", *ended[1:]
             )
-        self.look()
+        self.survey()
 
     def _failed(self, under_way: _Pass, error: BaseException) -> None:
         log = under_way.log
@@ -300,7 +302,7 @@ class LogCleaner:
             return
         log.cleaning.failure = str(error)
         if isinstance(error, Corrupt):
-            # Once it is known, and told, what exactly is damaged, a pass ends in front of it.
+            # Once the damage is located and logged, a pass ends before it.
             logger.warning("not compacted for now topic=%s partition=%d %s", *_name(log), error)
             log.suspect(under_way.plan.first_dirty_offset, error)
             return
@@ -312,7 +314,7 @@ class LogCleaner:
         )
 
     def _is_outdated(self, under_way: _Pass) -> bool:
-        """Whether the log is gone, or segments of it: then files that are missing mean nothing."""
+        """Whether the log, or segments of it, were deleted: then missing files are not an error."""
         log = under_way.log
         if self._logs.logs.get(log.partition_id) is not log:
             return True
@@ -321,7 +323,7 @@ class LogCleaner:
 
 @dataclass(slots=True, eq=False)
 class _Pass:
-    """One pass under way."""
+    """Pass in progress."""
 
     log: PartitionLog
     plan: CleaningPlan

@@ -1,4 +1,4 @@
-"""What has to happen from time to time: checkpoints, retention, compaction, a look at the space."""
+"""Periodic work: checkpoints, retention, compaction, checks of the disk space."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ logger = logging.getLogger(__name__)
 SPACE_INTERVAL_MS = 1000
 TOMBSTONES_INTERVAL_MS = 300_000
 LOGS_PER_TURN = 64
-"""Logs looked at for retention before the loop gets a turn."""
+"""Maximum number of logs checked for retention in one turn of the event loop."""
 
 
 class Housekeeping:
-    """The timers of one broker. They go through its clock, so a test can make them due."""
+    """Timers of one broker. They use its clock, so a test can make them due."""
 
     def __init__(
         self,
@@ -58,10 +58,10 @@ class Housekeeping:
         self._reported_full = False
 
     def start(self) -> None:
-        """Look at the space, and start every timer."""
+        """Check the disk space, and start every timer."""
         config = self._host.config
-        self._look_at_space()
-        self._every("space", lambda: SPACE_INTERVAL_MS, self._look_at_space)
+        self._check_space()
+        self._every("space", lambda: SPACE_INTERVAL_MS, self._check_space)
         self._every("checkpoint", lambda: config.checkpoint_interval_ms, self._checkpoint)
         self._every(
             "retention", lambda: self._host.config.log_retention_check_interval_ms, self._retain
@@ -82,9 +82,9 @@ class Housekeeping:
             self._transactions.expire_ids,
         )
         if self._catalogue.tombstones is not None:
-            self._every("tombstones", lambda: TOMBSTONES_INTERVAL_MS, self._look_at_tombstones)
+            self._every("tombstones", lambda: TOMBSTONES_INTERVAL_MS, self._remove_tombstones)
         if self._certificates.listeners:
-            self._every("certificates", lambda: LOOK_INTERVAL_MS, self._certificates.look)
+            self._every("certificates", lambda: LOOK_INTERVAL_MS, self._certificates.reload_changed)
         self.cleaner.start()
         self._scrubber.start()
 
@@ -107,7 +107,7 @@ class Housekeeping:
 
         schedule()
 
-    def _look_at_space(self) -> None:
+    def _check_space(self) -> None:
         logs = self._logs
         logs.check_space()
         if logs.full != self._reported_full:
@@ -128,13 +128,13 @@ class Housekeeping:
     def _checkpoint(self) -> None:
         self._logs.checkpoint(self._catalogue.forget_deleted)
 
-    def _look_at_tombstones(self) -> None:
+    def _remove_tombstones(self) -> None:
         assert self._catalogue.tombstones is not None
-        looking = self._catalogue.tombstones.look(self._host.clock.monotonic())
+        looking = self._catalogue.tombstones.remove_old(self._host.clock.monotonic())
         self._host.spawn(looking, "look at tombstones")
 
     def _forget_idle_producers(self) -> None:
-        """Drop the sequences of producers that have been silent for too long, log by log."""
+        """Drop the sequences of producers that have been idle too long, log by log."""
         expiration_ms = self._host.config.producer_id_expiration_ms
         pending = list(self._logs.logs.values())
 
@@ -148,7 +148,7 @@ class Housekeeping:
         turn()
 
     def _retain(self) -> None:
-        """Delete what is too old or too much, some logs at a time."""
+        """Delete segments beyond the retention limits, some logs at a time."""
         pending = list(self._logs.logs.values())
 
         def turn() -> None:

@@ -1,20 +1,21 @@
-"""Drives the scrubber: which segment is looked at next, how fast, and what follows from it.
+"""Scrubber: chooses the next segment to verify and the speed, and handles the result.
 
 Rules of this file:
 
-1. The loop says what is due and takes the verdict over; reading happens on one thread, which keeps
-   to ``barnabas.scrub.bytes.per.second`` and rests fifty times as long as it computes.
-2. A pass goes over everything that is due when it begins: what was never verified first, the newest
-   of each partition before what is older, then what was verified longest ago. What comes meanwhile
-   waits for the next pass, so that nothing waits for ever.
-3. A segment that a reader could not read goes before all others, at more speed: until it has been
-   looked at it is not known what of it can be served.
-4. Damage is logged once, a line for each range, and stays in the log's list: no reader gets it.
-   Damaged segments are looked at again every ten minutes. A disk may only have been away: what it
-   did not give is tried again some seconds later if a reader still wants it, scrubber or not.
-5. In a cluster the files are copies. A log of which a copy is damaged is read anew from where it is
-   durable, if that is done here (``on_damaged_copy``), but not the same one again and again: then
-   the range stays offline as elsewhere. What was verified is not noted, for no start will find it.
+1. The event loop determines what is due and applies the verdict; reading runs on one thread, which
+   keeps to ``barnabas.scrub.bytes.per.second`` and pauses fifty times as long as it computes.
+2. A pass covers all segments that are due at its start: first those never verified, the newest of
+   each partition before older ones, then those verified longest ago. Segments that become due later
+   wait for the next pass, so that none waits forever.
+3. A segment that a reader could not read precedes all others, at a higher speed: before its check
+   it is unknown which part of it can be served.
+4. Damage is logged once, one line for each range, and stays in the log's list: no reader gets it.
+   Damaged segments are checked again every ten minutes. A disk may have been unavailable only
+   temporarily: bytes that it did not return are tried again some seconds later if a reader still
+   needs them, even without a scrubber.
+5. In a cluster the files are copies. A log with a damaged copy is loaded again from the store, if
+   it is led here (``on_damaged_copy``), but not repeatedly: then the range stays offline as in a
+   standalone broker. Verified segments are not recorded, since no start will find them.
 """
 
 from __future__ import annotations
@@ -60,39 +61,41 @@ Result = TypeVar("Result")
 logger = logging.getLogger(__name__)
 
 LOGS_PER_TURN: Final = 64
-"""Logs surveyed before the loop gets a turn."""
+"""Maximum number of logs surveyed in one turn of the event loop."""
 
 LOOK_INTERVAL_MS: Final = 10_000
-"""How often it is asked whether anything is due while nothing is."""
+"""Interval, in milliseconds, between surveys while nothing is due."""
 
 DAMAGED_AGAIN_MS: Final = 600_000
 NOTE_INTERVAL_MS: Final = 300_000
-"""How often what was verified is written down while a pass goes on; damage at once."""
+"""Interval, in milliseconds, at which a pass records verified segments; damage is recorded at
+once."""
 
 SUSPECTED_AGAIN_MS: Final = 60_000
-"""A segment that was just found to be sound is not looked at again for every read that fails."""
+"""Time, in milliseconds, for which a segment that was just verified is not checked again after
+failed reads."""
 
 UNREADABLE_AGAIN_MS: Final = 5_000
-"""A range that the disk did not give is not tried again for every read that is refused."""
+"""Time, in milliseconds, for which a range that the disk did not return is not tried again."""
 
 WORK_SECONDS: Final = 0.001
 REST_FACTOR: Final = 50
 REST_FACTOR_URGENT: Final = 2
 
 SEGMENT_BYTES_MIN: Final = 64 * 1024
-"""What the smallest segment counts for: opening it costs as well."""
+"""Minimum size that a segment counts for, since opening it costs as well."""
 
 RANGES_NAMED: Final = 5
-"""So many damaged ranges ``/readyz`` names; the metric has their number."""
+"""Maximum number of damaged ranges that ``/readyz`` names; the metric has their number."""
 
 
 class ScrubEndedError(Exception):
-    """The broker stops."""
+    """Request to end, since the broker stops."""
 
 
 @dataclass(slots=True)
 class ScrubCounts:
-    """What was verified since the start."""
+    """Counts of verified data since the start."""
 
     bytes_read: int = 0
     batches: int = 0
@@ -103,7 +106,7 @@ class ScrubCounts:
 
 
 class ScrubPace:
-    """Holds the scrubber back, on its thread."""
+    """Speed limit of the scrubber, on its thread."""
 
     def __init__(self, bytes_per_second: int, counts: ScrubCounts, stopped: Event) -> None:
         self._bytes_per_second = bytes_per_second
@@ -114,7 +117,7 @@ class ScrubPace:
         self.urgent = False
 
     def begin(self, *, urgent: bool) -> None:
-        """Begin with a segment; ``urgent``: a reader waits for the verdict."""
+        """Start a segment; ``urgent``: a reader waits for the verdict."""
         self.urgent = urgent
         self._worked_since = processor_seconds()
         self(0)
@@ -122,7 +125,7 @@ class ScrubPace:
             self._next += SEGMENT_BYTES_MIN / self._bytes_per_second
 
     def __call__(self, size: int) -> None:
-        """Wait as long as it takes; raises ScrubEndedError."""
+        """Wait as long as the limit requires; raises ScrubEndedError."""
         self._counts.bytes_read += size
         worked = processor_seconds() - self._worked_since
         rest = 0.0
@@ -140,7 +143,7 @@ class ScrubPace:
 
 @dataclass(frozen=True, slots=True)
 class _Due:
-    """A segment to look at; ``error``: what a reader met in it."""
+    """Segment to check; ``error`` is the error of a reader, or None."""
 
     order: tuple[int, int, int]
     log: PartitionLog
@@ -152,12 +155,12 @@ _order = attrgetter("order")
 
 
 def _is_offline(error: Exception | None) -> bool:
-    """Whether what a reader met is known already: a range that could not be read before."""
+    """Whether a reader's error is known already: a range that could not be read before."""
     return isinstance(error, OffsetOffline)
 
 
 def _wanted(due: _Due) -> tuple[DamagedRange, ...]:
-    """The ranges that are to be tried before the whole segment is looked at once more."""
+    """Return the ranges to try before the whole segment is checked again."""
     if not _is_offline(due.error):
         return ()
     base_offset = due.segment.base_offset
@@ -167,7 +170,7 @@ def _wanted(due: _Due) -> tuple[DamagedRange, ...]:
 
 
 class LogScrubber:
-    """Verifies what the logs of one store have on disk."""
+    """Verifier of the logs of one store on disk."""
 
     def __init__(
         self,
@@ -178,7 +181,7 @@ class LogScrubber:
         bytes_per_second: int,
         interval_ms: int,
     ) -> None:
-        """``bytes_per_second`` 0: only what a reader could not read is looked at."""
+        """``bytes_per_second`` 0: only segments that a reader could not read are checked."""
         self._store = store
         self._loop = loop
         self._clock = clock
@@ -200,14 +203,14 @@ class LogScrubber:
         self._noted_ms = 0
         self._is_noted = True
         self.on_damaged_copy: Callable[[PartitionLog], None] | None = None
-        """Has a log read anew, the files of which are copies; None: they are all there is."""
+        """Loads a log again whose files are copies, or is None if they are the only data."""
         self._renewed_ms: dict[int, int] = {}
-        """When a partition's log was read anew for being damaged, if that was not long ago."""
+        """Time at which a partition's damaged log was loaded again, for a limited time."""
 
     # What others see
 
     def damaged(self) -> list[tuple[PartitionLog, DamagedRange]]:
-        """Return every damaged range there is now, with its log."""
+        """Return every current damaged range, with its log."""
         alive = self._store.logs
         self._damaged = {
             log for log in self._damaged if log.damaged and alive.get(log.partition_id) is log
@@ -216,7 +219,7 @@ class LogScrubber:
         return [(log, each) for log in logs for each in log.damaged]
 
     def describe_damage(self) -> str | None:
-        """Return one line for operators; None when all is well."""
+        """Return one line for operators, or None without damage."""
         found = self.damaged()
         if not found:
             return None
@@ -229,9 +232,9 @@ class LogScrubber:
     # Coming and going
 
     def open(self, *, clean: bool) -> None:
-        """Take up what a former run has noted; ``clean``: it ended in good order.
+        """Load the records of the previous process; ``clean``: it stopped cleanly.
 
-        Call it once it is known whether the store keeps a journal: what does not is a copy.
+        Call it once the store knows whether it has a journal: without one, its files are copies.
         """
         store = self._store
         if store.files is None:
@@ -249,7 +252,7 @@ class LogScrubber:
             self.counts.last_full_pass_ms = progress_of(notes).last_full_pass_ms
 
     def save(self) -> None:
-        """Note what is known now. Waits for the disk; does without if it will not take it."""
+        """Record the current state. Waits for the disk; a failed write is only logged."""
         store = self._store
         if store.files is None:
             return
@@ -267,18 +270,18 @@ class LogScrubber:
             logger.warning("what was verified is not noted, a restart forgets it: %s", error)
 
     def start(self) -> None:
-        """Look for work from now on."""
+        """Start looking for due segments."""
         self._due()
 
     def stop(self) -> None:
-        """End what is under way."""
+        """End the current check."""
         self._stopped.set()
         if self._timer is not None:
             self._timer.cancel()
         self._thread.close(waits=True)
 
     def suspect(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
-        """Look at a segment as soon as possible: reading it failed, or had (OffsetOffline)."""
+        """Check a segment as soon as possible: reading it failed, or had (OffsetOffline)."""
         segment = log.segments[log.segment_at(base_offset)]
         cleared_ms = self._cleared.get(segment)
         pause_ms = UNREADABLE_AGAIN_MS if _is_offline(error) else SUSPECTED_AGAIN_MS
@@ -298,7 +301,7 @@ class LogScrubber:
             self._survey()
 
     def _survey(self) -> None:
-        """Look what is due, some logs in each turn of the loop, and begin a pass over it."""
+        """Find the due segments, some logs in each turn of the loop, and start a pass over them."""
         self._is_surveying = True
         pending = list(self._store.logs.values())
         due: list[_Due] = []
@@ -340,7 +343,7 @@ class LogScrubber:
     # One segment after the other
 
     def _next(self) -> None:
-        """Have the next segment looked at on the thread."""
+        """Check the next segment on the thread."""
         if self._is_running or self._stopped.is_set():
             return
         due = self._take()
@@ -360,7 +363,7 @@ class LogScrubber:
         return self._clock.now_ms() - self._noted_ms >= NOTE_INTERVAL_MS
 
     def _note(self, due: _Due | None) -> None:
-        """Have the thread write down what is known, before it goes on with ``due``."""
+        """Record the current state on the thread, before it continues with ``due``."""
         self._is_noted = True
         self._noted_ms = self._clock.now_ms()
         if due is not None:
@@ -368,16 +371,16 @@ class LogScrubber:
         self._run(self.save, self._saved)
 
     def _saved(self, done: Future[None]) -> None:
-        """What was not written down is verified once more after a restart."""
+        """Log an error: unrecorded segments are verified once more after a restart."""
         if (error := done.exception()) is not None:
             logger.error("what was verified is not written down error=%r", error)
 
     def _run(self, work: Callable[[], Result], then: Callable[[Future[Result]], None]) -> None:
-        """Do one thing on the thread, then go on."""
+        """Run one task on the thread, then continue."""
 
         def done(future: Future[Result]) -> None:
             self._is_running = False
-            # Looked at in any case: asyncio logs an exception that is not asked for.
+            # Retrieved in any case: otherwise asyncio logs the exception.
             if future.cancelled() or isinstance(future.exception(), ScrubEndedError):
                 return
             if not self._stopped.is_set():
@@ -388,7 +391,7 @@ class LogScrubber:
         self._thread.run(work).add_done_callback(done)
 
     def _take(self) -> _Due | None:
-        """The next segment that is still there; None at the end of a pass."""
+        """Return the next segment that still exists, or None at the end of a pass."""
         while self._suspected or self._pass:
             if self._suspected:
                 due = self._suspected.pop(next(iter(self._suspected)))
@@ -412,7 +415,7 @@ class LogScrubber:
     def _check(
         self, plan: SegmentCheck, wanted: tuple[DamagedRange, ...], *, urgent: bool
     ) -> Verdict | None:
-        """Look at a segment; None if only ``wanted`` is asked for, and cannot be read still."""
+        """Check a segment; return None if only ``wanted`` is due, and still cannot be read."""
         self._pace.begin(urgent=urgent)
         files = self._store.file_system
         if wanted and not can_be_read(files, plan, wanted, self._pace):
@@ -423,7 +426,7 @@ class LogScrubber:
         self._running = None
         error = done.exception()
         if error is not None:
-            # Nothing is known now; the next pass tries again.
+            # The state is unknown; the next pass tries again.
             logger.error("not verified log=%s error=%r", due.log, error)
             self._clear(due, is_sound=False)
         elif (verdict := done.result()) is None:
@@ -460,7 +463,7 @@ class LogScrubber:
             self._clear(due, is_sound=is_sound and not _is_offline(due.error))
 
     def _renews(self, log: PartitionLog) -> bool:
-        """Have a log read anew from where it is durable; False where it cannot be, or just was."""
+        """Load a damaged log again from the store; return False if impossible or done recently."""
         if self.on_damaged_copy is None or self._store.files is not None:
             return False
         now_ms = self._clock.now_ms()
@@ -483,7 +486,7 @@ class LogScrubber:
             remove = partial(log.directory.unlink, segment.stem + TRANSACTION_INDEX_SUFFIX)
             self._store.journal.add_operation(remove)
         logger.warning(
-            "indexes written anew topic=%s partition=%d segment=%s files=%s",
+            "indexes rebuilt topic=%s partition=%d segment=%s files=%s",
             log.topic,
             log.partition,
             segment.stem,

@@ -119,7 +119,7 @@ def frozen(cluster: Cluster) -> Iterator[None]:
     """Move no partition, and give no partition a leader: what is wished for stays a wish."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster._store.index, "assign", lambda _assignments: frozenset())
-        patch.setattr(HandOvers, "look", lambda _handovers: None)
+        patch.setattr(HandOvers, "release_next", lambda _handovers: None)
         yield
 
 

@@ -90,7 +90,7 @@ def test_it_can_be_switched_off():
         broker.create_topic("t", configs=COMPACTED)
         fill(broker)
         broker.clock.advance(seconds=60)
-        broker.call(lambda: cleaner(broker).look())
+        broker.call(lambda: cleaner(broker).survey())
         assert broker.call(lambda: cleaner(broker)._running) == set()
         assert len(values(broker)) == 5
 
@@ -108,10 +108,10 @@ def test_damage_ends_a_pass_and_the_next_one_stops_in_front_of_it(caplog):
         broker.call(lambda: damaged.file.pwritev([b"\xff"], 65))
         broker.clock.advance(seconds=20)
         wait_for(broker, lambda: log.damaged and log.cleaning.failure is None)
-        broker.call(lambda: cleaner(broker).look())
+        broker.call(lambda: cleaner(broker).survey())
         wait_for(broker, lambda: log.cleaning.clean_offset == damaged.base_offset)
         broker.clock.advance(seconds=60)
-        broker.call(lambda: cleaner(broker).look())
+        broker.call(lambda: cleaner(broker).survey())
         assert cleaner(broker).counts.failures == 1
         told = [record.getMessage() for record in caplog.records]
         assert len([line for line in told if line.startswith("not compacted for now ")]) == 1
@@ -121,7 +121,7 @@ def test_damage_ends_a_pass_and_the_next_one_stops_in_front_of_it(caplog):
 def test_a_topic_deleted_during_a_pass(broker):
     fill(broker)
     log = the_log(broker)
-    broker.call(lambda: cleaner(broker).look())
+    broker.call(lambda: cleaner(broker).survey())
     delete_topic(broker, "t")
     wait_for(broker, lambda: not cleaner(broker)._running)
     assert log.cleaning.failure is None
@@ -134,7 +134,7 @@ def test_a_rate_limit_stretches_a_pass(broker):
     def limit():
         server = broker.server
         server.config = replace(server.config, log_cleaner_io_max_bytes_per_second=1.0)
-        cleaner(broker).look()
+        cleaner(broker).survey()
 
     broker.call(limit)
     compaction = cleaner(broker)

@@ -230,7 +230,7 @@ class TestCoordinators:
     @pytest.fixture
     def looks(self, brokers, monkeypatch):
         """The first broker hears of no other leader: it continues as if it led all."""
-        looks = Held(monkeypatch, brokers[0].server._member._membership, "look_once")
+        looks = Held(monkeypatch, brokers[0].server._member._membership, "poll_once")
         wait_until(lambda: looks.calls)
         yield looks
         looks.release()

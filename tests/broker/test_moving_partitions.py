@@ -239,7 +239,7 @@ def test_refusal_closes_the_logs_beside_and_they_are_loaded_again(
     for index in range(3):
         assert first.produce(data, batch(b"a"), index).error_code == 0
     kept = log_of(brokers[0], data.name, 2)
-    looks = Held(monkeypatch, brokers[0].server._member._membership, "look_once")
+    looks = Held(monkeypatch, brokers[0].server._member._membership, "poll_once")
     wait_until(lambda: looks.calls)
     seize(cluster, data.name, 0, 1)
     request = produce_request(9, data, (0, batch(b"b")), (1, batch(b"b")))

@@ -536,7 +536,7 @@ def test_metastore_that_cannot_be_asked_ends_no_debt_r8(world, producer, absent,
     producer.end()
     world.sleep(5)
     assert not producer.is_idle
-    assert "the MetaStore cannot be asked, KAFKA_STORAGE_ERROR" in caplog.text
+    assert "the MetaStore is unavailable, KAFKA_STORAGE_ERROR" in caplog.text
     absent.refusal = None
     producer.complete()
     absent.is_shown = True

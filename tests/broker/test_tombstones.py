@@ -45,13 +45,13 @@ def bury(administration, number: int) -> None:
 async def test_each_goes_when_it_was_seen_for_long_enough(administration):
     tombstones, _ = tombstones_of(administration)
     bury(administration, 1)
-    await tombstones.look(0.0)
+    await tombstones.remove_old(0.0)
     bury(administration, 2)
-    await tombstones.look(KEPT_S - 1)
+    await tombstones.remove_old(KEPT_S - 1)
     assert len(there(administration)) == 2
-    await tombstones.look(KEPT_S)
+    await tombstones.remove_old(KEPT_S)
     assert there(administration) == [topic_id(2)]
-    await tombstones.look(2 * KEPT_S - 1)
+    await tombstones.remove_old(2 * KEPT_S - 1)
     assert there(administration) == []
 
 
@@ -61,8 +61,8 @@ async def test_what_is_removed_keeps_what_is_shown_up_to_date(administration):
     catalogue = administration.catalogue
     bury(administration, 1)
     await catalogue.catch_up()
-    await tombstones.look(0.0)
-    await tombstones.look(KEPT_S)
+    await tombstones.remove_old(0.0)
+    await tombstones.remove_old(KEPT_S)
     assert catalogue.changes.shown_version == administration.metastore.version
 
 
@@ -70,20 +70,20 @@ async def test_only_the_controller_removes_them(administration):
     tombstones, view = tombstones_of(administration, OTHER)
     bury(administration, 1)
     for now_s in (0.0, KEPT_S, 2 * KEPT_S):
-        await tombstones.look(now_s)
+        await tombstones.remove_old(now_s)
     view.controller_id = NODE_ID
-    await tombstones.look(3 * KEPT_S)
+    await tombstones.remove_old(3 * KEPT_S)
     assert len(there(administration)) == 1, "a new controller waits anew"
-    await tombstones.look(4 * KEPT_S)
+    await tombstones.remove_old(4 * KEPT_S)
     assert there(administration) == []
 
 
 async def test_one_that_another_controller_has_removed_is_forgotten(administration):
     tombstones, _ = tombstones_of(administration)
     bury(administration, 1)
-    await tombstones.look(0.0)
+    await tombstones.remove_old(0.0)
     administration.metastore.forget_topic(topic_id(1))
-    await tombstones.look(KEPT_S)
+    await tombstones.remove_old(KEPT_S)
     assert tombstones._seen_s == {}
 
 
@@ -93,12 +93,12 @@ async def test_a_store_that_refuses_is_asked_again(administration, monkeypatch):
 
     tombstones, _ = tombstones_of(administration)
     bury(administration, 1)
-    await tombstones.look(0.0)
+    await tombstones.remove_old(0.0)
     with monkeypatch.context() as patch:
         patch.setattr(administration.metastore, "forget_topic", refuse)
-        await tombstones.look(KEPT_S)
+        await tombstones.remove_old(KEPT_S)
     assert len(there(administration)) == 1
-    await tombstones.look(KEPT_S + 1)
+    await tombstones.remove_old(KEPT_S + 1)
     assert there(administration) == []
 
 

@@ -77,7 +77,7 @@ async def end(upkept):
 
 
 async def test_sessions_that_ended_long_ago_are_forgotten_now_and_then(upkept):
-    index, look = upkept.index, upkept.upkeep.look
+    index, look = upkept.index, upkept.upkeep.run_once
     ended = register(index, 2)
     index.fence(ended)
     await look()
@@ -92,7 +92,7 @@ async def test_sessions_that_ended_long_ago_are_forgotten_now_and_then(upkept):
 
 
 async def test_a_snapshot_is_due_after_bytes_or_time(upkept):
-    broker, look = upkept.broker, upkept.upkeep.look
+    broker, look = upkept.broker, upkept.upkeep.run_once
     await look()
     assert upkept.snapshot_offset is None, "nothing was appended"
     broker.append(batch(value=b"v" * 1000))
@@ -110,7 +110,7 @@ async def test_a_snapshot_is_due_after_bytes_or_time(upkept):
 
 
 async def test_a_log_start_awaits_a_snapshot_and_then_garbage_goes(upkept):
-    broker, look = upkept.broker, upkept.upkeep.look
+    broker, look = upkept.broker, upkept.upkeep.run_once
     for _ in range(4):
         broker.append(batch())
     await look()
@@ -130,7 +130,7 @@ async def test_garbage_goes_in_portions_until_there_is_none(upkept):
         upkept.broker.log.append(batch())
         upkept.broker.engine.settle()
     upkept.broker.delete_records(count)
-    await upkept.upkeep.look()
+    await upkept.upkeep.run_once()
     assert upkept.counts.extents_deleted == count
 
 
@@ -141,9 +141,9 @@ async def test_a_snapshot_is_kept_when_what_it_is_of_is_durable(upkept):
         return work()
 
     upkept.upkeep._aside = at_once  # No thread may come too late to find it.
-    await upkept.upkeep.look()
+    await upkept.upkeep.run_once()
     broker.log.append(batch(value=b"v" * 1000))
-    looking = asyncio.create_task(upkept.upkeep.look())
+    looking = asyncio.create_task(upkept.upkeep.run_once())
     for _ in range(5):
         await asyncio.sleep(0)
     assert not looking.done()
@@ -154,9 +154,9 @@ async def test_a_snapshot_is_kept_when_what_it_is_of_is_durable(upkept):
 
 async def test_a_snapshot_of_what_was_refused_is_dropped(upkept):
     broker = upkept.broker
-    await upkept.upkeep.look()
+    await upkept.upkeep.run_once()
     broker.log.append(batch(value=b"v" * 1000))
-    looking = asyncio.create_task(upkept.upkeep.look())
+    looking = asyncio.create_task(upkept.upkeep.run_once())
     await asyncio.sleep(0)
     assign(upkept.index, 1, register(upkept.index, 2))
     broker.engine.settle()
@@ -175,13 +175,13 @@ async def test_who_does_not_lead_keeps_nothing(upkept, how):
     else:
         upkept.index.fence(upkept.session)
     upkept.broker.delete_records(1)
-    await upkept.upkeep.look()
+    await upkept.upkeep.run_once()
     assert upkept.snapshot_offset is None
     assert upkept.counts.snapshots == 0
 
 
 async def test_what_was_compacted_here_is_compacted_in_the_store(compacted):
-    broker, look = compacted.broker, compacted.upkeep.look
+    broker, look = compacted.broker, compacted.upkeep.run_once
     for number in range(60):
         broker.append(batch(key=b"k%d" % (number % 3), value=b"%d" % number * 20))
     await look()
@@ -198,7 +198,7 @@ async def test_what_was_compacted_here_is_compacted_in_the_store(compacted):
 
 
 async def test_a_walk_that_does_not_get_through_begins_again_later(compacted, monkeypatch):
-    broker, look = compacted.broker, compacted.upkeep.look
+    broker, look = compacted.broker, compacted.upkeep.run_once
     for number in range(60):
         broker.append(batch(key=b"k%d" % (number % 3), value=b"%d" % number * 20))
     await look()
@@ -239,8 +239,8 @@ async def test_the_end_of_the_index_ends_what_is_under_way(upkept):
 
 
 async def test_a_log_that_is_gone_is_forgotten(upkept):
-    await upkept.upkeep.look()
+    await upkept.upkeep.run_once()
     assert list(upkept.upkeep._kept) == [upkept.broker.log]
     upkept.broker.store.release(1)
-    await upkept.upkeep.look()
+    await upkept.upkeep.run_once()
     assert not upkept.upkeep._kept

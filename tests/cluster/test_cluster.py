@@ -220,14 +220,14 @@ def test_who_is_cut_from_the_store_acknowledges_nothing(cluster, client):
 
 def test_no_client_is_told_of_a_cluster_of_one(cluster, monkeypatch):
     """However late a broker that has just started sees the others, as Apache Kafka's does."""
-    look = Membership.look_once
+    look = Membership.poll_once
 
     def look_late(membership: Membership) -> None:
         if not membership.polls_started:
             sleep(LATE_S)
         look(membership)
 
-    monkeypatch.setattr(Membership, "look_once", look_late)
+    monkeypatch.setattr(Membership, "poll_once", look_late)
     cluster.stop(0)
     cluster.restart(0)
     with Wire(cluster.brokers[0].address) as wire:

@@ -118,11 +118,11 @@ class WatchedCluster(Cluster):
 
     def deafen(self, number: int) -> None:
         """Keep all changes of the cluster from a broker; its session continues."""
-        self.membership(number).look_once = lambda: sleep(0.01)
+        self.membership(number).poll_once = lambda: sleep(0.01)
 
     def let_hear(self, number: int) -> None:
         """Undo ``deafen``."""
-        del self.membership(number).look_once
+        del self.membership(number).poll_once
 
     def membership(self, number: int) -> Any:
         """Return the membership of a broker."""

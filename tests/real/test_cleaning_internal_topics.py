@@ -86,7 +86,7 @@ def compact(broker):
     deadline = time.monotonic() + WAIT_SECONDS
 
     def is_done():
-        cleaner.look()
+        cleaner.survey()
         settled = not cleaner._running
         return settled and cleaner.counts.passes >= before + len(internal_logs(broker))
 

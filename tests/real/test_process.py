@@ -119,7 +119,7 @@ def test_memory_that_was_in_use_when_it_was_looked_for_is_looked_for_again_less_
 
 def test_memory_is_looked_for_again_in_quiet_only():
     watch = process.MemoryWatch(50 * MEGABYTE)
-    assert due_looks(watch, 400, cpu_share=0.1) == [process.PATIENCE_LOOKS - 1]
+    assert due_looks(watch, 400, cpu_share=0.1) == [process.PATIENCE_CHECKS - 1]
     assert due_looks(watch, 400, cpu_share=0.9, resident=300 * MEGABYTE) == []
     assert due_looks(watch, 1, resident=300 * MEGABYTE) == [0]
 

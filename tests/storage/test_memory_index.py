@@ -175,10 +175,10 @@ def test_a_way_that_is_cut_lets_nothing_through_until_it_is_mended(index):
 
 def test_a_way_that_is_cut_under_a_call_loses_its_answer(index):
     class Way(MemoryLogIndex):
-        def _go_there(self):
+        def _wait_until_reachable(self):
             if attempts:
                 self.mend()
-            super()._go_there()
+            super()._wait_until_reachable()
 
     attempts = []
 

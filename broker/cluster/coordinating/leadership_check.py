@@ -1,17 +1,18 @@
-"""Makes sure that this broker leads a partition still, before it answers from what it remembers.
+"""Check that this broker still leads a partition before it responds from its memory.
 
-What a broker appends is compared by the store, what it remembers is not: one that was paused may
-have lost a partition long ago, and know nothing of it. So where an old answer would do harm, the
-row of the partition is read first.
+The store verifies the epoch of every append, but not of a response from memory. A broker that was
+paused can have lost a partition without noticing. So where an outdated response would do harm, the
+partition's row is read first.
 
 Rules of this file:
 
-* A read answers only those who came before it began: what was answered by a successor before that
-  is not missing then.
-* All who come while one read is under way share the next one; there is one at a time, on a thread.
-* A read alone says too little after a failover of the store, in which a former primary may go on
-  answering: the lease has to be valid as well. Once it is not, nobody waits any longer.
-* In doubt the answer is no: the client looks for the coordinator and asks again.
+* A read serves only the requests that arrived before the read started: it sees everything that a
+  successor acknowledged before that.
+* Requests that arrive during a read share the next one. One read runs at a time, on a thread.
+* A read alone is not enough after a failover of the store, since a former primary may still
+  respond: the lease must be valid, too. Once the lease has expired, all waiting requests fail at
+  once.
+* In doubt the result is False: the client looks up the coordinator and retries.
 """
 
 from __future__ import annotations
@@ -33,26 +34,26 @@ if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
 
 Waiting: TypeAlias = dict[int, list[Callable[[bool], None]]]
-"""Whom to tell whether a partition is led here, by its id."""
+"""Callbacks that receive whether this broker leads the partition, by partition ID."""
 
-_WHAT: Final = "of a coordinator"
-"""In the place of a topic's name, should who waits fail."""
+_SUBJECT: Final = "of a coordinator"
+"""Subject in the log line of a failing callback, in the place of a topic's name."""
 LOOK_EVERY_MS: Final = 250
-"""How often the lease is looked at while the store does not answer."""
+"""Interval, in milliseconds, between checks of the lease while the store does not respond."""
 
 
 class PartitionRows(Protocol):
-    """A way to the store of its own, for one thread; see ``LogIndex``."""
+    """Store connection for the use of one thread; see ``LogIndex``."""
 
     def partition(self, partition_id: int) -> PartitionState | None:
-        """Return what is known of a partition; None: there is none."""
+        """Return the row of a partition, or ``None`` if it does not exist."""
 
     def close(self) -> None:
-        """End whatever waits."""
+        """End the query in progress."""
 
 
 class LeadershipCheck:
-    """Asks the store for those who wait; all of it on the loop."""
+    """Batches leadership checks into reads of the store; used on the event loop only."""
 
     def __init__(
         self,
@@ -62,7 +63,7 @@ class LeadershipCheck:
         session: Callable[[], int | None],
         may_serve: Callable[[], bool],
     ) -> None:
-        """``session``: this broker's; None: it has none now. ``may_serve``: its lease is valid."""
+        """Take ``session``, which returns this broker's session or None, and the lease's check."""
         self._host = host
         self._rows = rows
         self._may_serve = may_serve
@@ -70,24 +71,24 @@ class LeadershipCheck:
         self._session = session
         self._thread = Pool("leadership")
         self._asking: Waiting = {}
-        """Those for whom a read is under way."""
+        """Checks that the current read covers."""
         self._waiting: Waiting = defaultdict(list)
-        """Those who have come since it began."""
+        """Checks that arrived after the current read started."""
         self._is_reading = False
         self._timer: Timer | None = None
         self._is_closed = False
 
     def check(self, partition_id: int, then: Callable[[bool], None]) -> None:
-        """Call ``then``, later: with whether this broker leads the partition."""
+        """Call ``then`` later with whether this broker leads the partition."""
         self._waiting[partition_id].append(then)
         if not self._is_reading:
             self._is_reading = True
             self._host.loop.call_soon(self._read)  # With all others that came in this turn.
 
     def close(self) -> None:
-        """Answer nobody any more: the broker ends."""
+        """Discard all pending checks, since the broker stops."""
         self._is_closed = True
-        self._stop_looking()
+        self._stop_timer()
         self._rows.close()
         self._thread.close()
 
@@ -100,12 +101,12 @@ class LeadershipCheck:
             self._asking = self._answered(self._asking, {})
             self._host.loop.call_soon(self._read)
             return
-        self._look_later()
+        self._start_timer()
         reading = self._thread.run(partial(self._read_rows, tuple(self._asking)))
         reading.add_done_callback(self._take)
 
     def _read_rows(self, partition_ids: tuple[int, ...]) -> dict[int, PartitionState]:
-        """On the thread."""
+        """Read the partitions' rows; runs on the thread."""
         found = {each: self._rows.partition(each) for each in partition_ids}
         return {each: row for each, row in found.items() if row is not None}
 
@@ -115,7 +116,7 @@ class LeadershipCheck:
         error = reading.exception()
         if self._is_closed or isinstance(error, IndexClosed):
             return
-        self._stop_looking()
+        self._stop_timer()
         if error is not None:
             self._host.fatal(error)
             return
@@ -126,7 +127,7 @@ class LeadershipCheck:
         self._host.flush_answers()
 
     def _answered(self, asking: Waiting, rows: dict[int, PartitionState]) -> Waiting:
-        """Tell all of some; return that nobody is left."""
+        """Complete the checks with the given rows, and return an empty dict."""
         for partition_id, waiting in asking.items():
             row, log = rows.get(partition_id), self._logs.logs.get(partition_id)
             is_led = (
@@ -136,22 +137,22 @@ class LeadershipCheck:
                 and row.leader_session == self._session()
             )
             for then in waiting:
-                respond_to(then, is_led, _WHAT)
+                respond_to(then, is_led, _SUBJECT)
         return {}
 
-    def _look_later(self) -> None:
-        self._timer = self._host.clock.call_later(LOOK_EVERY_MS, self._look)
+    def _start_timer(self) -> None:
+        self._timer = self._host.clock.call_later(LOOK_EVERY_MS, self._check_lease)
 
-    def _look(self) -> None:
-        """Let nobody wait for a store that is away for longer than the lease lasts."""
+    def _check_lease(self) -> None:
+        """Fail all checks when the lease has expired while the store did not respond."""
         if not self._may_serve():
             self._asking = self._answered(self._asking, {})
             waiting, self._waiting = self._waiting, defaultdict(list)
             self._answered(waiting, {})
             self._host.flush_answers()
-        self._look_later()
+        self._start_timer()
 
-    def _stop_looking(self) -> None:
+    def _stop_timer(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

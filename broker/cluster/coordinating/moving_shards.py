@@ -12,9 +12,7 @@ if TYPE_CHECKING:
 
 
 class MovingShards:
-    """Tells each coordinator of its partitions; see ``Shards`` in
-    ``cluster/leading/leadership.py``.
-    """
+    """Forwarder of gained and lost partitions to their coordinators; see ``Shards``."""
 
     def __init__(self, groups: Groups, transactions: Transactions) -> None:
         self._coordinators: dict[str, Groups | Transactions] = {
@@ -23,16 +21,16 @@ class MovingShards:
         }
 
     def gain(self, topic: str, index: int) -> None:
-        """Coordinate the keys of a partition, unless that is so: of a new topic all are gained."""
+        """Coordinate the keys of a partition unless it does already: a new topic gains all."""
         coordinator = self._coordinators.get(topic)
         if coordinator is None:
-            return  # An internal topic that nobody here coordinates anything by.
-        coordinator.is_coordinator()  # So that it knows of a topic that was made again.
+            return  # An internal topic without a coordinator.
+        coordinator.is_coordinator()  # Makes it notice a topic that was deleted and created again.
         if coordinator.log.shard_at(index) is None:
             coordinator.gain(index)
 
     def lose(self, topic: str, index: int) -> None:
-        """Forget the keys of a partition, unless its log was not served yet."""
+        """Forget the keys of a partition, unless its log has not been served yet."""
         coordinator = self._coordinators.get(topic)
         if coordinator is not None and coordinator.log.shard_at(index) is not None:
             coordinator.lose(index)

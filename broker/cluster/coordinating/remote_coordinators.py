@@ -1,20 +1,21 @@
-"""Asks the coordinators of other brokers whether partitions are part of a transaction (R1, R7).
+"""Requests to the coordinators of other brokers to verify the partitions of a transaction (R1, R7).
 
-A leader to which a transaction's first batch comes, or its first offsets, asks the coordinator, if
-that is another broker: up to version 11 of Produce (4 of TxnOffsetCommit) whether the partition was
-added, from the next on to add it. The coordinator answers when what it says is durable.
+The leader of a partition sends a request when it receives a transaction's first batch or first
+offsets and another broker is the coordinator. Up to version 11 of Produce (4 of TxnOffsetCommit)
+the request verifies that the partition was added; later versions add it. The coordinator responds
+once its result is durable.
 
 Rules of this file:
 
-* **One request is on its way to each broker.** What comes up meanwhile is sent with the next one,
-  each transactional id once in a request, in the order in which it came. What may wait is bounded.
-* **Guards are made for each request, in the turn in which it is sent,** and for no longer than its
-  answer is acted on: what a marker drops is never used, and what is asked again has new ones.
-* **A coordinator never holds a question.** It says CONCURRENT_TRANSACTIONS while a transaction is
-  ending, and is asked again from here for ``barnabas.transaction.wait.ms``, as is one that says
-  NOT_COORDINATOR, or that it is loading. Who the coordinator is, is asked anew each time.
-* **Whoever asks is told once, in a turn of its own,** when his time is over at the latest, and has
-  to act on it in that turn. Who has given up is told nothing.
+* **One request at a time is in flight to each broker.** Later ones wait and share the next request,
+  each transactional ID once, in the order of arrival. The queue has a limit.
+* **Each request gets its own guards, in the turn in which it is sent.** They end when the response
+  is applied. A guard that a marker drops is never used, and a retry gets new ones.
+* **A coordinator never holds a request.** While a transaction is ending it returns
+  CONCURRENT_TRANSACTIONS. The leader retries for ``barnabas.transaction.wait.ms``, as it does after
+  NOT_COORDINATOR and COORDINATOR_LOAD_IN_PROGRESS. Each retry looks up the coordinator again.
+* **Each caller gets one response, in a turn of its own,** at the latest when its timeout expires,
+  and must act on it in that turn. A caller that has given up gets no response.
 """
 
 from __future__ import annotations
@@ -51,15 +52,18 @@ logger = logging.getLogger(__name__)
 
 VERSION: Final = 5
 ANSWER_TIMEOUT_MS: Final = 10_000
-"""After so long without an answer the connection is given up."""
+"""Timeout, in milliseconds, of a request; then the connection is closed."""
 PAUSE_FIRST_MS: Final = 2
 PAUSE_MAX_MS: Final = 10
-"""Between two questions about the same: at first, as the end is about to be durable, and at last.
-An end takes two more flushes, so what a longer pause oversleeps is much of a transaction's time.
-Apache Kafka waits 20 ms each time. One request at a time bounds what it costs."""
+"""Pauses, in milliseconds, between retries: at first, since the end is about to be durable, and at
+most.
+
+The end of a transaction takes two more flushes, so the time lost in a longer pause is a large part
+of it. Apache Kafka always waits 20 ms. The load is limited, since one request at a time is in
+flight."""
 
 NO_WORD: Final = ErrorCode.NETWORK_EXCEPTION
-"""In the place of an answer that did not come, or that may not be acted on."""
+"""Code in the place of a response that did not arrive or must not be used."""
 
 _NOT_NOW: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -67,42 +71,42 @@ _NOT_NOW: Final = {
     ErrorCode.CLUSTER_AUTHORIZATION_FAILED,
     ErrorCode.NETWORK_EXCEPTION,
 }
-"""What says something of the two brokers, and nothing of the transaction."""
+"""Error codes that describe the two brokers, not the transaction."""
 _OF_A_MOVE: Final = {ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
-"""What is said while the coordinator's partition goes from one broker to another."""
+"""Error codes while the coordinator's partition moves from one broker to another."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What may wait for one coordinator, and what of it is asked at once."""
+    """Limits of the queue for one coordinator and of one request."""
 
     questions_max: int = 1_000
     bytes_max: int = 4 * 1024 * 1024
-    """Names of transactional ids and topics, roughly."""
+    """Size of the transactional IDs and topic names, estimated."""
     at_once_max: int = 200
     partitions_at_once_max: int = 2_000
-    """One question may have more."""
+    """Limit of one request, except that a single question can exceed it."""
 
 
 class Question(NamedTuple):
-    """What a coordinator is asked for one producer."""
+    """Verification of the partitions of one producer."""
 
     transactional_id: str
     producer_id: int
     epoch: int
     logs: Mapping[TopicPartition, Log]
-    """The partitions, all led here."""
+    """Partitions, all led by this broker."""
     adds: bool
-    """Whether the partitions are to be added, or must have been."""
+    """Whether to add the partitions, instead of verifying that they were added."""
 
     @property
     def size_bytes(self) -> int:
-        """Return how much it takes, roughly."""
+        """Return the estimated size of the names."""
         return 4 * len(self.transactional_id) + sum(len(each.topic) + 16 for each in self.logs)
 
 
 class Answer:
-    """The coordinator's word on each partition, to be acted on at once."""
+    """Coordinator's result for each partition, to be used at once."""
 
     def __init__(
         self,
@@ -117,11 +121,11 @@ class Answer:
         self._guards = guards
 
     def code(self, topic_partition: TopicPartition) -> ErrorCode:
-        """Return what the coordinator has said."""
+        """Return the coordinator's error code for a partition."""
         return self._codes.get(topic_partition, NO_WORD)
 
     def refusal(self, topic_partition: TopicPartition, log: Log) -> ErrorCode:
-        """Say why nothing may be appended to a log; NONE, once, if it is appended right now."""
+        """Return the error for an append to a log, or NONE, once, if it follows at once."""
         code = self.code(topic_partition)
         if code:
             return code
@@ -133,18 +137,18 @@ class Answer:
         return ErrorCode.NONE
 
     def keep(self, topic_partition: TopicPartition) -> Guard | None:
-        """Take over the guard of a partition, to take or release it later; None: there is none."""
+        """Hand over a partition's guard, to take or release it later; None if it has no guard."""
         return self._guarded.pop(topic_partition, None)
 
     def release(self) -> None:
-        """Release what was not used."""
+        """Release the guards that were not used."""
         for guard in self._guarded.values():
             self._guards.release(guard)
         self._guarded.clear()
 
 
 class Asking:
-    """Somebody who waits for an answer."""
+    """Caller that waits for a response."""
 
     __slots__ = (
         "guarded",
@@ -168,7 +172,7 @@ class Asking:
         self.size_bytes = question.size_bytes
         self.guarded: dict[TopicPartition, Guard] = {}
         self.node: _Node | None = None
-        """Whose coordinator it waits for now."""
+        """Broker whose response it waits for now, or None."""
         self.is_over = False
         self.late: Timer | None = None
         self.pause: Timer | None = None
@@ -176,23 +180,23 @@ class Asking:
 
 
 class _Node:
-    """A broker that is asked."""
+    """Queue of one coordinator's broker."""
 
     __slots__ = ("bytes", "is_asked", "node_id", "questions", "waiting")
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
         self.waiting: dict[Asking, None] = {}
-        """In the order in which they came."""
+        """Callers in the order of arrival."""
         self.is_asked = False
-        """Whether a request is on its way."""
+        """Whether a request is in flight."""
         self.questions = 0
-        """With those that are on their way."""
+        """Number of questions, including those in flight."""
         self.bytes = 0
 
 
 class RemoteCoordinators:
-    """The coordinators of transactions that are not this broker."""
+    """Client of the transaction coordinators on other brokers."""
 
     def __init__(
         self,
@@ -203,9 +207,9 @@ class RemoteCoordinators:
         guards: Guards,
         bounds: Bounds | None = None,
     ) -> None:
-        """``partition_id_of`` a transactional id: of its partition of ``__transaction_state``.
+        """``partition_id_of`` maps a transactional ID to its partition of ``__transaction_state``.
 
-        None: there is no such topic, as far as is known here.
+        It returns None if this broker does not know that topic.
         """
         self.guards = guards
         self._host = host
@@ -216,37 +220,39 @@ class RemoteCoordinators:
         self._nodes: dict[int, _Node] = {}
         self._asking: set[Asking] = set()
         self._unheard: set[int] = set()
-        """Brokers of which the log says that they do not answer."""
+        """Brokers that the log reports as unresponsive."""
 
     def __len__(self) -> int:
-        """Return how many wait for an answer."""
+        """Return the number of callers that wait for a response."""
         return len(self._asking)
 
-    # ------------------------------------------------------------------------------- who asks
+    # ------------------------------------------------------------------------------- callers
 
     def ask(
         self, question: Question, on_answer: Callable[[Answer], None], *, wait_ms: float
     ) -> Asking:
-        """Ask the coordinator of a transactional id; ``on_answer`` is called after this returned.
+        """Verify with a transactional ID's coordinator; ``on_answer`` is called after this
+        returned.
 
-        ``wait_ms`` is the longest that whoever asks waits.
+        ``wait_ms`` is the caller's maximum waiting time.
         """
         now_ms = self._host.clock.monotonic() * 1000
         asking = Asking(question, on_answer, now_ms + self._host.config.transaction_wait_ms)
         self._asking.add(asking)
-        asking.late = self._host.clock.call_later(wait_ms, self._tell_alone, asking, NO_WORD)
+        asking.late = self._host.clock.call_later(wait_ms, self._respond_alone, asking, NO_WORD)
         self._place(asking)
         return asking
 
     def give_up(self, asking: Asking) -> None:
-        """Wait for no answer any more; no effect if there was one."""
+        """Cancel a question; no effect after its response."""
         self._end(asking)
 
     def refusal_outside(self, log: Log, producer_id: int) -> ErrorCode:
-        """Say why a producer may not write outside of transactions where others are forbidden to.
+        """Return the error for a producer that must not write outside of transactions, or NONE.
 
-        Only of what the log knows, for which ids other coordinators serve is not known here: a
-        producer that has had markers in the log, or has a transaction there, is one of theirs.
+        This broker decides from the log alone, since it does not know which transactional IDs other
+        coordinators serve: a producer is transactional if it has guards, an open transaction or an
+        earlier marker in the log.
         """
         entry = log.producers.entry(producer_id)
         is_transactional = self.guards.knows(log, producer_id) or (
@@ -256,32 +262,32 @@ class RemoteCoordinators:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING if is_transactional else ErrorCode.NONE
 
     def close(self) -> None:
-        """Ask nothing any more, and tell nobody anything: the broker ends."""
+        """Cancel all questions without a response, since the broker stops."""
         for asking in list(self._asking):
             self._end(asking)
 
-    # ------------------------------------------------------------------------------- asking
+    # ------------------------------------------------------------------------------- requests
 
     def _coordinator_of(self, transactional_id: str) -> int:
-        """Return the broker that coordinates an id; NO_NODE: nobody does, as far as is known."""
+        """Return the node ID of an ID's coordinator, or NO_NODE if none is known."""
         partition_id = self._partition_id_of(transactional_id)
         return NO_NODE if partition_id is None else self._view.leader_of(partition_id).node_id
 
     def _place(self, asking: Asking) -> None:
-        """Let somebody wait for the coordinator of now."""
+        """Queue a question for the current coordinator."""
         node_id = self._coordinator_of(asking.question.transactional_id)
         if node_id == NO_NODE:
-            self._tell_soon(asking, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self._respond_soon(asking, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
         if node_id == self._view.node_id:
-            self._tell_soon(asking, ErrorCode.NOT_COORDINATOR)  # It was moved here just now.
+            self._respond_soon(asking, ErrorCode.NOT_COORDINATOR)  # It was moved here just now.
             return
         node = self._nodes.setdefault(node_id, _Node(node_id))
         bounds = self._bounds
         if node.questions >= bounds.questions_max or (
             node.questions and node.bytes + asking.size_bytes > bounds.bytes_max
         ):
-            self._tell_soon(asking, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+            self._respond_soon(asking, ErrorCode.COORDINATOR_NOT_AVAILABLE)
             return
         asking.node = node
         node.waiting[asking] = None
@@ -290,7 +296,7 @@ class RemoteCoordinators:
         self._send(node)
 
     def _send(self, node: _Node) -> None:
-        """Ask a broker what waits for it, unless it is being asked."""
+        """Send the waiting questions to a broker, unless a request is in flight."""
         if node.is_asked:
             return
         if not node.waiting:
@@ -319,7 +325,7 @@ class RemoteCoordinators:
         )
 
     def _next_of(self, node: _Node) -> list[Asking]:
-        """Return those whose questions are sent together, one for each transactional id."""
+        """Return the callers of the next request, one for each transactional ID."""
         bounds = self._bounds
         batch: list[Asking] = []
         keys: set[str] = set()
@@ -337,12 +343,12 @@ class RemoteCoordinators:
                 break
         return batch
 
-    # ------------------------------------------------------------------------------- answers
+    # ------------------------------------------------------------------------------- responses
 
     def _answered(
         self, node: _Node, batch: list[Asking], response: AddPartitionsToTxnResponse | NoAnswer
     ) -> None:
-        """Take the answer to a request: act on it now, before any marker is handled."""
+        """Apply a response now, before any marker is handled."""
         node.is_asked = False
         self._note(node.node_id, response)
         found = _by_id(response)
@@ -351,14 +357,16 @@ class RemoteCoordinators:
                 continue
             question = asking.question
             said = found.get(question.transactional_id, {})
-            codes = {each: _heard(said.get(each, NO_WORD)) for each in question.logs}
+            codes = {each: _usable(said.get(each, NO_WORD)) for each in question.logs}
             if not self._repeats(asking, codes):
-                self._tell(asking, codes)
+                self._respond(asking, codes)
         self._send(node)
         self._host.flush_answers()
 
     def _repeats(self, asking: Asking, codes: Mapping[TopicPartition, ErrorCode]) -> bool:
-        """Ask again later if the answer is one of a moment, and there is time."""
+        """Schedule a retry if the error is temporary and time is left; return whether it was
+        scheduled.
+        """
         question = asking.question
         is_of_a_moment = not _OF_A_MOVE.isdisjoint(codes.values()) or (
             question.adds and ErrorCode.CONCURRENT_TRANSACTIONS in codes.values()
@@ -367,27 +375,27 @@ class RemoteCoordinators:
         if not is_of_a_moment or due_ms > asking.repeats_until_ms:
             return False
         self._leave(asking)
-        asking.pause = self._host.clock.call_later(asking.pause_ms, self._ask_again, asking)
+        asking.pause = self._host.clock.call_later(asking.pause_ms, self._retry, asking)
         asking.pause_ms = min(2 * asking.pause_ms, PAUSE_MAX_MS)
         return True
 
-    def _ask_again(self, asking: Asking) -> None:
+    def _retry(self, asking: Asking) -> None:
         asking.pause = None
         self._place(asking)
 
-    def _tell_soon(self, asking: Asking, code: ErrorCode) -> None:
-        """Tell somebody of an error, in a turn of its own."""
-        self._host.loop.call_soon(self._tell_alone, asking, code)
+    def _respond_soon(self, asking: Asking, code: ErrorCode) -> None:
+        """Return an error code to a caller, in a turn of its own."""
+        self._host.loop.call_soon(self._respond_alone, asking, code)
 
-    def _tell_alone(self, asking: Asking, code: ErrorCode) -> None:
+    def _respond_alone(self, asking: Asking, code: ErrorCode) -> None:
         node = asking.node
-        self._tell(asking, dict.fromkeys(asking.question.logs, code))
+        self._respond(asking, dict.fromkeys(asking.question.logs, code))
         if node is not None:
             self._send(node)
         self._host.flush_answers()
 
-    def _tell(self, asking: Asking, codes: Mapping[TopicPartition, ErrorCode]) -> None:
-        """Let somebody act on an answer, unless he has one."""
+    def _respond(self, asking: Asking, codes: Mapping[TopicPartition, ErrorCode]) -> None:
+        """Call a caller with its result, unless it has one."""
         if asking.is_over:
             return
         guarded, asking.guarded = asking.guarded, {}
@@ -407,7 +415,7 @@ class RemoteCoordinators:
         self._leave(asking)
 
     def _leave(self, asking: Asking) -> None:
-        """Wait for a broker no more; what it still says is not acted on."""
+        """Remove a question from its broker's queue; a later response to it is ignored."""
         for guard in asking.guarded.values():
             self.guards.release(guard)
         asking.guarded = {}
@@ -418,7 +426,7 @@ class RemoteCoordinators:
             node.bytes -= asking.size_bytes
 
     def _note(self, node_id: int, response: AddPartitionsToTxnResponse | NoAnswer) -> None:
-        """Say in the log, once, that a broker does not answer, and that it does again."""
+        """Log once when a broker stops responding, and once when it responds again."""
         if isinstance(response, NoAnswer):
             reason = response.reason
         elif response.error_code:
@@ -449,7 +457,7 @@ def _transaction(question: Question) -> AddPartitionsToTxnTransaction:
 def _by_id(
     response: AddPartitionsToTxnResponse | NoAnswer,
 ) -> dict[str, dict[Any, ErrorCode]]:
-    """Return what was said, by transactional id, topic and partition index."""
+    """Return the error codes by transactional ID, topic and partition index."""
     if isinstance(response, NoAnswer) or response.error_code:
         return {}
     return {
@@ -462,5 +470,5 @@ def _by_id(
     }
 
 
-def _heard(code: ErrorCode) -> ErrorCode:
+def _usable(code: ErrorCode) -> ErrorCode:
     return NO_WORD if code in _NOT_NOW else code

@@ -1,19 +1,19 @@
-"""Sends the markers of decided transactions to the brokers that lead their partitions.
+"""Sender of the markers of decided transactions to the brokers that lead their partitions.
 
 Rules of this file:
 
-* **Nothing leaves before the decision is durable** (R2), and nothing for a transaction whose shard
-  was lost (R6); what is answered after that is ignored: whoever has the shard now asks anew.
-* **One request at a time for each broker**, with the markers of as many transactions as wait for
-  it: as many as either side handles in one turn of its loop.
-* A request names the partition as it is known here: by its topic's id and by the leader epoch. What
-  is still on its way when the partition has another leader, or its topic was deleted and made anew,
-  is refused (R10).
-* **What is refused is sent again for ever**, and who leads the partition is looked up each time. A
-  broker that does not answer is asked after a pause, with everything that waits for it.
-* **The MetaStore alone ends a debt without a marker** (R8). What is not known here, or not where it
-  was sent, is looked for there first: a look that begins after the decision sees every topic that a
-  producer can have written to in this transaction.
+* **No marker is sent before the decision is durable** (R2), nor after the shard was lost (R6).
+  Later responses are ignored, since the new owner of the shard sends the markers again.
+* **One request at a time for each broker**, with the markers of all waiting transactions, up to the
+  number that either side handles in one turn of its loop.
+* A request names the partition by its topic's ID and by the leader epoch, as this broker knows
+  them. If the partition has another leader when the request arrives, or its topic was deleted and
+  created again, the marker is refused (R10).
+* **A refused marker is sent again until it is written.** Each attempt looks up the partition's
+  leader. A broker that does not respond gets its waiting markers after a pause.
+* **Only the MetaStore ends a pending marker without writing it** (R8). A topic that this broker, or
+  the receiving broker, does not know is first looked up there. A look-up that starts after the
+  decision sees every topic to which a producer can have written in this transaction.
 """
 
 from __future__ import annotations
@@ -50,35 +50,34 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 VERSION: Final = 2
-"""Of WriteTxnMarkers: the first that says of which version the transaction is (KIP-1228)."""
+"""Version of WriteTxnMarkers: the first that carries the transaction's version (KIP-1228)."""
 MARKERS_PER_REQUEST_MAX: Final = 256
-"""What either side handles in one turn of its loop."""
+"""Maximum number of markers that either side handles in one turn of its loop."""
 REQUEST_BYTES_MAX: Final = 64 * 1024
-"""About what a request may take: names of topics may be long."""
+"""Approximate maximum size of a request, since topic names can be long."""
 _MARKER_BYTES: Final = 64
-"""What a marker takes at most, but for its topic's name."""
+"""Maximum size of a marker in a request, without its topic's name."""
 TIMEOUT_MS: Final = 30_000
-"""Kafka's ``request.timeout.ms``."""
+"""Timeout, in milliseconds, as Kafka's ``request.timeout.ms``."""
 AGAIN_MS: Final = 100
 AGAIN_MAX_MS: Final = 1000
-"""How soon what could not be written is tried again: at first, and after many attempts."""
+"""Pauses, in milliseconds, before a marker is sent again: the first, and the maximum."""
 
 
 class Owner(Protocol):
-    """Whose transactions they are."""
+    """Coordinator of the transactions."""
 
     def answered(
         self, shard: Shard[TransactionShard], key: str, placed: list[TopicPartition], refused: str
     ) -> None:
-        """Take note of partitions that have their marker, or need none.
+        """Record the partitions that have their marker, or need none.
 
-        ``refused`` says what happened to one that was refused: ask for it again, later. Empty where
-        none was.
+        ``refused`` is the reason why a marker was not written, or empty: request it again later.
         """
 
 
 class _Debt:
-    """A decided transaction that owes markers to partitions that are led elsewhere."""
+    """Decided transaction with pending markers for partitions that other brokers lead."""
 
     __slots__ = ("held", "is_durable", "is_gone", "key", "led_by", "shard", "transaction", "waits")
 
@@ -89,26 +88,26 @@ class _Debt:
         self.key = transaction.transactional_id
         self.transaction = transaction
         self.is_durable = is_durable
-        """Whether the decision is."""
+        """Whether the decision is durable."""
         self.is_gone = False
-        """Whether the shard was lost, or nothing is owed any more: answers are ignored."""
+        """Whether the shard was lost, or all markers are written: responses are ignored."""
         self.led_by: dict[TopicPartition, int] = {}
-        """Which broker was found to lead each partition that is owed a marker."""
+        """Node ID of the broker that leads each partition with a pending marker."""
         self.waits: set[TopicPartition] = set()
-        """Those of them that will be heard of again without being asked for once more."""
+        """Partitions whose markers will be reported without another request from the owner."""
         self.held: list[TopicPartition] = []
-        """Those of these whose markers leave once the decision is durable."""
+        """Partitions of ``waits`` whose markers are sent once the decision is durable."""
 
 
 class _Owed(NamedTuple):
-    """One marker."""
+    """Pending marker."""
 
     debt: _Debt
     place: TopicPartition
 
 
 class _Named(NamedTuple):
-    """How a request names the topic of a partition, and who leads that."""
+    """Name and ID of a partition's topic, and the partition's leader."""
 
     topic: str
     topic_id: bytes
@@ -117,7 +116,7 @@ class _Named(NamedTuple):
 
 
 class _Node:
-    """What one broker is sent."""
+    """Queue of the markers for one broker."""
 
     __slots__ = ("attempts", "is_asked", "is_scheduled", "node_id", "pause", "version", "waiting")
 
@@ -126,16 +125,17 @@ class _Node:
         self.waiting: deque[_Owed] = deque()
         self.is_scheduled = False
         self.is_asked = False
-        """Whether a request is on its way."""
+        """Whether a request is in flight."""
         self.attempts = 0
-        """How often it was asked in vain since its last answer."""
+        """Number of unanswered requests since the last response."""
         self.pause: Timer | None = None
         self.version: tuple[int, int] | None = None
-        """Of what was known of the cluster when it was last found to have what waits for it."""
+        """Version of the view and catalogue at which the leaders of the waiting markers were
+        checked."""
 
 
 class RemoteMarkers:
-    """The markers of one coordinator that other brokers have to write."""
+    """Pending markers of one coordinator for other brokers."""
 
     def __init__(
         self,
@@ -154,22 +154,22 @@ class RemoteMarkers:
         self._debts: dict[str, _Debt] = {}
         self._nodes: dict[int, _Node] = {}
         self._absent: list[_Owed] = []
-        """Those whose topic is to be looked for in the MetaStore."""
+        """Markers whose topic is to be looked up in the MetaStore."""
         self._is_looking = False
         self._closed = False
 
     def belongs_to(self, owner: Owner) -> None:
-        """Tell ``owner`` of all answers from now on."""
+        """Report all later results to ``owner``."""
         self._owner = owner
 
-    # ----------------------------------------------------------------------------------- its owner
+    # ----------------------------------------------------------------------------------- the owner
 
     def takes(
         self, shard: Shard[TransactionShard], transaction: Transaction, place: TopicPartition
     ) -> bool:
-        """See to a marker that is owed, unless it is to be written here; False then.
+        """Take charge of a pending marker; return False if this broker must write it.
 
-        Its owner is told of it later, never from inside of this. What was taken already is not
+        The owner is notified later, never during this call. A marker that was taken already is not
         sent twice.
         """
         partition = self._catalogue.partition(*place)
@@ -177,7 +177,7 @@ class RemoteMarkers:
             debt = self._debt(shard, transaction)
             if debt is not None and place not in debt.waits:
                 debt.waits.add(place)
-                self._look_for(_Owed(debt, place))
+                self._find_topic(_Owed(debt, place))
             return debt is not None
         if partition.log is not None:
             return False
@@ -197,20 +197,20 @@ class RemoteMarkers:
         return True
 
     def done(self, key: str) -> None:
-        """Drop a transaction that owes nothing any more."""
+        """Drop a transaction that has no pending markers any more."""
         debt = self._debts.pop(key, None)
         if debt is not None:
             debt.is_gone = True
 
     def forget(self, shard: Shard[TransactionShard]) -> None:
-        """Send nothing more for a partition that was lost (R6)."""
+        """Stop sending the markers of a partition that was lost (R6)."""
         for key in [key for key, debt in self._debts.items() if debt.shard is shard]:
             self.done(key)
         for node in self._nodes.values():
             node.waiting = deque(owed for owed in node.waiting if not owed.debt.is_gone)
 
     def close(self) -> None:
-        """Send nothing more: the broker ends."""
+        """Stop sending, since the broker stops."""
         self._closed = True
         for node in self._nodes.values():
             node.waiting.clear()
@@ -220,13 +220,13 @@ class RemoteMarkers:
             self.done(key)
 
     def owed_by_node(self) -> dict[int, int]:
-        """How many markers are owed to the partitions that each other broker leads."""
+        """Return the number of pending markers by the node ID of the partitions' leader."""
         return Counter(chain.from_iterable(e.led_by.values() for e in self._debts.values()))
 
     # ---------------------------------------------------------------------------- the decision (R2)
 
     def _debt(self, shard: Shard[TransactionShard], transaction: Transaction) -> _Debt | None:
-        """What is known of a transaction; None where nobody can tell whether it is durable."""
+        """Return a transaction's pending markers, or None if its durability is not known."""
         key = transaction.transactional_id
         debt = self._debts.get(key)
         if debt is not None:
@@ -246,7 +246,7 @@ class RemoteMarkers:
         return debt
 
     def is_decided(self, debt: _Debt) -> None:
-        """Let the markers leave whose decision is durable."""
+        """Send the held markers, since their decision is durable."""
         debt.is_durable = True
         held, debt.held = debt.held, []
         if not debt.is_gone:
@@ -254,7 +254,9 @@ class RemoteMarkers:
                 self._queue(debt.led_by[place], _Owed(debt, place))
 
     def was_refused(self, debt: _Debt) -> None:
-        """Send nothing: the decision may have come to nothing. Its shard is lost, or asks again."""
+        """Drop the markers, since the decision may be lost; its shard is lost, or requests them
+        again.
+        """
         if debt.is_gone:
             return
         self.done(debt.key)
@@ -270,7 +272,7 @@ class RemoteMarkers:
         self._schedule(node)
 
     def _schedule(self, node: _Node) -> None:
-        """Send what waits at the end of this turn, in which more may come."""
+        """Schedule a request for the end of this turn, so that it includes later markers."""
         if node.waiting and not (node.is_scheduled or node.is_asked or node.pause is not None):
             node.is_scheduled = True
             self._host.loop.call_soon(self._send, node)
@@ -279,8 +281,8 @@ class RemoteMarkers:
         node.is_scheduled = False
         if self._closed:
             return
-        asked, names = self._next_of(node)
-        if not asked:
+        sent, names = self._next_of(node)
+        if not sent:
             self._schedule(node)
             return
         node.is_asked = True
@@ -289,61 +291,61 @@ class RemoteMarkers:
             Purpose.MARKERS,
             WRITE_TXN_MARKERS,
             VERSION,
-            _request(asked, names),
-            partial(self._answered, node, asked),
+            _request(sent, names),
+            partial(self._answered, node, sent),
             timeout_ms=TIMEOUT_MS,
         )
 
     def _next_of(self, node: _Node) -> tuple[list[_Owed], list[_Named]]:
-        """Take out what the next request consists of; look up who leads it now."""
-        asked, names = [], []
+        """Remove and return the markers of the next request, with their current leaders."""
+        sent, names = [], []
         left_bytes = REQUEST_BYTES_MAX
         for _ in range(min(MARKERS_PER_REQUEST_MAX, len(node.waiting))):
             owed = node.waiting.popleft()
             named = None if owed.debt.is_gone else self._named(node, owed)
             if named is not None:
-                asked.append(owed)
+                sent.append(owed)
                 names.append(named)
                 left_bytes -= len(named.topic) + _MARKER_BYTES
                 if left_bytes <= 0:
                     break
-        return asked, names
+        return sent, names
 
     def _named(self, node: _Node, owed: _Owed) -> _Named | None:
-        """How to name a partition to the broker that leads it.
+        """Return the names and leader of a partition for a request to its leader.
 
-        Where that is another one now, or the partition is not known any more, that is seen to, and
-        None is returned.
+        Returns None, after handling it, if the partition has another leader or is not known any
+        more.
         """
         partition = self._catalogue.partition(*owed.place)
         if partition is None:
-            self._look_for(owed)
+            self._find_topic(owed)
             return None
         leader = self._view.leader_of(partition.partition_id)
         if leader.node_id != node.node_id:
             owed.debt.waits.discard(owed.place)
-            self._tell(owed.debt, [], f"{_name(owed.place)}: has another leader now")
+            self._notify(owed.debt, [], f"{_name(owed.place)}: has another leader now")
             return None
         return _Named(owed.place.topic, partition.topic.topic_id, *leader)
 
-    # ------------------------------------------------------------------------------------- answers
+    # ----------------------------------------------------------------------------------- responses
 
     def _answered(
-        self, node: _Node, asked: list[_Owed], answer: WriteTxnMarkersResponse | NoAnswer
+        self, node: _Node, sent: list[_Owed], answer: WriteTxnMarkersResponse | NoAnswer
     ) -> None:
         node.is_asked = False
         if self._closed:
             return
         if isinstance(answer, NoAnswer):
-            self._counts.markers_delayed += len(asked)
-            node.waiting.extendleft(owed for owed in reversed(asked) if not owed.debt.is_gone)
+            self._counts.markers_delayed += len(sent)
+            node.waiting.extendleft(owed for owed in reversed(sent) if not owed.debt.is_gone)
             self._wait(node, answer)
             return
         node.attempts = 0
         errors = _errors_of(answer)
         placed: defaultdict[_Debt, list[TopicPartition]] = defaultdict(list)
         refused: dict[_Debt, str] = {}
-        for debt, place in asked:
+        for debt, place in sent:
             if debt.is_gone:
                 continue
             missing = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -352,26 +354,26 @@ class RemoteMarkers:
                 debt.waits.discard(place)
                 placed[debt].append(place)
             elif error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
-                self._look_for(_Owed(debt, place))
+                self._find_topic(_Owed(debt, place))
             else:
                 debt.waits.discard(place)
                 self._counts.markers_delayed += 1
                 refused[debt] = f"{_name(place)} at broker {node.node_id}: {ErrorCode(error).name}"
         for debt in {**placed, **refused}:
             self._counts.markers_written += len(placed[debt])
-            self._tell(debt, placed[debt], refused.get(debt, ""))
+            self._notify(debt, placed[debt], refused.get(debt, ""))
         self._schedule(node)
         self._host.flush_answers()
 
-    def _tell(self, debt: _Debt, placed: list[TopicPartition], refused: str) -> None:
-        """Tell the owner, unless what it was told before has ended the debt."""
+    def _notify(self, debt: _Debt, placed: list[TopicPartition], refused: str) -> None:
+        """Notify the owner, unless an earlier notification has ended the transaction."""
         if not debt.is_gone:
             for place in placed:
                 debt.led_by.pop(place, None)
             self._owner.answered(debt.shard, debt.key, placed, refused)
 
     def _wait(self, node: _Node, answer: NoAnswer) -> None:
-        """Ask a broker again later that has not answered."""
+        """Schedule another request to a broker that did not respond."""
         node.attempts += 1
         if node.waiting and node.attempts & (node.attempts - 1) == 0:  # 1, 2, 4, 8 ...
             logger.warning(
@@ -396,7 +398,7 @@ class RemoteMarkers:
         self._schedule(node)
 
     def _divide(self, node: _Node, left: int) -> None:
-        """Look up anew who leads what waits for a broker, some in each turn."""
+        """Look up the leaders of a broker's waiting markers again, part of them in each turn."""
         left = min(left, len(node.waiting))
         for _ in range(min(left, MARKERS_PER_REQUEST_MAX)):
             owed = node.waiting.popleft()
@@ -405,32 +407,32 @@ class RemoteMarkers:
         if left > MARKERS_PER_REQUEST_MAX and not self._closed:
             self._host.loop.call_soon(self._divide, node, left - MARKERS_PER_REQUEST_MAX)
 
-    # -------------------------------------------------------------------- topics that are not there
+    # -------------------------------------------------------------------- absent topics
 
-    def _look_for(self, owed: _Owed) -> None:
-        """Find out whether a topic was deleted, or is only not known yet, here or elsewhere."""
+    def _find_topic(self, owed: _Owed) -> None:
+        """Find out whether a topic was deleted, or this or another broker does not know it yet."""
         self._absent.append(owed)
         if not self._is_looking:
             self._is_looking = True
-            self._host.spawn(self._look(), "look for the topics of transactions")
+            self._host.spawn(self._find_topics(), "look for the topics of transactions")
 
-    async def _look(self) -> None:
+    async def _find_topics(self) -> None:
         while self._absent:
             absent, self._absent = self._absent, []
             failure = ""
             try:
                 await self._catalogue.catch_up()
             except KafkaError as error:
-                failure = f": the MetaStore cannot be asked, {error.code.name}"
+                failure = f": the MetaStore is unavailable, {error.code.name}"
             for number, (debt, place) in enumerate(absent, start=1):
                 if number % MARKERS_PER_REQUEST_MAX == 0:
                     await self._host.clock.sleep(0)
                 debt.waits.discard(place)
                 if not failure and self._catalogue.partition(*place) is None:
-                    self._tell(debt, [place], "")
+                    self._notify(debt, [place], "")
                 else:
                     where = f" at broker {debt.led_by[place]}" if place in debt.led_by else ""
-                    self._tell(debt, [], f"{_name(place)}{where} is not known{failure}")
+                    self._notify(debt, [], f"{_name(place)}{where} is not known{failure}")
         self._is_looking = False
         self._host.flush_answers()
 
@@ -445,17 +447,17 @@ class _Decided:
         self._debt = debt
 
     def durable(self) -> None:
-        """Let its markers leave."""
+        """Send the markers."""
         self._markers.is_decided(self._debt)
 
     def refused(self, _refusal: Refusal) -> None:
-        """Let none leave."""
+        """Drop the markers."""
         self._markers.was_refused(self._debt)
 
 
-def _request(asked: list[_Owed], names: list[_Named]) -> WriteTxnMarkersRequest:
+def _request(sent: list[_Owed], names: list[_Named]) -> WriteTxnMarkersRequest:
     markers: dict[_Debt, dict[_Named, list[int]]] = {}
-    for (debt, place), named in zip(asked, names, strict=True):
+    for (debt, place), named in zip(sent, names, strict=True):
         markers.setdefault(debt, {}).setdefault(named, []).append(place.partition)
     return WriteTxnMarkersRequest(
         [

@@ -1,23 +1,24 @@
-"""What a leader knows of transactions that are coordinated elsewhere, by log and producer (R7).
+"""Verification state of transactions with a remote coordinator, by log and producer (R7).
 
-Between the coordinator's word that a partition is part of a transaction and the append that goes by
-it the transaction may end. So a *guard* is made before the coordinator is asked. Any marker of the
-producer in that log drops it, and so does the loss of the log; who finds his guard dropped appends
-nothing, whatever he was told. It is good for one append.
+The transaction can end between the coordinator's confirmation that a partition is part of it and
+the append that relies on this. So a *guard* is created before the request to the coordinator. Any
+marker of the producer in that log drops the guard, and so does the loss of the log. A request whose
+guard was dropped appends nothing, even if the coordinator confirmed. A guard is valid for one
+append.
 
-| there is | a question is asked | its guard is taken or released | a marker, or the log is lost |
+| state | request sent | guard taken or released | marker, or log lost |
 |---|---|---|---|
-| nothing | a guard more | - | nothing |
-| guards | a guard more | one less | nothing |
-| a verified id | a guard more | as it was | nothing |
+| nothing | one more guard | - | nothing |
+| guards | one more guard | one less | nothing |
+| a verified ID | one more guard | unchanged | nothing |
 
-The id is noted by who has taken a guard and appends: as long as its transaction is open in the log,
-nobody has to be asked for it again. All of it is in memory: after a start, and where a log has come
-from elsewhere, the coordinator is asked once more.
+A request that takes a guard and appends records the transactional ID: while its transaction is open
+in the log, no further requests are needed. All of this is in memory. After a start, or when the log
+came from another broker, the coordinator is queried again.
 
-A log takes any first sequence of a producer that it does not know (S9). If the batch that was asked
-about is refused after all, those sent behind it must not be taken in its place: the lowest sequence
-that a question was about is kept for such producers, of so many as have room.
+A log accepts any first sequence of a producer that it does not know (S9). If the batch that was to
+be verified is refused, the batches sent after it must not take its place. So the lowest sequence
+under verification is recorded, for up to BEGINNINGS_MAX such producers.
 """
 
 from __future__ import annotations
@@ -31,19 +32,19 @@ if TYPE_CHECKING:
 
 
 BEGINNINGS_MAX: Final = 10_000
-"""Producers in logs of which it is kept with what they wanted to begin."""
+"""Maximum number of producers, by log, whose first sequence is kept."""
 
 
 class Log(Protocol):
-    """The log of a partition, as far as it matters here: which one it is, and who writes there."""
+    """Partition log, as far as this file needs it: its identity and its producers."""
 
     @property
     def producers(self) -> ProducerState:
-        """Who has written there."""
+        """State of the log's producers."""
 
 
 class Guard:
-    """One question about one producer in one log."""
+    """Guard of one verification of one producer in one log."""
 
     __slots__ = ("is_dropped", "log", "producer_id")
 
@@ -51,46 +52,46 @@ class Guard:
         self.log = log
         self.producer_id = producer_id
         self.is_dropped = False
-        """Whether it is good for nothing any more."""
+        """Whether the guard is no longer valid."""
 
 
 @dataclass(slots=True)
-class _Known:
-    """What there is for one producer in one log."""
+class _Producer:
+    """Guards and verified ID of one producer in one log."""
 
     guards: set[Guard] = field(default_factory=set)
     transactional_id: str | None = None
-    """Whose the open transaction is, as its coordinator said."""
+    """Verified ID of the open transaction, or ``None``."""
 
 
 class Guards:
     """The guards of one broker, and the ids that were verified."""
 
     def __init__(self) -> None:
-        self._by_log: dict[Log, dict[int, _Known]] = {}
+        self._by_log: dict[Log, dict[int, _Producer]] = {}
         self._beginnings: OrderedDict[tuple[Log, int], tuple[int, int]] = OrderedDict()
-        """Epoch and lowest sequence, the last that was noted at the end."""
+        """Epoch and lowest sequence under verification, the last recorded at the end."""
 
     def __len__(self) -> int:
-        """Of how many producers in how many logs something is known."""
+        """Return the number of pairs of a log and a producer with state."""
         return sum(map(len, self._by_log.values()))
 
-    # ----------------------------------------------------------------------------- who asks
+    # -------------------------------------------------------------------------- verification
 
     def make(self, log: Log, producer_id: int) -> Guard:
-        """Make a guard; call this before the coordinator is asked."""
+        """Create a guard; call this before the request to the coordinator."""
         guard = Guard(log, producer_id)
         self._known(log, producer_id).guards.add(guard)
         return guard
 
     def take(self, guard: Guard, log: Log) -> bool:
-        """Use up a guard right before an append to ``log``; False: nothing may be appended."""
+        """Use up a guard right before an append to ``log``; return False to forbid the append."""
         is_good = not guard.is_dropped and guard.log is log
         self.release(guard)
         return is_good
 
     def release(self, guard: Guard) -> None:
-        """Drop a guard that is not needed; no effect on one that is dropped."""
+        """Drop a guard that is not needed; no effect on a guard that is dropped already."""
         if guard.is_dropped:
             return
         guard.is_dropped = True
@@ -101,23 +102,23 @@ class Guards:
             self._remove(guard.log, guard.producer_id)
 
     def note_verified(self, log: Log, producer_id: int, transactional_id: str) -> None:
-        """Note whose transaction is opened in a log: call this with a guard taken."""
+        """Record the transactional ID of an open transaction: call this with a guard taken."""
         self._known(log, producer_id).transactional_id = transactional_id
         self._beginnings.pop((log, producer_id), None)
 
     def has_verified(self, log: Log, producer_id: int, transactional_id: str) -> bool:
-        """Whether the open transaction of a producer is that of a transactional id."""
+        """Whether the producer's open transaction belongs to ``transactional_id``."""
         known = self._by_log.get(log, {}).get(producer_id)
         return known is not None and known.transactional_id == transactional_id
 
     def knows(self, log: Log, producer_id: int) -> bool:
-        """Whether a producer has asked to write in a transaction, or does."""
+        """Whether the log has guards or a verified ID of the producer."""
         return producer_id in self._by_log.get(log, ())
 
-    # ------------------------------------------------------------------- who is not known to a log
+    # ------------------------------------------------------------- producers unknown to the log
 
     def note_beginning(self, log: Log, producer_id: int, epoch: int, sequence: int) -> None:
-        """Note what is asked about for a producer that the log does not know."""
+        """Record the sequence under verification of a producer that the log does not know."""
         noted = self._beginnings.pop((log, producer_id), (epoch, sequence))
         if noted[0] == epoch:
             sequence = min(sequence, noted[1])
@@ -126,14 +127,14 @@ class Guards:
             self._beginnings.popitem(last=False)
 
     def is_ahead(self, log: Log, producer_id: int, epoch: int, sequence: int) -> bool:
-        """Whether a lower sequence of a producer that the log does not know has to come first."""
+        """Whether a lower sequence of a producer that the log does not know must come first."""
         noted = self._beginnings.get((log, producer_id))
         return noted is not None and noted[0] == epoch and noted[1] < sequence
 
-    # ----------------------------------------------------------------------------- what happens
+    # ----------------------------------------------------------------------------- events
 
     def end(self, log: Log, producer_id: int) -> None:
-        """Drop everything of a producer of which a marker comes into a log."""
+        """Drop all state of a producer when its marker is appended to the log."""
         self._beginnings.pop((log, producer_id), None)
         producers = self._by_log.get(log)
         if producers is not None and producer_id in producers:
@@ -141,14 +142,14 @@ class Guards:
             self._remove(log, producer_id)
 
     def lose(self, log: Log) -> None:
-        """Drop everything of a log that is here no more."""
+        """Drop all state of a log that this broker does not lead any more."""
         for known in self._by_log.pop(log, {}).values():
             _drop(known)
         for key in [key for key in self._beginnings if key[0] is log]:
             del self._beginnings[key]
 
-    def _known(self, log: Log, producer_id: int) -> _Known:
-        return self._by_log.setdefault(log, {}).setdefault(producer_id, _Known())
+    def _known(self, log: Log, producer_id: int) -> _Producer:
+        return self._by_log.setdefault(log, {}).setdefault(producer_id, _Producer())
 
     def _remove(self, log: Log, producer_id: int) -> None:
         producers = self._by_log[log]
@@ -157,6 +158,6 @@ class Guards:
             del self._by_log[log]
 
 
-def _drop(known: _Known) -> None:
+def _drop(known: _Producer) -> None:
     for guard in known.guards:
         guard.is_dropped = True

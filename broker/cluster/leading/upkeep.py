@@ -1,16 +1,17 @@
-"""Keeps the store's copy of the logs small: snapshots, compaction and garbage, beside the loop.
+"""Upkeep of the store's copy of the logs, in the background: snapshots, compaction, garbage.
 
 Rules of this file:
 
-1. The loop looks at its logs and decides; what asks the store waits on one thread, one thing after
-   the other. Nothing else waits for any of this.
-2. A snapshot is taken of what is placed, and kept once that is durable. It is due when a log has
-   grown by so much, or at all for so long; and when something waits for it: garbage below a log
-   start that it does not reach, or segments that were compacted here.
-3. What was compacted here is compacted in the store after that
+1. The event loop checks its logs and decides. Calls of the store run on one thread, one after the
+   other. No other call waits for them.
+2. A snapshot covers all appended records, and is stored once they are durable. It is due after
+   ``snapshot_bytes``, or after ``snapshot_ms`` if the log has grown. It is also due for garbage
+   before a log start that the last snapshot does not cover, and for segments that were compacted
+   here.
+3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
-4. Any broker may collect the garbage of all, so each does, in portions; so with what the store has
-   of sessions that have been over for long.
+4. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
+   of sessions that ended long ago.
 """
 
 from __future__ import annotations
@@ -43,62 +44,63 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 LOGS_PER_TURN: Final = 64
-"""Logs looked at before the loop gets a turn."""
+"""Maximum number of logs checked in one turn of the event loop."""
 EXTENTS_AT_ONCE: Final = 64
-"""Deleted in one transaction of the store, which is to end before a caller loses patience. With the
-last extent in it an object goes, of some megabytes where the load is high."""
+"""Maximum number of extents deleted in one transaction of the store, so that it ends before its
+caller times out. With its last extent an object is deleted, which has some megabytes under load."""
 SESSIONS_AT_ONCE: Final = 100
-"""Forgotten in one transaction of the store."""
+"""Maximum number of sessions deleted in one transaction of the store."""
 
 
 @dataclass(frozen=True, slots=True)
 class UpkeepSettings:
-    """When it is time for what."""
+    """Intervals and limits of the upkeep."""
 
     look_ms: int = 2_000
-    """Between the end of one look at everything and the next."""
+    """Pause between two rounds over all logs."""
     garbage_ms: int = 20_000
     snapshot_bytes: int = 64 * 1024 * 1024
-    """Appended to a log after which a snapshot is due."""
+    """Bytes appended to a log after which a snapshot is due."""
     snapshot_ms: int = 60_000
     retry_ms: int = 30_000
-    """Until a walk over a compacted log begins again that did not get through."""
+    """Pause before an unfinished compaction of a log in the store is tried again."""
     forget_ms: int = 600_000
-    """Between two looks for sessions that are to be forgotten."""
+    """Interval between deletions of old sessions."""
     session_kept_ms: int = 7 * 24 * 3_600_000
-    """From the end of its lease on: whoever was paused for less is told what came of its flush."""
+    """Time after the end of its lease for which a session is kept, so that a broker that was paused
+    for less learns the result of its flush."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """What the store has of one log."""
+    """State of one log in the store."""
 
     time_ms: int
     appended_bytes: int
-    """How much had been appended when the snapshot was taken."""
+    """Number of bytes appended when the snapshot was taken."""
     snapshot_offset: int = 0
     swaps: int = 0
-    """How many swaps of segments it has taken part in."""
+    """Number of swaps of segments that the store has followed."""
     compaction_due_ms: int = 0
-    """When what was compacted here may be walked over again: the last walk did not get through."""
+    """Time at which an unfinished compaction in the store may be tried again."""
 
 
 @dataclass(slots=True)
 class UpkeepCounts:
-    """What has been done since the start, for metrics."""
+    """Counts since the start, for metrics."""
 
     snapshots: int = 0
     bytes_compacted: int = 0
-    """By how much less the store has of the logs led here."""
+    """Bytes by which compaction has shrunk the store's copy of the logs led here."""
     extents_deleted: int = 0
     looked_ms: int = 0
-    """When the last look at everything ended; before that, when the first one was put off."""
+    """Time of the end of the last round, or of the start before the first one."""
     sessions_forgotten: int = 0
-    """And ways to the metadata."""
+    """Number of deleted sessions, with their metadata connections."""
 
 
 class Upkeep:
-    """The upkeep that one broker does."""
+    """Upkeep of the store by one broker."""
 
     def __init__(
         self,
@@ -108,7 +110,10 @@ class Upkeep:
         session: Callable[[], int | None],
         settings: UpkeepSettings | None = None,
     ) -> None:
-        """``index`` is its own; who closes it ends what waits. ``session`` is this broker's now."""
+        """``index`` is for this object alone; closing it ends calls.
+
+        ``session``: the current one or None.
+        """
         self._host = host
         self._logs = logs
         self._index = index
@@ -123,12 +128,12 @@ class Upkeep:
         self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
 
     def start(self) -> None:
-        """Begin; the first look comes after ``look_ms``."""
+        """Start the upkeep; the first round comes after ``look_ms``."""
         self.counts.looked_ms = self._host.clock.now_ms()
         self._rest()
 
     def stop(self) -> None:
-        """Begin nothing more. Close the index then: that ends what is under way."""
+        """Stop the upkeep; closing the index afterwards ends the current call."""
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -140,29 +145,29 @@ class Upkeep:
             self._timer = self._host.clock.call_later(look_ms, self._begin)
 
     def _begin(self) -> None:
-        self._host.spawn(self._look_and_rest(), "upkeep of the store")
+        self._host.spawn(self._run_and_rest(), "upkeep of the store")
 
-    async def _look_and_rest(self) -> None:
+    async def _run_and_rest(self) -> None:
         try:
-            await self.look()
+            await self.run_once()
         except IndexClosed:
             return
         self._rest()
 
-    async def look(self) -> None:
-        """Do all that is due; raises IndexClosed."""
+    async def run_once(self) -> None:
+        """Run one round of all that is due; raises IndexClosed."""
         logs = self._logs.logs
         for log in [log for log in self._kept if logs.get(log.partition_id) is not log]:
             del self._kept[log]
         for number, log in enumerate([*logs.values()], start=1):
             if number % LOGS_PER_TURN == 0:
                 await next_turn()
-            await self._look_at(log)
+            await self._maintain(log)
         await self._collect_garbage()
         await self._forget_sessions()
         self.counts.looked_ms = self._host.clock.now_ms()
 
-    async def _look_at(self, log: PartitionLog) -> None:
+    async def _maintain(self, log: PartitionLog) -> None:
         now_ms = self._host.clock.now_ms()
         kept = self._kept.get(log)
         if kept is None:
@@ -182,7 +187,9 @@ class Upkeep:
         )
 
     async def _keep_snapshot(self, log: PartitionLog, kept: _Kept) -> bool:
-        """Keep a snapshot of all that is placed; False: the log is no more led here."""
+        """Store a snapshot of all appended records; return False if the log is not led here any
+        more.
+        """
         snapshot = take_snapshot(log)
         appended_bytes, now_ms = log.appended_bytes, self._host.clock.now_ms()
         await self._durable(log)
@@ -198,7 +205,7 @@ class Upkeep:
         return True
 
     async def _durable(self, log: PartitionLog) -> None:
-        """Wait until it is decided what becomes of all that is placed."""
+        """Wait until all appended records are durable or lost."""
         group = self._logs.journal.newest_group()
         if group is not None and log.high_watermark < log.next_offset:
             settled = asyncio.Event()

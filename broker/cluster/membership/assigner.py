@@ -1,19 +1,19 @@
-"""Who should lead what: a plan made of the members of a cluster and what they lead now.
+"""Planner of leaders: assigns partitions to the members of a cluster, from what they lead now.
 
 Rules of this file:
 
-* A partition that nobody live leads is assigned at once. One that is led stays where it is, but to
-  leave a broker that drains, and to level the load when that differs by two or more. So the cluster
-  that a plan leads to has no plan.
-* A wish counts as if it were met already, and is let be while the wanted broker takes partitions.
-* A partition that is pinned to a broker which takes partitions is not moved from there, and returns
-  to it, as to Kafka's preferred leader. Without levelling it returns only when it has to move.
-* Where all that could take partitions are cordoned, they are given those that nobody would lead
-  otherwise, and keep what they lead: nothing goes back to a broker that was emptied.
-* All partitions count alike. Of brokers that lead as many, the one is chosen whose hash with the
-  partition is the highest (rendezvous hashing): partitions of one topic are spread.
-* Who leads a partition carries out a wish; the store compares epochs. A plan made of an old picture
-  does no harm.
+* A partition without a live leader is assigned at once. A partition with one moves only away from a
+  draining broker, or to level the load if it differs by two or more. So the state that a plan leads
+  to needs no further plan.
+* A wish counts as if it were met already, and stays while the wanted broker takes partitions.
+* A partition that is pinned to a broker that takes partitions stays there and returns there, as to
+  Kafka's preferred leader. Without levelling it returns only when it has to move.
+* If all possible brokers are cordoned, they get the partitions without a leader and keep those that
+  they lead. No partition returns to a broker that was emptied.
+* All partitions count alike. Among equally loaded brokers the one with the highest hash of broker
+  and partition is chosen (rendezvous hashing), which spreads the partitions of one topic.
+* The partition's leader carries out a wish, and the store compares epochs. So a plan from an old
+  snapshot does no harm.
 """
 
 from __future__ import annotations
@@ -25,41 +25,40 @@ from typing import Final, NamedTuple
 from barnabas.storage.replicated.cluster_index import Assignment, Led, Member
 
 MOVES_AT_ONCE: Final = 512
-"""So many partitions, at most, are on their way from one live broker to another. Few of them are
-without a leader at a time (``handovers.py``). A plan is a commit, and a look of every broker."""
+"""Maximum number of partitions that move between live brokers at a time. Few of them are without a
+leader at once (``handovers.py``). A plan costs one commit and one poll of every broker."""
 
 _MASK: Final = (1 << 64) - 1
 
 
 class Plan(NamedTuple):
-    """What to ask of the store."""
+    """Assignments and wishes for the store."""
 
     assignments: Sequence[Assignment]
     wishes: Mapping[int, int | None]
-    """The nodes that are to lead partitions, by id; None: its wish is void."""
+    """Wanted node by partition ID, or None to withdraw a wish."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything is as it should be, or on its way there."""
+        """Whether no partition needs an assignment or a changed wish."""
         return not self.assignments and not self.wishes
 
 
 class Rules(NamedTuple):
-    """What operators want of plans."""
+    """Operators' settings for plans."""
 
     levels: bool = True
-    """Whether partitions are moved to level the load, or to where they are pinned.
-
-    Else they stay where they are led.
-    """
+    """Whether partitions move to level the load, and to the broker that they are pinned to.
+    Otherwise partitions stay at their leader."""
     cordoned: frozenset[int] = frozenset()
-    """Nodes that are to lead nothing, as if they drained, while any other takes partitions."""
+    """Nodes that must not lead partitions, as if they were draining, while other nodes take
+    them."""
     settled: frozenset[int] = frozenset()
-    """Nodes of which is settled whether they are cordoned, whatever they say of themselves."""
+    """Nodes whose cordon is set by the cluster, so that their own configuration does not count."""
 
-    def all_cordoned(self, said: frozenset[int]) -> frozenset[int]:
-        """Return the nodes that are to lead nothing; ``said``: those that say so of themselves."""
-        return (said - self.settled) | self.cordoned
+    def all_cordoned(self, by_configuration: frozenset[int]) -> frozenset[int]:
+        """Return all cordoned nodes; ``by_configuration`` are those that cordon themselves."""
+        return (by_configuration - self.settled) | self.cordoned
 
 
 def plan(
@@ -69,10 +68,10 @@ def plan(
     moves_at_once: int = MOVES_AT_ONCE,
     rules: Rules = Rules(),  # noqa: B008  It is immutable.
 ) -> Plan:
-    """Plan who leads what; ``led`` are all partitions that there are."""
+    """Plan the leaders of ``led``, which must be all partitions."""
     members = list(members)
     if all(each.is_draining or each.node_id in rules.cordoned for each in members):
-        # There is nobody else to lead anything.
+        # No other node could lead partitions.
         return _Planner(members, moves_at_once, levels=False).plan(led)
     takers = [
         each._replace(is_draining=True) if each.node_id in rules.cordoned else each
@@ -82,33 +81,34 @@ def plan(
 
 
 class _Planner:
-    """One plan while it is made."""
+    """State of one plan under construction."""
 
     def __init__(self, members: Iterable[Member], moves_at_once: int, *, levels: bool) -> None:
         live = {member.session: member for member in members}
         self._nodes = {session: member.node_id for session, member in live.items()}
-        """Of all live sessions."""
+        """Node IDs of all live sessions."""
         self._takers = {
             member.node_id: session for session, member in live.items() if not member.is_draining
         }
-        """The sessions that take partitions, by their node."""
+        """Sessions that take partitions, by node ID."""
         self._loads = dict.fromkeys(sorted(self._takers), 0)
-        """How many partitions each of them leads once everything is on its way."""
+        """Number of partitions that each taker leads once all moves are done."""
         self._moves_left = moves_at_once
         self._levels = levels
         self._assignments: list[Assignment] = []
         self._wishes: dict[int, int | None] = {}
         self._resting: defaultdict[int, list[int]] = defaultdict(list)
-        """Partitions by their leader that are not on their way anywhere, nor pinned there."""
+        """Partitions by leader that neither move nor are pinned."""
         self._orphans: list[Led] = []
-        """Those that nobody live leads, and nobody is to."""
+        """Partitions without a live leader and without a wanted or pinned node."""
         self._leaving: list[tuple[int, int | None]] = []
-        """Partitions of brokers that take none, with the node that they are pinned to."""
+        """Partitions of brokers that take none, with the node that they are pinned to or None."""
         self._returning: list[tuple[int, int]] = []
-        """Partitions of others, with the node that they are pinned to: counted there, as above."""
+        """Partitions of other brokers, with the node that they are pinned to; the load counts them
+        there."""
 
     def plan(self, led: Iterable[Led]) -> Plan:
-        """See ``plan`` of the module."""
+        """Return the plan; see ``plan`` of the module."""
         for each in led:
             self._sort(each)
         if self._takers:
@@ -121,7 +121,7 @@ class _Planner:
         return Plan(self._assignments, self._wishes)
 
     def _sort(self, led: Led) -> None:
-        """Count a partition where it is, or will be; or add it to one of the lists."""
+        """Count a partition where it is or will be, or add it to one of the lists."""
         leader = None if led.session is None else self._nodes.get(led.session)
         wanted = led.wanted_node if led.wanted_node in self._takers else None
         pinned = led.pinned_node if led.pinned_node in self._takers else None
@@ -133,7 +133,7 @@ class _Planner:
             else:
                 self._loads[heir] += 1
                 self._assign(led, heir)
-                # The store takes back a wish that this meets.
+                # The store withdraws a wish that this assignment meets.
                 is_wish_void = led.wanted_node not in {None, heir}
         elif wanted is not None and wanted != leader:
             self._loads[wanted] += 1
@@ -142,7 +142,7 @@ class _Planner:
             if pinned is not None:
                 self._loads[pinned] += 1
             self._leaving.append((led.partition_id, pinned))
-            # A new wish takes the place of the void one, unless nobody can have it now.
+            # A new wish replaces the void one, unless no node can take the partition now.
             is_wish_void = is_wish_void and not self._takers
         elif pinned is not None and pinned != leader and self._levels:
             self._loads[pinned] += 1
@@ -159,7 +159,7 @@ class _Planner:
         self._assignments.append(Assignment(led.partition_id, self._takers[node_id], led.epoch))
 
     def _move(self, partition_id: int, pinned: int | None) -> None:
-        """Have a partition go where it is pinned, or to any other, if that is not one too many."""
+        """Wish for the pinned node or the least loaded one, within the limit of moves."""
         if self._moves_left > 0:
             to = self._least_loaded(partition_id) if pinned is None else pinned
             self._wish(partition_id, to)
@@ -169,7 +169,7 @@ class _Planner:
         self._moves_left -= 1
 
     def _least_loaded(self, partition_id: int) -> int:
-        """Choose a node that takes one more, and count it there."""
+        """Choose the least loaded node for one more partition, and count it there."""
         least = min(self._loads.values())
         candidates = [node_id for node_id, load in self._loads.items() if load == least]
         chosen = max(candidates, key=lambda node_id: _score(partition_id, node_id))
@@ -177,9 +177,10 @@ class _Planner:
         return chosen
 
     def _level(self) -> None:
-        """Have those who lead most give to those who lead least, while that is two less.
+        """Move partitions from the most to the least loaded node until their loads differ by one at
+        most.
 
-        What they give is of all topics: in an order that has nothing to do with that of the ids.
+        The moved partitions are chosen in a hashed order, so they spread over all topics.
         """
         mixed: set[int] = set()
         while self._moves_left > 0:
@@ -191,7 +192,7 @@ class _Planner:
             if self._loads[giver] - self._loads[taker] < 2:
                 return
             if giver not in mixed:
-                # Once: with ten thousand partitions a choice for each move takes seconds.
+                # Sort once: a choice for each move takes seconds with ten thousand partitions.
                 self._resting[giver].sort(key=lambda partition_id: _score(partition_id, giver))
                 mixed.add(giver)
             moved = self._resting[giver].pop()
@@ -201,7 +202,7 @@ class _Planner:
 
 
 def _score(partition_id: int, node_id: int) -> int:
-    """Mix two ids to a number that is as good as drawn, and the same everywhere (SplitMix64)."""
+    """Return a hash of the two IDs that is the same at every broker (SplitMix64)."""
     mixed = (partition_id * 0x9E3779B97F4A7C15 + node_id * 0xD1B54A32D192ED03) & _MASK
     mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
     mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK

@@ -1,4 +1,4 @@
-"""Where a cluster keeps what its brokers have in common, and how one of them gets at it."""
+"""Store of a cluster, as one of its brokers connects to it."""
 
 from __future__ import annotations
 
@@ -12,39 +12,40 @@ if TYPE_CHECKING:
 
 
 class ClusterBase(Protocol):
-    """Makes one broker's ways to the store of its cluster, each for one caller at a time.
+    """Factory of a broker's connections to its cluster's store, each for one caller at a time.
 
-    All of it is called on threads, and waits for a store that is away. Each of the three raises
-    ``IndexClosed`` once this is closed, and what the store raises that can not be used at all.
+    Call its methods on threads: they wait while the store is unavailable. ``log_index``,
+    ``cluster_index`` and ``metastore`` raise ``IndexClosed`` once this is closed, and the store's
+    error if it cannot be used at all.
     """
 
     @property
     def last_error(self) -> str:
-        """Return why the store does not answer now; empty: it does. Any thread may ask."""
+        """Return the error of the store's last call, or "" if it succeeded; for any thread."""
 
     @property
     def has_answered(self) -> bool:
-        """Return whether the store was found to be there, and good, since this was made."""
+        """Whether the store has responded, and passed its checks, since this object was created."""
 
     @property
     def warning(self) -> str | None:
-        """Return what an operator should be told of how durable the store is, once it is open."""
+        """Return a warning for operators about the store's durability, once it is open, or None."""
 
     def log_index(self) -> LogIndex:
-        """Return a new way to what is durable."""
+        """Return a new connection to the durable logs."""
 
     def cluster_index(self) -> ClusterIndex:
-        """Return a new way to who is there and leads."""
+        """Return a new connection to the members and leaders."""
 
     def metastore(self, node_id: int) -> MetaStore:
-        """Return the metadata of the cluster as a node has it; made where there is none yet."""
+        """Return the cluster's metadata for a node, created if it does not exist."""
 
     def close(self) -> None:
-        """Close everything that was made here, and end whatever waits."""
+        """Close all connections and end their calls."""
 
 
 class TransferBase(ClusterBase, Protocol):
-    """One that can be filled from a data directory, and written out to one."""
+    """Store that can be filled from a data directory, and exported to one."""
 
     def transfer(self, node_id: int) -> ClusterTransfer:
-        """Return a way to do that, as a node."""
+        """Return a connection for an import or export, as a node."""

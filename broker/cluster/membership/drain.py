@@ -1,13 +1,13 @@
-"""A broker gives up all that it leads before it ends, so that clients hardly notice.
+"""Hand-over of all partitions before a broker stops, so that clients hardly notice.
 
 Rules of this file:
 
-* The store is told first: from then on this broker is given nothing, and who plans for the cluster
-  has others lead what it leads. It goes on serving each partition until it has let go of it.
-* There is a limit: what is led here still when the time is up is taken over when the session ends,
-  a little later for its clients. Nothing is lost either way.
-* Nobody waits for others to take over where there are none: all brokers of a cluster may be told
-  to stop at once.
+* The store is notified first. From then on this broker receives no partitions, and the planner
+  moves its partitions to others. The broker serves each partition until it has released it.
+* The drain has a timeout. Partitions that are still here when it expires are taken over when the
+  session ends, a little later for their clients. No record is lost either way.
+* The drain does not wait if no other broker takes partitions: all brokers of a cluster can be
+  stopped at once.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.cluster")
 
 LOOK_EVERY_S: Final = 0.05
-"""How often it is looked what is left, while nobody says that something has changed."""
+"""Interval, in seconds, between checks of the partitions left, without a notification."""
 
 
 class Leading(Protocol):
-    """What is led here, and who could lead it instead."""
+    """Number of partitions led here, and whether other brokers can take them."""
 
     @property
     def led_count(self) -> int:
-        """How many partitions this broker leads, or is about to lead."""
+        """Return the number of partitions that this broker leads, or is about to lead."""
 
     @property
     def has_others(self) -> bool:
@@ -39,32 +39,32 @@ class Leading(Protocol):
 
 
 class Drain:
-    """The end of a broker of a cluster, as far as the others are to take over."""
+    """Drain of one broker of a cluster."""
 
     def __init__(
-        self, leading: Leading, tell_store: Callable[[], Awaitable[None]], clock: Clock
+        self, leading: Leading, start_draining: Callable[[], Awaitable[None]], clock: Clock
     ) -> None:
-        """``tell_store`` has the store give this broker no more partitions."""
+        """``start_draining`` makes the store assign no more partitions to this broker."""
         self._leading = leading
-        self._tell_store = tell_store
+        self._start_draining = start_draining
         self._clock = clock
         self._changed = asyncio.Event()
 
     def changed(self) -> None:
-        """Look again: a partition was handed over, or a broker has gone."""
+        """Check again, after a partition was handed over or a broker has left."""
         self._changed.set()
 
     async def run(self, timeout_ms: int) -> int:
-        """Return how many partitions are led here still: none, or others could not take them.
+        """Wait for the drain; return the number of partitions that are still led here.
 
-        Ends after ``timeout_ms`` at the latest.
+        It ends after ``timeout_ms`` at the latest, or when no other broker can take partitions.
         """
         led_before = self._leading.led_count
         if not led_before or not self._leading.has_others:
             return led_before
         try:
             async with self._clock.timeout(timeout_ms / 1000):
-                await self._tell_store()
+                await self._start_draining()
                 await self._until_empty()
         except TimeoutError:
             logger.warning(
@@ -83,4 +83,4 @@ class Drain:
                 async with self._clock.timeout(LOOK_EVERY_S):
                     await self._changed.wait()
             except TimeoutError:
-                continue  # Looked at again, whether or not somebody says so.
+                continue  # Checked again, with or without a notification.

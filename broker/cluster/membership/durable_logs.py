@@ -1,30 +1,30 @@
-"""The logs of a cluster, read by whoever leads them; see ``DurableLogs``
-(cluster/leading/leadership.py).
+"""Reading of a cluster's logs by their leader; see ``DurableLogs`` (cluster/leading/leadership.py).
 
 Rules of this file:
 
-* A log is served only when the store has said, in an answer that no failover takes back, that this
-  session leads it in this epoch: from then on nobody else's flush of it is committed, so what is
-  read after that is all there is.
-* Logs come in crowds, and most are short: what several threads wait for is asked for together.
-  Of those that a look has shown the beginnings have come with it (``bring``): nothing is asked. It
-  is used for the first reading in an epoch only, since behind that this broker writes itself.
-* A log is read by several questions, and changes meanwhile where upkeep replaces or removes some of
-  it: that of this very leadership, from before the log was let go of here, of which one call may be
-  under way still, or that of a later leader. So what looks like damage is believed when it is found
-  twice in a row, and nothing has changed in between, nor since. Else the log is read once more,
-  however often, until it is led by others.
-* What the store cannot read of one log keeps no other from being served: of a crowd for which it
-  says so each is asked for alone.
-* However many logs come at once, what is held of them in memory has a bound, from the answer of the
-  store until it is in segments: who wants to read short ones waits until others have written. What
-  looks have brought is no part of it before somebody reads it, and has a bound of its own.
-* Short logs never wait for long ones: who finds that a log is long says so, and reads no more of it
-  on that thread (``LongLog``). Of a long one no more is held than an answer, however long it is: it
-  is written while it is read.
-* An answer has a bound in bytes, too: who is told nothing of his log, or nothing of what is in it,
-  since it did not fit, asks again.
-* A session that the broker has not begun yet leads nothing here, be it named by the view already.
+* A log is served only after the store has confirmed that this session leads it in this epoch. The
+  confirmation survives any failover. From then on no other session's flush of the log is committed,
+  so a later read is complete.
+* A takeover brings many logs, and most are short: the requests of several threads share one query.
+  The beginnings of logs that a poll has found came with that poll (``bring``), and
+  need no query. They serve only the first read in an epoch, since this broker writes the rest
+  itself.
+* A log is read by several queries, and can change between them. Upkeep can replace or remove parts
+  of it: the upkeep of this leadership, from before this broker released the log (one call can still
+  be running), or that of a later leader. So damage counts only if two reads in a row find the same
+  damage, with no change between and after them. Otherwise the log is read again until another
+  broker leads it.
+* Damage of one log does not stop others: after a query of several logs fails with damage, each log
+  is queried alone.
+* The memory for logs is limited, from the store's response until the bytes are in segments. A
+  reader of short logs waits until others have written theirs. Beginnings that came with polls have
+  a limit of their own, and count here once they are read.
+* Short logs never wait for long ones: a reader that finds a long log raises ``LongLog`` and reads
+  no more of it on that thread. A long log is written while it is read, so only one response of it
+  is in memory.
+* A response is limited in bytes, too. A request whose log, or the log's content, did not fit is
+  repeated.
+* A session that the broker has not started yet leads nothing here, even if the view names it.
 """
 
 from __future__ import annotations
@@ -60,64 +60,66 @@ if TYPE_CHECKING:
     from barnabas.storage.runtime.threads import Event
 
 WAYS_MOST: Final = 4
-"""On each one question is under way."""
+"""Maximum number of connections to the store; each carries one query at a time."""
 IDLE_S: Final = 60.0
-"""Ways are connections, which are closed when nothing was read for so long."""
+"""Idle time, in seconds, after which the connections are closed."""
 TOGETHER: Final = 64
-"""Logs that are asked for at the same time. A question costs a commit, whatever it asks for."""
+"""Maximum number of logs in one query. A query costs one commit, however many logs it names."""
 FILLED_AT_ONCE: Final = 4
-"""Logs that are checked and made ready at the same time: that is work, and the loop waits for the
-threads."""
+"""Maximum number of logs that are checked and loaded at the same time: this is CPU work, and the
+event loop competes with these threads."""
 SHORT_BYTES_MOST: Final = 128 * 1024 * 1024
-"""Of short logs: so much that answers come on all ways while others are made ready and written."""
+"""Maximum memory for short logs: enough to receive on all connections while other logs are
+loaded."""
 BROUGHT_BYTES: Final = 16 * 1024 * 1024
-"""Of beginnings that came with looks and that nobody has read: the oldest go, and are asked for."""
+"""Maximum memory for beginnings from polls that are not read yet; the oldest are dropped, and
+queried when needed."""
 _HEAD_BYTES: Final = 1024
-"""What such a beginning takes besides what it carries, and a little more."""
+"""Memory of such a beginning besides its data, rounded up."""
 
 
 class StoredLogs:
-    """Reads logs, on any number of threads: what they ask for meanwhile is asked together."""
+    """Reader of logs for any number of threads, whose concurrent requests share queries."""
 
     def __init__(self, base: ClusterBase) -> None:
-        """Nothing can be read before ``begin``; closing ``base`` ends what is being read."""
+        """Block reads until ``begin``; closing ``base`` ends the reads in progress."""
         self._base = base
         self._changed = new_condition()
         self._session: int | None = None
         self._is_closed = False
-        self._waiting: deque[_Asked] = deque()
-        """Those of whom the store was not asked yet."""
+        self._waiting: deque[_Request] = deque()
+        """Requests that no query includes yet."""
         self._ways: list[LogIndex] = []
-        """Those that are free."""
+        """Connections that are free."""
         self._ways_made = 0
         self._questions = 0
-        """On all ways, so far."""
+        """Number of queries on all connections so far."""
         self._idle_timer: Event | None = None
-        """Cancels a timer, which runs while there are ways."""
+        """Event that cancels the idle timer, which runs while connections exist."""
         self._filling = new_semaphore(FILLED_AT_ONCE)
         self._brought: dict[int, LogBeginning] = {}
-        """By partition, the newest last."""
+        """Unread beginnings by partition ID, the newest last."""
         self._brought_bytes = 0
         self.short_bytes = HeldBytes(SHORT_BYTES_MOST)
-        """What is held of short logs."""
+        """Memory in use for short logs."""
 
     def begin(self, session: int) -> None:
-        """Read what ``session`` leads, from now on."""
+        """Allow reads of the logs that ``session`` leads."""
         with self._changed:
             self._session = session
             self._changed.notify_all()
 
     def end(self) -> None:
-        """Read nothing before the next session has begun."""
+        """Block reads until the next session starts."""
         with self._changed:
             self._session = None
             self._brought.clear()
             self._brought_bytes = 0
 
     def bring(self, gained: Iterable[LogBeginning]) -> None:
-        """Take what the store has said of logs that nobody has begun to read in their epochs.
+        """Keep the beginnings of logs that no thread has started to read in their epochs.
 
-        It is the answer to who does so first. On any thread.
+        The first reader of each log uses its beginning. Callable on any thread.
         """
         with self._changed:
             for each in gained:
@@ -130,14 +132,14 @@ class StoredLogs:
                 self._take_brought(next(iter(self._brought)))
 
     def _take_brought(self, partition_id: int) -> LogBeginning | None:
-        """Have nothing of a log any more, and return what there was."""
+        """Remove and return the beginning of a log, or ``None`` if it is not kept."""
         brought = self._brought.pop(partition_id, None)
         if brought is not None:
             self._brought_bytes -= _HEAD_BYTES + _size_of(brought)
         return brought
 
     def close(self) -> None:
-        """Read nothing any more."""
+        """End all reads with IndexClosed."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
@@ -153,16 +155,16 @@ class StoredLogs:
         memory: contextlib.ExitStack,
         long: LongReading | None = None,
     ) -> Iterator[DurableLog]:
-        """See ``DurableLogs``; raises IndexClosed, too."""
+        """Read a log; see ``DurableLogs``. Also raises IndexClosed."""
         if long is not None:
             yield from self._reading_long(partition_id, leader_epoch, long)
             return
         found: tuple[LogHead | None, str] | None = None
         with contextlib.ExitStack() as turn:
             while True:
-                asked = _Asked(partition_id, self._current_session(), leader_epoch)
+                request = _Request(partition_id, self._current_session(), leader_epoch)
                 try:
-                    beginning = self._beginning(asked, memory)
+                    beginning = self._beginning(request, memory)
                     if not is_whole(beginning):
                         memory.close()
                         raise LongLog(partition_id, LongReading())
@@ -171,9 +173,9 @@ class StoredLogs:
                 except Corrupt as damage:
                     turn.close()
                     memory.close()
-                    found, found_before = (asked.head, str(damage)), found
+                    found, found_before = (request.head, str(damage)), found
                     if isinstance(damage.__cause__, StoreDamaged) or (
-                        found == found_before and self._head_now(partition_id) == asked.head
+                        found == found_before and self._head_now(partition_id) == request.head
                     ):
                         raise
                 else:
@@ -183,17 +185,18 @@ class StoredLogs:
     def _reading_long(
         self, partition_id: int, leader_epoch: int, long: LongReading
     ) -> Iterator[DurableLog]:
-        """Have a log that is read while its batches are asked for; raises as ``reading``.
+        """Yield a log whose batches are queried while it is read; raises as ``reading``.
 
-        Of the memory of all others it holds nothing: few are read, and an answer is held of each.
+        It takes no share of the memory for short logs: few long logs are read at once, each with
+        one response in memory.
         """
-        asked = _Asked(partition_id, self._current_session(), leader_epoch)
+        request = _Request(partition_id, self._current_session(), leader_epoch)
         with contextlib.ExitStack() as held:
             way = self._way()
             held.callback(self._give_back, way)
             head = head_of(way, partition_id)
-            asked.found = None if head is None else LogBeginning(head, ())
-            beginning = asked.beginning()
+            request.found = None if head is None else LogBeginning(head, ())
+            beginning = request.beginning()
             extents = self._few_at_work(all_from(way, beginning))
             held.callback(extents.close)
             try:
@@ -207,33 +210,33 @@ class StoredLogs:
                 raise LongLog(partition_id, LongReading(found)) from damage
 
     def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
-        """Have an extent be checked and made ready in its turn, until the next is asked for."""
+        """Yield extents; each holds one of FILLED_AT_ONCE places until the next is requested."""
         for extent in extents:
             with self._filling:
                 yield extent
 
-    def _beginning(self, asked: _Asked, memory: contextlib.ExitStack) -> LogBeginning:
-        """Return what there is of a log; ``memory`` gives it back."""
-        if not self._use_brought(asked):
-            self._wait_for_answer(asked)
-        if asked.share is not None:
-            memory.callback(asked.share.close)
-        return asked.beginning()
+    def _beginning(self, request: _Request, memory: contextlib.ExitStack) -> LogBeginning:
+        """Return the beginning of a log; closing ``memory`` releases its bytes."""
+        if not self._use_brought(request):
+            self._wait_for_answer(request)
+        if request.share is not None:
+            memory.callback(request.share.close)
+        return request.beginning()
 
-    def _wait_for_answer(self, asked: _Asked) -> None:
-        """Have the store asked, by whoever does so first."""
+    def _wait_for_answer(self, request: _Request) -> None:
+        """Wait until a query of this or another thread has returned the log."""
         with self._changed:
-            self._waiting.append(asked)
-        while (way := self._way_for(asked)) is not None:
+            self._waiting.append(request)
+        while (way := self._way_for(request)) is not None:
             try:
-                self._ask_for_all(way, asked)
+                self._ask_for_all(way, request)
             finally:
                 self._give_back(way)
 
-    def _use_brought(self, asked: _Asked) -> bool:
-        """Answer by what a look has brought, once there is memory for it; False: it has not."""
+    def _use_brought(self, request: _Request) -> bool:
+        """Use the beginning that a poll brought, once memory is free; return False without one."""
         with self._changed:
-            brought = self._brought.get(asked.partition_id)
+            brought = self._brought.get(request.partition_id)
         if brought is None:
             return False
         with contextlib.ExitStack() as unused:
@@ -241,14 +244,14 @@ class StoredLogs:
             unused.callback(share.close)
             share.grow(_size_of(brought))
             with self._changed:
-                asked.found = self._take_brought(asked.partition_id)
+                request.found = self._take_brought(request.partition_id)
             # Meanwhile it may have gone, or another one may have come.
-            if asked.found is brought and asked.is_led:
+            if request.found is brought and request.is_led:
                 share.settle()
-                asked.share = share
+                request.share = share
                 unused.pop_all()
                 return True
-        asked.found = None
+        request.found = None
         return False
 
     def _head_now(self, partition_id: int) -> LogHead | None:
@@ -267,37 +270,39 @@ class StoredLogs:
 
     # ------------------------------------------------------------------------- ways to the store
 
-    def _way_for(self, asked: _Asked) -> LogIndex | None:
-        """Return a way to ask on; None: somebody else has asked, and there is an answer.
+    def _way_for(self, request: _Request) -> LogIndex | None:
+        """Return a connection for the query, or ``None`` if another thread's query has the result.
 
-        From then on nobody else asks for it: who has an answer holds memory, and waits for none.
+        From then on no other thread includes this request: a thread whose request is complete holds
+        memory, and must not wait for more.
         """
         with self._changed:
             self._changed.wait_for(
-                lambda: (
-                    self._is_closed or asked.is_answered or (not asked.is_taken and self._is_free)
-                )
+                lambda: self._is_closed or request.is_answered or self._can_send(request)
             )
-            if asked.is_answered:
+            if request.is_answered:
                 return None
             way = self._free_way()
-            asked.is_taken = True
-            self._waiting.remove(asked)
+            request.is_taken = True
+            self._waiting.remove(request)
         return way or self._another_way()
+
+    def _can_send(self, request: _Request) -> bool:
+        return not request.is_taken and self._is_free
 
     @property
     def _is_free(self) -> bool:
         return bool(self._ways) or self._ways_made < WAYS_MOST
 
     def _way(self) -> LogIndex:
-        """Wait for a way that nobody uses, and take it."""
+        """Wait for a free connection and take it."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._is_free)
             way = self._free_way()
         return way or self._another_way()
 
     def _free_way(self) -> LogIndex | None:
-        """Take a way that is free; None: another one is to be opened. The lock is held."""
+        """Take a free connection, or return ``None`` to open another one; the lock is held."""
         if self._is_closed:
             raise IndexClosed
         if self._ways:
@@ -320,10 +325,10 @@ class StoredLogs:
             self._questions += 1
             self._changed.notify_all()
             if self._idle_timer is None and not self._is_closed:
-                self._look_for_idle_ways()
+                self._start_idle_timer()
 
-    def _look_for_idle_ways(self) -> None:
-        """Close the ways once nothing was asked on any for IDLE_S; the lock is held."""
+    def _start_idle_timer(self) -> None:
+        """Close the connections once no query has run for IDLE_S; the lock is held."""
         look = partial(self._close_idle_ways, self._questions)
         self._idle_timer = start_timer("barnabas-idle-ways", IDLE_S, look)
 
@@ -337,21 +342,21 @@ class StoredLogs:
                 idle, self._ways = self._ways, []
                 self._ways_made -= len(idle)
             if self._ways_made:
-                self._look_for_idle_ways()
+                self._start_idle_timer()
         for way in idle:
             way.close()
 
-    def _ask_for_all(self, way: LogIndex, asked: _Asked) -> None:
-        """Ask for one log and as many others as may be asked for together, and answer them."""
+    def _ask_for_all(self, way: LogIndex, request: _Request) -> None:
+        """Query one log together with other waiting ones, and complete their requests."""
         with self._changed:
-            together = [asked]
+            together = [request]
             while self._waiting and len(together) < TOGETHER:
                 together.append(self._waiting.popleft())
                 together[-1].is_taken = True
         self._answer(way, together)
 
-    def _answer(self, way: LogIndex, together: Sequence[_Asked]) -> None:
-        unanswered: Sequence[_Asked] = ()
+    def _answer(self, way: LogIndex, together: Sequence[_Request]) -> None:
+        unanswered: Sequence[_Request] = ()
         try:
             unanswered = self._ask(way, together)
         except StoreDamaged:
@@ -360,23 +365,23 @@ class StoredLogs:
         except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
             for each in together:
                 each.error = error
-        self._tell([each for each in together if each not in unanswered])
-        self._ask_again(unanswered)
+        self._complete([each for each in together if each not in unanswered])
+        self._repeat(unanswered)
 
-    def _answer_apart(self, way: LogIndex, together: Sequence[_Asked]) -> None:
-        """Answer each once it is known whether the damage is its own."""
+    def _answer_apart(self, way: LogIndex, together: Sequence[_Request]) -> None:
+        """Query each log alone, so that damage is reported only to the log that has it."""
         for each in together:
             try:
                 with damage_is_of(each.partition_id):
                     self._ask(way, [each])
             except Exception as error:  # noqa: BLE001  Raised to who asked.
                 each.error = error
-            self._tell([each])
+            self._complete([each])
 
-    def _ask(self, way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
-        """Ask, once there is memory for the answer, which those who asked hold from then on.
+    def _ask(self, way: LogIndex, together: Sequence[_Request]) -> Sequence[_Request]:
+        """Query logs once memory for the response is free; each request then holds its part.
 
-        Returns those to whom it is no answer: not all.
+        Returns the requests that the response does not cover.
         """
         answer = self.short_bytes.begin()
         try:
@@ -389,47 +394,47 @@ class StoredLogs:
             answer.close()
         return unanswered
 
-    def _ask_again(self, unanswered: Sequence[_Asked]) -> None:
-        """Let those ask again whose logs did not fit into the answer, before all others."""
+    def _repeat(self, unanswered: Sequence[_Request]) -> None:
+        """Put the requests whose logs did not fit into the response before all others."""
         with self._changed:
             for each in reversed(unanswered):
                 each.is_taken = False
                 self._waiting.appendleft(each)
             self._changed.notify_all()
 
-    def _tell(self, answered: Sequence[_Asked]) -> None:
+    def _complete(self, answered: Sequence[_Request]) -> None:
         with self._changed:
             for each in answered:
                 each.is_answered = True
             self._changed.notify_all()
 
 
-class _Asked:
-    """A log that somebody waits for."""
+class _Request:
+    """Request of one thread for one log."""
 
     def __init__(self, partition_id: int, session: int, leader_epoch: int) -> None:
         self.partition_id = partition_id
         self.leader = session, leader_epoch
         self.is_taken = False
-        """Whether somebody asks the store for it."""
+        """Whether a query includes it."""
         self.is_answered = False
         self.error: Exception | None = None
         self.found: LogBeginning | None = None
         self.share: Share | None = None
-        """Of the memory for short logs; given back by who asked."""
+        """Share of the memory for short logs; the requesting thread closes it."""
 
     @property
     def head(self) -> LogHead | None:
-        """Return what was found to be known of the log; None: there is none."""
+        """Return the head of the log, or ``None`` if the log was not found."""
         return None if self.found is None else self.found.head
 
     @property
     def is_led(self) -> bool:
-        """Whether the store has said that it is led as whoever asks for it knows."""
+        """Whether the store names the session and epoch of the request as the leader."""
         return self.found is not None and self.found.head.state[:2] == self.leader
 
     def beginning(self) -> LogBeginning:
-        """Return what was found of the log; raises LedSince, and what asking for it has raised."""
+        """Return the beginning; raises LedSince, or the error of the query."""
         if self.error is not None:
             raise self.error
         if self.found is None:
@@ -443,10 +448,10 @@ class _Asked:
         return self.found
 
 
-def _find(way: LogIndex, together: Sequence[_Asked]) -> Sequence[_Asked]:
-    """Find the beginnings of logs; return those who are told nothing, for the sake of others."""
+def _find(way: LogIndex, together: Sequence[_Request]) -> Sequence[_Request]:
+    """Store the beginnings in their requests; return the requests that did not fit."""
     found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
-    # The first extent comes, however large it is: if there is none, none is there of any log.
+    # The first extent comes, however large it is: if none did, no log has any.
     is_all = not any(each.extents for each in found)
     told = {
         each.head.partition_id: each for each in found if is_all or each.extents or is_whole(each)

@@ -1,17 +1,18 @@
-"""What this broker leads and others are to lead: it lets go of it, and hands it over.
+"""Hand-over of partitions from this broker to the nodes that must lead them.
 
 Rules of this file:
 
-* Who leads a partition lets go of it before another may have it: it takes nothing more, and what it
-  has taken is durable. From then on nobody leads it until the next leader has read it.
-* So few are let go of at a time: the others are served while they wait for their turn. Those few
-  are handed over in one commit, all of them or none. After it there is a rest, in which no more are
-  let go of and the next leaders read what they have got: handed over faster than that, each would
-  be without a leader for longer. What was let go of already does not wait for its end.
-* A leadership is handed over once. The view names it until it has shown that it is over.
-* Nothing is let go of that could not be handed over: what the view names for a session that the
-  broker has not begun yet. Nobody would take it up again in that epoch, should the wish be void by
-  the time when it has.
+* The leader releases a partition before another broker may lead it: it accepts no more records, and
+  all accepted ones are durable. From then on the partition has no leader until the next one has
+  read it.
+* Few partitions are released at a time; the others are served until their turn. The released ones
+  are handed over in one commit, all or none. Then follows a rest without releases, in which the
+  next leaders read them; without it each would be without a leader for longer. Partitions released
+  before the rest do not wait for its end.
+* A leadership is handed over once. The view shows it until a later snapshot shows its end.
+* A partition is not released if it could not be handed over: the view can name a session that the
+  broker has not started yet. If the wish were withdrawn by then, no broker would resume the
+  partition in that epoch.
 """
 
 from __future__ import annotations
@@ -26,30 +27,31 @@ if TYPE_CHECKING:
     from collections.abc import Coroutine
 
 HANDED_OVER_AT_ONCE: Final = 32
-"""So many partitions, at most, are let go of and not yet handed over."""
+"""Maximum number of partitions that are released and not yet handed over."""
 REST_S: Final = 0.05
-"""Of 333 partitions that two brokers took over on two cores each was read again after 180 ms and
-written to after 220 ms at the most; without a rest after 230 ms and 270 ms."""
+"""Pause, in seconds, after a hand-over. Of 333 partitions that two brokers with two cores each took
+over, each was readable again after at most 180 ms and writable after at most 220 ms; without a
+pause after 230 ms and 270 ms."""
 MANY: Final = 400
-"""With so many to go there is no rest: a broker that stops has seconds to hand over all. Plans have
-no more than MOVES_AT_ONCE (assigner.py) be on their way at once."""
+"""Number of partitions to move from which there is no pause: a stopping broker has only seconds to
+hand over all. A plan moves at most MOVES_AT_ONCE (assigner.py) at a time."""
 
 
 class Leaderships(Protocol):
-    """What the view says of the partitions that this broker leads."""
+    """View of the partitions that this broker leads."""
 
     def wanted_elsewhere(self, session: int) -> Sequence[int]:
-        """Return the partitions that a session leads and another node is to lead."""
+        """Return the partitions that a session leads and another node must lead."""
 
     def wanted_session(self, partition_id: int) -> int | None:
-        """Return the session of the node that is to lead a partition; None: there is none now."""
+        """Return the session of the node that must lead a partition, or None."""
 
     def epoch_of(self, partition_id: int) -> int:
-        """Return the epoch in which a partition is led."""
+        """Return the leader epoch of a partition."""
 
 
 class Given(NamedTuple):
-    """One leadership of this broker."""
+    """Leadership of this broker."""
 
     partition_id: int
     session: int
@@ -57,7 +59,7 @@ class Given(NamedTuple):
 
 
 class HandOvers:
-    """All that is on its way from this broker to others; all of it on the loop."""
+    """Partitions on their way from this broker to others; used on the event loop only."""
 
     def __init__(
         self,
@@ -70,10 +72,10 @@ class HandOvers:
         sleep: Callable[[float], Awaitable[object]],
         at_once: int = HANDED_OVER_AT_ONCE,
     ) -> None:
-        """``session`` is this broker's now; ``release``: see ``Leadership``.
+        """``session`` returns this broker's current session; ``release``: see ``Leadership``.
 
-        ``hand_over`` asks the store, as ``ClusterIndex`` does, and has a look be taken at what
-        follows. ``sleep``: see ``Clock``.
+        ``hand_over`` calls the store, as ``ClusterIndex`` does, and requests a poll. ``sleep``: see
+        ``Clock``.
         """
         self._leaderships = leaderships
         self._session = session
@@ -83,26 +85,26 @@ class HandOvers:
         self._at_once = at_once
         self._sleep = sleep
         self._moving: set[int] = set()
-        """Let go of, or about to be, and not yet handed over."""
+        """Partitions that are released, or about to be, and not yet handed over."""
         self._released: list[Given] = []
-        """Those of them that take nothing more."""
+        """Leaderships that are released completely."""
         self._handed_over: set[Given] = set()
-        """What the view has still to show."""
+        """Leaderships that the view still shows after their hand-over."""
         self._is_handing_over = False
         self._is_resting = False
         self._is_stopped = False
 
     @property
     def unfinished(self) -> int:
-        """Return how many partitions are on their way: let go of, and not handed over."""
+        """Return the number of partitions that are released and not handed over."""
         return len(self._moving)
 
     def stop(self) -> None:
-        """Hand over nothing more."""
+        """Stop all hand-overs."""
         self._is_stopped = True
 
-    def look(self) -> None:
-        """Let go of what others are to lead, as far as its turn has come."""
+    def release_next(self) -> None:
+        """Release the next partitions that other nodes must lead, up to the limit."""
         if self._is_stopped or self._is_resting:
             return
         self._handed_over = {each for each in self._handed_over if self._is_shown(each)}
@@ -116,7 +118,7 @@ class HandOvers:
                 self._release(partition_id, partial(self._is_released, given))
 
     def _is_shown(self, given: Given) -> bool:
-        """Whether the view shows a leadership still."""
+        """Whether the view still shows a leadership."""
         return (
             given.session == self._session()
             and self._leaderships.epoch_of(given.partition_id) == given.epoch
@@ -125,7 +127,7 @@ class HandOvers:
     def _is_released(self, given: Given) -> None:
         self._released.append(given)
         if not self._is_handing_over and not self._is_stopped:
-            # Those that are released in this turn of the loop go together.
+            # Hand over all partitions that are released in this turn of the loop together.
             self._is_handing_over = True
             self._spawn(self._hand_over_all(), "hand over")
 
@@ -141,13 +143,13 @@ class HandOvers:
             if not self._is_resting and len(left) < MANY:
                 self._is_resting = True
                 self._spawn(self._rest(), "rest between hand-overs")
-            self.look()
+            self.release_next()
         self._is_handing_over = False
 
     async def _rest(self) -> None:
         await self._sleep(REST_S)
         self._is_resting = False
-        self.look()
+        self.release_next()
 
     def _addressed(self, given: Given) -> HandOver:
         to = self._leaderships.wanted_session(given.partition_id)

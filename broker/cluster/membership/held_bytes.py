@@ -1,11 +1,11 @@
-"""Memory for what many threads read at once: a number of bytes that they share.
+"""Memory limit that many reading threads share.
 
 Rules of this file:
 
-* Who wants more waits until others have given some back, for as long as that takes.
-* Nobody waits for somebody who waits as well: who came first of those that grow waits only for what
-  has been read already, which goes by itself. So one that is larger than all there is comes in,
-  too, once nothing else is held; those behind it wait.
+* A thread that needs more bytes waits, without a timeout, until other threads release some.
+* Threads do not wait in a circle. The oldest share that still grows waits only for shares that do
+  not grow any more, and those are released without waiting. So a share larger than the limit also
+  succeeds, once all others are released; later ones wait for it.
 """
 
 from __future__ import annotations
@@ -15,32 +15,32 @@ from barnabas.storage.runtime.threads import new_condition
 
 
 class HeldBytes:
-    """So many bytes, at most, but for the last one that grows."""
+    """Limit of the bytes held at once; one growing share alone can exceed it."""
 
     def __init__(self, most: int) -> None:
-        """Nobody holds any yet."""
+        """Start with no bytes held."""
         self._most = most
         self._changed = new_condition()
         self._held = 0
         self._growing: list[Share] = []
-        """In the order in which they came."""
+        """Shares that can still grow, the oldest first."""
         self._is_closed = False
 
     @property
     def held(self) -> int:
-        """Return how many are held now."""
+        """Return the number of bytes held now."""
         with self._changed:
             return self._held
 
     def begin(self) -> Share:
-        """Return a share that grows, of nothing yet."""
+        """Return an empty share that can grow."""
         share = Share(self)
         with self._changed:
             self._growing.append(share)
         return share
 
     def hold(self, size: int) -> Share:
-        """Return a share of bytes that are there already, which grows no more."""
+        """Return a share of ``size`` bytes that are in memory already; it cannot grow."""
         share = Share(self)
         with self._changed:
             share.size = size
@@ -48,13 +48,13 @@ class HeldBytes:
         return share
 
     def close(self) -> None:
-        """Let nobody wait any more."""
+        """End all waits with IndexClosed."""
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
 
     def grow(self, share: Share, size: int) -> None:
-        """See ``Share``."""
+        """Grow a share; see ``Share.grow``."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_closed or self._has_room(share, size))
             if self._is_closed:
@@ -63,12 +63,12 @@ class HeldBytes:
             self._held += size
 
     def settle(self, share: Share) -> None:
-        """See ``Share``."""
+        """End the growth of a share; see ``Share.settle``."""
         with self._changed:
             self._end_growth(share)
 
     def give_back(self, share: Share) -> None:
-        """See ``Share.close``."""
+        """Release a share; see ``Share.close``."""
         with self._changed:
             self._end_growth(share)
             self._held -= share.size
@@ -86,23 +86,23 @@ class HeldBytes:
 
 
 class Share:
-    """What one holds of them; any thread may give it back."""
+    """Bytes that one reader holds; any thread can release them."""
 
     __slots__ = ("_of", "size")
 
     def __init__(self, of: HeldBytes) -> None:
-        """Be made by ``HeldBytes`` alone."""
+        """Create an empty share; only ``HeldBytes`` calls this."""
         self._of = of
         self.size = 0
 
     def grow(self, size: int) -> None:
-        """Hold so many more, once there are; raises IndexClosed."""
+        """Hold ``size`` more bytes, waiting for room if needed; raises IndexClosed."""
         self._of.grow(self, size)
 
     def settle(self) -> None:
-        """Grow no more: what is held is on its way to be given back, whatever others wait for."""
+        """Stop growing: the bytes will be released without waiting for other shares."""
         self._of.settle(self)
 
     def close(self) -> None:
-        """Give all of it back."""
+        """Release all bytes."""
         self._of.give_back(self)

@@ -1,16 +1,16 @@
-"""This broker's session in its cluster, what it knows of the others, and what it plans for all.
+"""Membership of this broker in its cluster: its session, its view of the others, and its plans.
 
 Rules of this file:
 
-* What waits for the store is on threads, each with a way there of its own: one keeps the session
-  alive, one looks and, where the store says so, plans. What they find out is told on the loop. Who
-  has a session begun brings a way there.
-* A broker may show what it has read only while nobody else can have taken over: until two thirds of
-  its lease have passed since *before* its last good heartbeat was sent. The clock for that goes on
-  while the machine sleeps. Who writes is decided by the store alone.
-* Others are fenced by a broker whose own heartbeats have come through for a lease. When the store
-  was away everybody's lease is over, and everybody is on his way back.
-* What a broker writes into records by its wall clock is not compared with the store's.
+* Waits for the store run on threads, each with its own connection: one thread keeps the session
+  alive, another polls the cluster and, if the store lets it, plans. Their results are applied on
+  the event loop. A thread that starts a session supplies its own connection.
+* A broker may show what it has read only while no other broker can have taken over: until two
+  thirds of its lease have passed since *before* its last successful heartbeat was sent. That clock
+  also runs while the machine sleeps. The store alone decides which session may write.
+* A broker fences others only after its own heartbeats have succeeded for one lease. After an outage
+  of the store all leases have expired, and all brokers are about to reconnect.
+* Wall-clock times that a broker writes into records are not compared with the store's clock.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 HEARTBEATS_PER_LEASE: Final = 5
 SERVED_SHARE: Final = 2 / 3
-"""Of the lease, while which this broker may show what it has read."""
+"""Share of the lease during which this broker may show what it has read."""
 LOOK_EVERY_S: Final = 0.5
-"""Where nothing was notified: notifications get lost."""
+"""Interval, in seconds, between polls without a notification, since notifications can get lost."""
 REFRESH_EVERY_S: Final = 0.1
 GAINED_AT_ONCE: Final = 64
-"""Logs whose beginnings come with a look: more than are handed over together, and few enough that
-a look which finds many after a broker's end is not long in coming."""
+"""Maximum number of logs whose beginnings come with a poll: more than one hand-over has, and few
+enough that a poll stays quick after a broker's end."""
 GAINED_BYTES: Final = 4 * 1024 * 1024
-"""Of those, for the same reason."""
+"""Maximum bytes of those beginnings, for the same reason."""
 
 _NOTHING_PLANNED: Final = -1
-"""In the place of a picture's version."""
+"""Value in the place of a snapshot's version."""
 
 
 class NodeIdTaken(Exception):
-    """Another broker was started with this broker's node id; the message is for the operator."""
+    """Another broker was started with this broker's node ID; the message is for the operator."""
 
 
 class Membership:
@@ -87,14 +87,15 @@ class Membership:
         on_gained: Callable[[Sequence[LogBeginning]], object] = lambda _gained: None,
         clock: Callable[[], float] = boot_seconds,
     ) -> None:
-        """Begin nothing yet.
+        """Prepare the membership; ``open`` and ``start`` begin it.
 
-        ``place`` is what the others are told of this broker. On ``loop`` are called: ``on_changed``
-        when the view or the version of the metadata is another one, ``on_ended`` with each session
-        of this broker that the store has ended, once, and ``on_fatal`` with what this broker cannot
-        go on with; ``on_polled`` after every look. ``on_gained`` is told, on a thread, of logs that
-        the view will show this broker to lead, and did not yet (``StoredLogs.bring``). ``clock``:
-        see ``boot_seconds``. Raises ValueError for a place that no broker could read.
+        ``place`` describes this broker to the others. The callbacks run on ``loop``. ``on_changed``
+        follows a change of the view or of the metadata's version, and ``on_polled`` every poll.
+        ``on_ended`` is called once with each session of this broker that the store has ended, and
+        ``on_fatal`` with an error that this broker cannot survive. ``on_gained`` runs on a
+        thread, with the beginnings of the logs that the view will newly show as led by this broker
+        (``StoredLogs.bring``). ``clock``: see ``boot_seconds``. Raises ValueError for a place that
+        no broker could read.
         """
         self._base = base
         self._node_id = node_id
@@ -109,18 +110,18 @@ class Membership:
         self._clock = clock
         own = Node(node_id, place.rack, place.endpoints, place.features)
         self.view = SnapshotView(own, self.may_serve)
-        """What this broker knows of the cluster; to be read on the loop."""
+        """View of the cluster, for use on the event loop."""
         self._lock = new_lock()
         self._session: int | None = None
         self._served_until_s = -math.inf
         self._fences_from_s = math.inf
         self.polls_started = 0
-        """See ``Polls``; any thread may ask."""
+        """Number of polls started; see ``Polls``. Readable on any thread."""
         self.polls_applied = 0
-        """See ``Polls``; to be read on the loop."""
+        """Number of the last poll applied; see ``Polls``. Readable on the event loop."""
         self._unseen: Unseen | None = None
         self._unseen_poll = 0
-        """The newest look in it."""
+        """Number of the newest poll in ``_unseen``."""
         self._known: dict[int, Led] = {}
         self._known_version = 0
         self._polls_everything = True
@@ -133,27 +134,28 @@ class Membership:
         self._polling: ClusterIndex
         self._threads: list[Thread] = []
 
-    # ------------------------------------------------------------------------------------- the life
+    # ------------------------------------------------------------------------------------ lifecycle
 
     def open(self, index: ClusterIndex) -> int:
-        """Register, and return the session; what this node was before is fenced by that.
+        """Register this broker and return its session; this fences the node's previous session.
 
-        Called on a thread, waits for a store that is away. Raises what ``ClusterBase`` raises.
+        Call it on a thread: it waits while the store is unavailable. Raises the errors of
+        ``ClusterBase``.
         """
         self._beating = self._base.cluster_index()
         self._polling = self._base.cluster_index()
         return self._register(index)
 
     def start(self) -> None:
-        """Keep the session alive from now on, and look at what the others do."""
+        """Start the threads that keep the session alive and poll the cluster."""
         for name, run in (("heartbeat", self._beat), ("look", self._watch)):
             thread = start_thread(f"barnabas-{name}", partial(self._run, run))
             self._threads.append(thread)
 
     def new_session(self, index: ClusterIndex) -> int:
-        """Register anew after the session has ended and all of it is forgotten; return the session.
+        """Register again after the session has ended and its state was dropped; return the session.
 
-        Called on a thread. Raises NodeIdTaken when another broker has registered as this node.
+        Call it on a thread. Raises NodeIdTaken if another broker has registered with this node ID.
         """
         for member in index.snapshot(0).members:
             if member.node_id == self._node_id and member.session != self._session:
@@ -164,7 +166,7 @@ class Membership:
         return self._register(index)
 
     def close(self) -> None:
-        """Hear of nothing any more, and let the threads end. The session is left as it is."""
+        """Stop the threads; the session stays registered until its lease expires."""
         self._is_closed.set()
         self._is_asked.set()
         for name in ("_beating", "_polling"):
@@ -174,57 +176,57 @@ class Membership:
         for thread in self._threads:
             thread.join()
 
-    # -------------------------------------------------------------------------------- what is asked
+    # ------------------------------------------------------------------------------------- queries
 
     @property
     def session(self) -> int | None:
-        """Return the newest session of this broker; any thread may ask."""
+        """Return the newest session of this broker; callable on any thread."""
         return self._session
 
     def may_serve(self) -> bool:
-        """Whether nobody else can have taken over what is led here; any thread may ask."""
+        """Whether no other broker can have taken over this broker's partitions; on any thread."""
         return self._clock() < self._served_until_s
 
     def lease_age_s(self) -> float:
-        """Return how long ago the last heartbeat was sent that kept the session alive.
+        """Return the seconds since the last successful heartbeat was sent.
 
-        Infinite once the session has ended. Any thread may ask.
+        Infinite once the session has ended. Callable on any thread.
         """
         return self._clock() - (self._served_until_s - self._lease_s * SERVED_SHARE)
 
     @property
     def metadata_version(self) -> int:
-        """Return that of the MetaStore's image, or a later one, as of the view."""
+        """Return the view's version of the MetaStore's image, or a later one."""
         return self.view.metadata_version
 
     def wanted_elsewhere(self, session: int) -> Sequence[int]:
-        """Return the partitions that a session of this broker leads and another node is to."""
+        """Return the partitions that a session of this broker leads and another node must lead."""
         return self.view.wanted_elsewhere(session)
 
     def wanted_session(self, partition_id: int) -> int | None:
-        """Return the session of the node that is to lead a partition; None: there is none now."""
+        """Return the session of the node that must lead a partition, or None."""
         node_id = self.view.wanted(partition_id)
         return None if node_id is None else self.view.session_of(node_id)
 
     def epoch_of(self, partition_id: int) -> int:
-        """Return the epoch in which a partition is led; -1: it is not known."""
+        """Return the leader epoch of a partition, or -1 if it is not known."""
         return self.view.leader_of(partition_id).epoch
 
     def plan_by(self, rules: Rules) -> None:
-        """Plan by other rules from now on, where this broker plans. On the loop."""
+        """Plan by these rules from now on, if this broker plans. Call it on the event loop."""
         if rules != self._rules:
             self._rules = rules
             self.view.plan_by(rules)
             self.refresh()
 
     def refresh(self) -> None:
-        """Have a look be taken at once, or soon if there was one just now; any thread may ask."""
+        """Request a poll, at once or soon after the last one; callable on any thread."""
         self._is_asked.set()
 
     # ------------------------------------------------------------------------------------- sessions
 
     def beat_once(self) -> None:
-        """Keep the session alive, and end those of brokers that do not. On one thread."""
+        """Renew the session's lease and fence expired sessions; for one thread."""
         session, sent_s = self._session, self._clock()
         assert session is not None, "it was opened"
         if self._beating.heartbeat(session, self._lease_ms):
@@ -233,7 +235,7 @@ class Membership:
             self._note_end(session)
         if self._clock() >= self._fences_from_s:
             for fenced in sorted(self._beating.fence_expired()):
-                logger.warning("fenced a broker whose lease is over session=%d", fenced)
+                logger.warning("fenced a broker whose lease has expired session=%d", fenced)
 
     def _register(self, index: ClusterIndex) -> int:
         sent_s = self._clock()
@@ -253,7 +255,7 @@ class Membership:
             if session != self._session:
                 return
             if sent_s >= self._served_until_s or self._clock() - sent_s > self._lease_s / 2:
-                # The store was away, or this broker was.
+                # The store was unavailable, or this broker was paused.
                 self._fences_from_s = self._clock() + self._lease_s
             self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
 
@@ -263,12 +265,14 @@ class Membership:
                 return
             self._served_until_s = -math.inf
             self._fences_from_s = math.inf
-        self._tell(self._on_ended, session)
+        self._call_on_loop(self._on_ended, session)
 
-    # -------------------------------------------------------------------------------- what is known
+    # -------------------------------------------------------------------------------------- polling
 
-    def look_once(self) -> None:
-        """Take a picture, have it shown, and plan if this broker does that. On one thread."""
+    def poll_once(self) -> None:
+        """Poll the cluster, apply the snapshot, and plan if this broker is the planner; for one
+        thread.
+        """
         self.polls_started += 1
         since = 0 if self._polls_everything else self._known_version
         snapshot = self._taken_snapshot(since)
@@ -284,7 +288,7 @@ class Membership:
 
     def _taken_snapshot(self, since: int) -> ClusterSnapshot:
         session = self._session
-        if session is None or not since:  # Of all partitions: those that are led here were read.
+        if session is None or not since:  # Of all partitions: led ones were read before.
             return self._polling.snapshot(since)
         snapshot, gained = self._polling.poll(
             since,
@@ -298,7 +302,7 @@ class Membership:
         return snapshot
 
     def _show(self, snapshot: ClusterSnapshot, *, is_whole: bool) -> None:
-        """Have the loop apply it, together with those that it has not come to yet."""
+        """Schedule the snapshot on the event loop, with those that are not applied yet."""
         with self._lock:
             is_asked = self._unseen is not None
             if self._unseen is None:
@@ -306,7 +310,7 @@ class Membership:
             self._unseen.add(snapshot, is_whole=is_whole)
             self._unseen_poll = self.polls_started
         if not is_asked:
-            self._tell(self._apply)
+            self._call_on_loop(self._apply)
 
     def _apply(self) -> None:
         with self._lock:
@@ -319,7 +323,7 @@ class Membership:
         self._on_looked()
 
     def _control(self, session: int, snapshot: ClusterSnapshot) -> None:
-        """Plan what is not planned yet, if this broker is the one that does."""
+        """Plan for a new snapshot or new rules, if this broker is the planner."""
         rules = self._rules
         is_planned = (self._planned_version, self._planned_rules) == (snapshot.version, rules)
         if is_planned or not self._polling.control(session):
@@ -339,7 +343,7 @@ class Membership:
                 len(refused),
                 len(planned.wishes),
             )
-        # What was refused may be gone for so long that no picture tells of it any more.
+        # A refused partition may have been deleted long ago, so that no snapshot of changes has it.
         self._polls_everything = bool(refused)
         self._planned_version = _NOTHING_PLANNED if refused else snapshot.version
         self._planned_rules = rules
@@ -353,7 +357,7 @@ class Membership:
             return
         except Exception as error:  # noqa: BLE001  Told where it ends the broker.
             with contextlib.suppress(IndexClosed):
-                self._tell(self._on_fatal, error)
+                self._call_on_loop(self._on_fatal, error)
 
     def _beat(self) -> None:
         while not self._is_closed.wait(self._lease_s / HEARTBEATS_PER_LEASE):
@@ -362,26 +366,26 @@ class Membership:
     def _watch(self) -> None:
         while not self._is_closed.is_set():
             self._is_asked.clear()
-            self.look_once()
+            self.poll_once()
             self._pause()
 
     def _pause(self) -> None:
-        """Wait until there is a reason to look."""
+        """Wait until there is a reason to poll."""
         looked_s = monotonic()
         while not self._is_closed.is_set():
             before_s = monotonic()
             self._polling.wait(self._known_version, REFRESH_EVERY_S)
             now_s = monotonic()
             if now_s - before_s < REFRESH_EVERY_S:
-                # Something has changed. Where much does, it is looked at together.
+                # The cluster has changed. The pause before lets one poll cover many changes.
                 return
             if self._is_asked.is_set() or now_s - looked_s >= LOOK_EVERY_S:
                 return
 
-    def _tell(self, told: Callable[..., object], *arguments: object) -> None:
-        """Call something on the loop, unless that is over."""
+    def _call_on_loop(self, callback: Callable[..., object], *arguments: object) -> None:
+        """Schedule a call on the event loop; raises IndexClosed if the loop is closed."""
         try:
-            self._loop.call_soon_threadsafe(told, *arguments)
+            self._loop.call_soon_threadsafe(callback, *arguments)
         except RuntimeError:
             if not self._loop.is_closed():
                 raise
@@ -389,7 +393,7 @@ class Membership:
 
 
 def _whereabouts(member: Member) -> str:
-    """Return where another broker says that it is, for an operator; empty where that is unclear."""
+    """Return the addresses of another broker for an operator, or "" if they cannot be read."""
     try:
         endpoints = decode_place(member.endpoints).endpoints
     except UnreadableEndpoints:
@@ -399,9 +403,9 @@ def _whereabouts(member: Member) -> str:
 
 
 def _as_takers(members: Sequence[Member]) -> tuple[list[Member], frozenset[int]]:
-    """Return brokers as plans see them, and the nodes that are cordoned where they are configured.
+    """Return brokers as plans need them, and the nodes that their configuration cordons.
 
-    One that this release cannot read gives up what it leads: nobody is sent to it.
+    A broker whose registration this release cannot read counts as draining: it gets no partitions.
     """
     takers, cordoned = [], set()
     for member in members:

@@ -1,4 +1,4 @@
-"""The cluster as the newest picture shows it that was taken of it."""
+"""View of the cluster as its newest snapshot shows it."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 _NOT_KNOWN = Leader(NO_NODE, -1)
 CHANGES_KEPT: Final = 64
-"""Versions of the view of which is known what has changed in them."""
+"""Number of view versions whose changes are kept."""
 
 
 class Unseen:
-    """What pictures have shown since somebody looked: as much as there is, however many."""
+    """Changes of all snapshots that the view has not applied yet."""
 
     def __init__(self) -> None:
-        """Nothing yet."""
+        """Start without changes."""
         self.is_whole = False
-        """Whether it has all partitions, in place of those known before."""
+        """Whether it has all partitions, which replace those known before."""
         self.led: dict[int, Led] = {}
         self.gone: set[int] = set()
         self.newest: ClusterSnapshot | None = None
-        """For all but the partitions."""
+        """Newest snapshot, for everything except the partitions; or None."""
 
     def add(self, snapshot: ClusterSnapshot, *, is_whole: bool) -> None:
-        """Take a newer picture in, with all partitions or those that have changed."""
+        """Add a newer snapshot, with all partitions or only the changed ones."""
         if is_whole:
             self.is_whole = True
             self.led.clear()
@@ -45,7 +45,7 @@ class Unseen:
         self.newest = snapshot
 
     def update(self, known: dict[int, Led]) -> None:
-        """Bring what is known of partitions up to date."""
+        """Apply the changes to the known partitions."""
         if self.is_whole:
             known.clear()
         for partition_id in self.gone:
@@ -54,17 +54,17 @@ class Unseen:
 
 
 class SnapshotView:
-    """A ``ClusterView``. All of it is read, and told, on the loop.
+    """``ClusterView`` of the newest snapshot, read and updated on the event loop.
 
-    This broker is among the nodes though its session is over: it answers, and who is told of no
-    broker at all forgets those that there were. librdkafka (2.10 to 2.16 at least) asks nobody any
-    more then.
+    This broker is among the nodes even after its session has ended, since it still responds. A
+    client that gets an empty list of brokers drops all brokers it knows. librdkafka (2.10 to 2.16
+    at least) then sends no more requests.
     """
 
     def __init__(self, own: Node, has_lease: Callable[[], bool]) -> None:
-        """``own`` is this broker as it registers; nothing else is known yet.
+        """Start with ``own``, this broker as it registers, as the only node.
 
-        ``has_lease``: whether others can not have taken over from it.
+        ``has_lease``: whether no other broker can have taken over from this one.
         """
         self.node_id = own.node_id
         self._own = own
@@ -72,36 +72,38 @@ class SnapshotView:
         self.controller_id = NO_NODE
         self.version = 0
         self.picture_version = 0
-        """That of the newest picture in it."""
+        """Version of the newest snapshot applied."""
         self.metadata_version = 0
-        """See ``ClusterSnapshot``."""
+        """Version of the metadata; see ``ClusterSnapshot``."""
         self.nodes: Sequence[Node] = (own,)
         self.fenced: Sequence[Node] = ()
         self._led: dict[int, Led] = {}
         self._wished: set[int] = set()
-        """Those that a node is wanted for."""
+        """Partitions with a wanted node."""
         self._members: dict[int, Member] = {}
-        """By session; those whose endpoints can be read."""
+        """Members by session; only those with readable endpoints."""
         self._sessions: dict[int, int] = {}
-        """By node."""
+        """Sessions by node ID."""
         self._rules = Rules()
         self._cordoned: frozenset[int] = frozenset()
-        """Nodes that are so by their own configuration."""
+        """Nodes that their own configuration cordons."""
         self._takers: frozenset[int] = frozenset()
-        """Nodes that partitions are given to."""
+        """Nodes that receive partitions."""
         self._unreadable: set[int] = set()
-        """Sessions of which it was said that they are."""
+        """Sessions that the log reports as unreadable."""
         self._changes: deque[Collection[int] | None] = deque(maxlen=CHANGES_KEPT)
-        """The partitions that have changed in each of the newest versions; None: perhaps all."""
+        """Changed partitions of each of the newest versions, or None if all can have changed."""
 
     @property
     def live_count(self) -> int:
-        """Return how many brokers have a lease by the newest picture; this one while it has."""
+        """Return the number of brokers with a lease in the newest snapshot; this one only while
+        valid.
+        """
         is_over = self.node_id in self._sessions and not self._has_lease()
         return len(self._sessions) - is_over
 
     def leader_of(self, partition_id: int) -> Leader:
-        """Return who leads a partition; one that is not known yet: no node, epoch -1."""
+        """Return the leader of a partition; NO_NODE and epoch -1 if the partition is not known."""
         led = self._led.get(partition_id)
         if led is None:
             return _NOT_KNOWN
@@ -109,7 +111,7 @@ class SnapshotView:
         return Leader(NO_NODE if member is None else member.node_id, led.epoch)
 
     def changed_since(self, version: int) -> Collection[int] | None:
-        """See ``ClusterView``."""
+        """Return the partitions that changed since a version; see ``ClusterView``."""
         found: set[int] = set()
         count = self.version - version
         if count > len(self._changes):
@@ -121,23 +123,23 @@ class SnapshotView:
         return found
 
     def led_by(self, session: int) -> Sequence[int]:
-        """Return the partitions that a session leads. Looks at all that there are."""
+        """Return the partitions that a session leads, by a scan of all partitions."""
         return [each.partition_id for each in self._led.values() if each.session == session]
 
     def wanted(self, partition_id: int) -> int | None:
-        """Return the node that is to lead a partition; None: nobody in particular."""
+        """Return the node that must lead a partition, or None if no node is wanted."""
         led = self._led.get(partition_id)
         return None if led is None else led.wanted_node
 
     def pinned(self, partition_id: int) -> int | None:
-        """Return the node that a partition is pinned to; None: it is not."""
+        """Return the node that a partition is pinned to, or None."""
         led = self._led.get(partition_id)
         return None if led is None else led.pinned_node
 
     def wanted_elsewhere(self, session: int) -> Sequence[int]:
-        """Return the partitions that a session of this broker leads and another node is to.
+        """Return the partitions that a session of this broker leads and another node must lead.
 
-        One that takes them: nobody lets go of a partition that nobody would lead.
+        Only nodes that take partitions count: otherwise a released partition would have no leader.
         """
         found = []
         for partition_id in sorted(self._wished):
@@ -149,23 +151,23 @@ class SnapshotView:
         return found
 
     def session_of(self, node_id: int) -> int | None:
-        """Return the session of a node; None: it is not in service."""
+        """Return the session of a node, or None if it is not in service."""
         return self._sessions.get(node_id)
 
     def takes_partitions(self, node_id: int) -> bool:
-        """Return whether partitions are given to a node: it is in service, and not to lead nothing.
+        """Whether a node takes partitions: in service, not draining and not cordoned.
 
-        As whoever plans sees it: where all are cordoned, nobody is.
+        As in plans, cordoning has no effect if all nodes are cordoned.
         """
         return node_id in self._takers
 
     def could_lead(self, node_id: int) -> bool:
-        """Return whether a node takes partitions where no other one does."""
+        """Whether a node could take partitions if no other node did."""
         session = self._sessions.get(node_id)
         return session is not None and not self._members[session].is_draining
 
     def plan_by(self, rules: Rules) -> None:
-        """Take note of who is cordoned by settings."""
+        """Apply the cordons of the cluster's settings."""
         self._rules = rules
         self._find_takers()
 
@@ -175,7 +177,7 @@ class SnapshotView:
         self._takers = could_lead - cordoned or could_lead
 
     def apply(self, unseen: Unseen) -> bool:
-        """Show what pictures have shown; return whether anything is another one now."""
+        """Apply the changes of snapshots; return whether the view has changed."""
         snapshot = unseen.newest
         assert snapshot is not None
         is_changed = (
@@ -197,7 +199,7 @@ class SnapshotView:
         nodes_before = self._sessions
         self._show_members(snapshot.members)
         self._show_fenced(snapshot.fenced)
-        # Who leads is told by node: where a session comes or goes, any partition may be its.
+        # Leaders are stored by session and shown by node, so a new or ended session can change any.
         is_same = not unseen.is_whole and self._sessions == nodes_before
         self._changes.append(unseen.gone | unseen.led.keys() if is_same else None)
         controller = None
@@ -217,7 +219,7 @@ class SnapshotView:
             try:
                 place = decode_place(member.endpoints)
             except UnreadableEndpoints as error:
-                self._say_unreadable(member, error)
+                self._log_unreadable(member, error)
                 continue
             nodes.append(Node(member.node_id, place.rack, place.endpoints, place.features))
             readable[member.session] = member
@@ -238,12 +240,12 @@ class SnapshotView:
         for member in members:
             if member.node_id in in_service:
                 continue  # This broker, after its session has ended.
-            with contextlib.suppress(UnreadableEndpoints):  # It was said while it was in service.
+            with contextlib.suppress(UnreadableEndpoints):  # Logged while it was in service.
                 place = decode_place(member.endpoints)
                 fenced.append(Node(member.node_id, place.rack, place.endpoints, place.features))
         self.fenced = fenced
 
-    def _say_unreadable(self, member: Member, error: UnreadableEndpoints) -> None:
+    def _log_unreadable(self, member: Member, error: UnreadableEndpoints) -> None:
         if member.session not in self._unreadable:
             self._unreadable.add(member.session)
             logger.error(

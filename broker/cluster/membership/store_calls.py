@@ -1,12 +1,11 @@
-"""What a broker asks of its cluster's store now and then, one thing after the other.
+"""Occasional calls of the cluster's store, one after the other.
 
 Rules of this file:
 
-* All of it goes one way there, on one thread. What has to come through in time, whatever else is
-  asked, has a way of its own: heartbeats, looks, flushes
-  (``broker/cluster/membership/membership.py``).
-* An errand waits for a store that is away, be it for ever, and goes on to its end whoever waits for
-  it, or nobody. ``close`` ends all of them.
+* All of them share one connection and one thread. Calls with a time limit have their own
+  connections: heartbeats, polls, flushes (``broker/cluster/membership/membership.py``).
+* An errand waits while the store is unavailable, without a timeout, and runs to its end even if its
+  caller stops waiting. ``close`` ends all of them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class Errands:
-    """Run on the loop, made on a thread."""
+    """Calls of the store that the event loop requests and a thread runs."""
 
     def __init__(self, index: ClusterIndex) -> None:
         """``index`` is for this object alone."""
@@ -33,10 +32,10 @@ class Errands:
         self._thread = Pool("errands")
 
     def run(self, errand: Callable[[ClusterIndex], Result]) -> asyncio.Future[Result]:
-        """Return what ``errand`` will; raises IndexClosed out of a wait once this is closed."""
+        """Return the future result of ``errand``; a wait raises IndexClosed once this is closed."""
         return self._thread.run(partial(errand, self._index))
 
     def close(self) -> None:
-        """End what is under way, and what waits to be."""
+        """End the current errand and all waiting ones."""
         self._index.close()
         self._thread.close()

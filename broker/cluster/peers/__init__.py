@@ -1,1 +1,1 @@
-"""Brokers of a cluster talk to each other: who asks, over which connection, and whom it ended."""
+"""Connections between the brokers of a cluster: requests, current connections, ended ones."""

@@ -1,8 +1,8 @@
-"""The other brokers: one link for each node and purpose, made when it is needed.
+"""Client of the other brokers: one link for each node and purpose, created when it is needed.
 
-Whoever makes this names the session it lives in, which no other life of a broker may have had, and
-says where brokers listen. The number in a hello counts the connections of the whole session, so it
-rises for each node and purpose whatever was forgotten in between.
+Its creator supplies the session, which no earlier process of a broker may have had, and the
+brokers' addresses. The number in a hello counts the connections of the whole session. So it rises
+for each node and purpose, even after a link was dropped.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class PeerClient:
         clock: Clock,
         limits: Limits | None = None,
     ) -> None:
-        """``address_of`` a node: None where it is not known. Call this on the loop."""
+        """``address_of`` returns a node's address, or None if unknown.
+
+        Call this on the event loop.
+        """
         self._node_id = node_id
         self._session = session
         self._address_of = address_of
@@ -64,7 +67,7 @@ class PeerClient:
         *,
         timeout_ms: float,
     ) -> None:
-        """Ask a broker; see ``Peers``."""
+        """Send a request to a broker; see ``Peers``."""
         question = Question(api, version, request, on_answer, self._loop)
         if self._closed:
             question.fail(Failure.CLOSED, "this broker asks nothing any more")
@@ -83,14 +86,14 @@ class PeerClient:
         link.ask(question, address, timeout_ms)
 
     def forget(self, node_id: int) -> None:
-        """Ask a broker nothing more that has left; see ``Peers``."""
+        """Close the connections to a broker that has left; see ``Peers``."""
         for purpose in Purpose:
             link = self._links.pop((node_id, purpose), None)
             if link is not None:
                 link.close(Failure.UNKNOWN_NODE, f"broker {node_id} has left")
 
     async def close(self) -> None:
-        """Ask nothing any more; see ``Peers``."""
+        """Fail pending and later requests; see ``Peers``."""
         self._closed = True
         links, self._links = self._links, {}
         for link in links.values():

@@ -1,11 +1,11 @@
-"""One connection to a peer: opened, logged in, introduced, then questions out and answers in.
+"""Connection to a peer: opened, logged in and introduced once, then requests and responses.
 
-``Network.open`` does what comes once, as a coroutine; afterwards everything goes by callback: what
-asyncio's transport delivers is decoded in ``data_received`` and handed to the owner.
+``Network.open`` does the one-time steps, as a coroutine; afterwards all of it uses callbacks:
+``data_received`` decodes the bytes from asyncio's transport and passes responses to the owner.
 
-A broker is let in as any client is (``broker/client``): TLS by the settings of a client, a login by
-``LoginClient``. Whatever of that may block (stores that are read, a token that is fetched, a
-password that is hashed many times) runs on a thread.
+A broker logs in as any client does (``broker/client``): TLS uses a client's settings, and
+``LoginClient`` does the login. Steps that can block run on a thread: reading stores, fetching a
+token, hashing a password many times.
 """
 
 from __future__ import annotations
@@ -50,49 +50,49 @@ Result = TypeVar("Result")
 Address = tuple[str, int]
 
 HELLO_VERSION: Final = 3
-"""The first version of ApiVersions that has tags, and so a hello."""
+"""First version of ApiVersions with tags, and so with a hello."""
 _CLOSED: Final = "the peer has closed the connection"
 _TLS_ALERT: Final = b"\x15\x03"
 
 BROKEN: Final = (OSError, Malformed, KafkaError, LoginRefused, WrongSetting, TokenUnavailable)
-"""What a connection that is of no use raises."""
+"""Exceptions of a connection that cannot be used."""
 
 
 class Owner(Protocol):
-    """Who has a connection; told of nothing more after ``ended``."""
+    """Owner of a connection; no calls follow ``ended``."""
 
     def answered(self, answer: Any) -> None:  # noqa: ANN401
-        """Take the answer to the oldest question that was sent."""
+        """Receive the response to the oldest request that was sent."""
 
     def ended(self, reason: str) -> None:
-        """Take note, once, that the connection is of no use any more."""
+        """Record, once, that the connection cannot be used any more."""
 
 
 class Transport(Protocol):
-    """What makes connections to peers."""
+    """Factory of connections to peers."""
 
     async def open(self, address: Address, hello: Hello) -> Opened:
-        """Make one; raises Refused. When it is cancelled, nothing may stay open."""
+        """Open a connection; raises Refused. If it is cancelled, nothing may stay open."""
 
     def close(self) -> None:
-        """Make no more."""
+        """Stop opening connections."""
 
 
 class Opened(NamedTuple):
-    """A connection that may be asked."""
+    """Connection that is ready for requests."""
 
     connection: PeerConnection
     versions: AdvertisedVersions
-    """What the peer speaks."""
+    """Versions of APIs that the peer supports."""
     login_ms: int
-    """For how long its login holds; 0: as long as the connection."""
+    """Lifetime of the login in milliseconds, or 0 if it lasts as long as the connection."""
 
 
 class PeerConnection(asyncio.Protocol):
-    """The bytes of one connection. Of no use once it has ended, for whatever reason."""
+    """Bytes of one connection, which cannot be used again after it has ended."""
 
     def __init__(self, client_id: str, limits: Limits) -> None:
-        # The hello and a login are asked beside what the owner has in flight.
+        # A hello or a login request is in flight beside those of the owner.
         self._wire = ClientConnection(
             client_id,
             max_frame_bytes=limits.answer_bytes_max,
@@ -106,22 +106,22 @@ class PeerConnection(asyncio.Protocol):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can be used."""
+        """Whether the connection can be used."""
         return self._problem is None
 
     # ---------------------------------------------------------------------------- of the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin."""
+        """Store the transport."""
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
-        """Hand out every answer that is whole now."""
+        """Pass on every response that is complete."""
         if not self.is_open:
             return
         try:
             if self._heard_nothing and data.startswith(_TLS_ALERT):
-                raise TlsIsSpoken("TLS is spoken here")
+                raise TlsIsSpoken("the peer's listener speaks TLS")
             self._heard_nothing = False
             self._wire.receive_data(data)
             while (found := self._next_response()) is not NEED_DATA:
@@ -130,27 +130,27 @@ class PeerConnection(asyncio.Protocol):
             self._end(error)
 
     def eof_received(self) -> bool:
-        """Close: a peer that has stopped sending is gone."""
+        """Close the connection, since the peer has stopped sending."""
         return False
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Say so to whoever waits."""
+        """Notify the owner and a waiting ``ask``."""
         self._end(error or ConnectionResetError(_CLOSED))
 
     # -------------------------------------------------------------------------------- of its owner
 
     def belongs_to(self, owner: Owner) -> None:
-        """Hand out answers from now on."""
+        """Pass responses to ``owner`` from now on."""
         self._owner = owner
 
     def send(self, api: AnyApi, version: int, body: Chunks) -> None:
-        """Send a request that was encoded before."""
+        """Send an encoded request."""
         assert self._transport is not None
         _, chunks = self._wire.request_encoded(api, version, body)
         self._transport.writelines(chunks)
 
     async def ask(self, api: AnyApi, version: int, request: Any) -> Any:  # noqa: ANN401
-        """Send a request and wait for its response; for before there is an owner."""
+        """Send a request and return its response, before the connection has an owner."""
         if self._problem is not None:
             raise self._problem
         assert self._owner is None
@@ -162,7 +162,7 @@ class PeerConnection(asyncio.Protocol):
             self._introduction = None
 
     def abort(self) -> None:
-        """Close at once, without a word to the owner: what is in flight is given up."""
+        """Close the connection at once, without a call of the owner."""
         self._owner = None
         self._end(ConnectionAbortedError("given up"))
 
@@ -191,27 +191,27 @@ class PeerConnection(asyncio.Protocol):
 
 
 class Refused(Exception):
-    """A connection that could not be opened; the text says why."""
+    """Refused connection; the text is the reason."""
 
     def __init__(self, reason: str, *, is_final: bool) -> None:
-        """``is_final``: another attempt will end likewise until somebody changes a setting."""
+        """``is_final``: whether attempts will fail until a setting is changed."""
         self.is_final = is_final
         super().__init__(reason)
 
 
 class Network:
-    """Makes connections over TCP, TLS and SASL: a ``Transport``."""
+    """``Transport`` over TCP, TLS and SASL."""
 
     def __init__(self, security: Callable[[], ClientSecurity], limits: Limits) -> None:
-        """``security`` is asked each time how this broker is let in; it may raise ConfigError."""
+        """``security`` returns the login settings for each connection; it may raise ConfigError."""
         self._security = security
         self._limits = limits
         self._threads = Pool("peers")
 
     async def open(self, address: Address, hello: Hello) -> Opened:
-        """Connect to a peer, log in, say hello; raises Refused.
+        """Connect to a peer, log in, and send a hello; raises Refused.
 
-        Whoever cancels this leaves nothing open. How long it may take is up to them.
+        Cancelling leaves nothing open. The caller limits the time.
         """
         try:
             security = self._security()
@@ -220,7 +220,7 @@ class Network:
         return await _opened(_Opening(address, self._limits, self._threads), security, hello)
 
     def close(self) -> None:
-        """Make no more."""
+        """Stop opening connections."""
         self._threads.close()
 
 
@@ -239,7 +239,7 @@ async def _opened(opening: _Opening, security: ClientSecurity, hello: Hello) -> 
 
 
 class _Opening:
-    """The steps until a connection may be asked."""
+    """Steps until a connection is ready for requests."""
 
     def __init__(self, address: Address, limits: Limits, threads: Pool) -> None:
         self.stage = Stage.CONNECTING
@@ -250,9 +250,9 @@ class _Opening:
         self._connection: PeerConnection | None = None
 
     async def run(self, security: ClientSecurity, hello: Hello) -> Opened:
-        """Take all of them."""
+        """Run all steps."""
         if has_tls(security.protocol):
-            # For each connection anew: stores may have been replaced meanwhile.
+            # Again for each connection, since stores may have been replaced.
             self.access = await self._aside(security.access)
         else:
             self.access = security.access()
@@ -264,7 +264,7 @@ class _Opening:
         return await introduced(connection, hello, login_ms)
 
     def give_up(self) -> None:
-        """Leave nothing open."""
+        """Close the connection, if it was opened."""
         if self._connection is not None:
             self._connection.abort()
 
@@ -304,9 +304,9 @@ class _Opening:
 
 
 async def introduced(connection: PeerConnection, hello: Hello, login_ms: int = 0) -> Opened:
-    """Say hello; raises Refused, and what ends a connection.
+    """Send a hello; raises Refused and the errors of a connection.
 
-    The answer also says that the session's connection before is not handled any more.
+    The response also confirms that the session's earlier connection handles no more requests.
     """
     request = ApiVersionsRequest(*SOFTWARE, PeerHello(*hello))
     response = await connection.ask(API_VERSIONS, HELLO_VERSION, request)

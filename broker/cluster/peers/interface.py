@@ -1,9 +1,9 @@
-"""What a broker may ask of another one, as those who ask see it: nothing here does I/O.
+"""Requests that brokers of a cluster send to each other: the sender's interface, without I/O.
 
-A question is a request in a version that the one who asks has chosen; the answer comes by callback
-on the loop, once, never from inside ``ask``. Where none will come that is said in its place, and
-whether the request may have arrived: what may have arrived is repeated on a connection whose hello
-has ended the one before (R10), so the repetition is the last that the peer hears of it.
+The sender chooses the version of a request. The response arrives by callback on the event loop,
+once, and never during ``ask``. If there is no response, the callback gets the reason, and whether
+the request may have arrived. Such a request is repeated on another connection, whose hello ends the
+earlier one (R10). So the repetition is the last of these requests that the peer handles.
 """
 
 from __future__ import annotations
@@ -20,56 +20,56 @@ Response = TypeVar("Response")
 
 
 class Purpose(StrEnum):
-    """What a connection is for; each has one of its own, so that none waits for another's answers.
+    """Purpose of a connection; each has its own, so that no response waits for those of another.
 
-    The values are what hellos name.
+    The values are the names in hellos.
     """
 
     VERIFICATION = "verification"
-    """AddPartitionsToTxn: a leader asks a coordinator."""
+    """AddPartitionsToTxn: from a partition leader to a coordinator."""
     MARKERS = "markers"
-    """WriteTxnMarkers: a coordinator has decided."""
+    """WriteTxnMarkers: from a coordinator, after a decision."""
     PRODUCERS = "producers"
-    """DescribeProducers: a broker forwards the request of a client to the leaders."""
+    """DescribeProducers: from a broker that forwards a client's request to the leaders."""
 
 
 class Failure(Enum):
-    """Why there is no answer."""
+    """Reason for a missing response."""
 
     UNKNOWN_NODE = auto()
-    """No such broker is known, or it is not known where it listens."""
+    """The broker, or its address, is not known."""
     UNREACHABLE = auto()
-    """No connection could be made."""
+    """The connection could not be opened."""
     NOT_LET_IN = auto()
-    """A login or a certificate was refused, or the peer does not take this broker for one."""
+    """The peer refused the login or certificate, or does not accept this broker as one."""
     UNSUPPORTED = auto()
-    """The peer does not speak this version of the API."""
+    """The peer does not support this version of the API."""
     BUSY = auto()
-    """As many questions or bytes wait for this peer as may."""
+    """The queue for this peer has reached its limit of questions or bytes."""
     LATE = auto()
-    """The answer did not come in time."""
+    """The response did not arrive before the timeout."""
     LOST = auto()
-    """The connection has ended in between."""
+    """The connection ended before the response."""
     CLOSED = auto()
-    """This broker asks nothing any more."""
+    """Closing state: this broker sends no more requests."""
 
 
 class NoAnswer(NamedTuple):
-    """What a callback receives in place of an answer."""
+    """Result in the place of a response."""
 
     failure: Failure
     reason: str
-    """One line for people, without secrets."""
+    """Reason in one line, without secrets."""
     was_sent: bool = False
     """Whether the request may have arrived, and may have been handled."""
 
 
 OnAnswer: TypeAlias = Callable[[Any], None]
-"""Takes the API's response, or NoAnswer."""
+"""Callback that receives the API's response, or NoAnswer."""
 
 
 class Peers(Protocol):
-    """The other brokers of the cluster."""
+    """Client of the other brokers of the cluster."""
 
     def ask(
         self,
@@ -82,35 +82,36 @@ class Peers(Protocol):
         *,
         timeout_ms: float,
     ) -> None:
-        """Ask a broker; ``on_answer`` is called once, on the loop, after this has returned.
+        """Send a request to a broker; ``on_answer`` is called once, on the loop, after this
+        returned.
 
-        At the latest when ``timeout_ms`` are over, whatever happens to the connection. Questions of
-        one node and purpose arrive in the order in which they were asked, as far as they arrive.
-        Raises KafkaError UNSUPPORTED_VERSION for a version that ``api`` itself does not have.
+        The call comes within ``timeout_ms``, regardless of the connection. Requests for one node
+        and purpose are delivered in order, or not at all. Raises KafkaError UNSUPPORTED_VERSION for
+        a version that ``api`` does not have.
         """
 
     def forget(self, node_id: int) -> None:
-        """Ask a broker nothing more that has left: its connections close."""
+        """Close the connections to a broker that has left."""
 
     async def close(self) -> None:
-        """Ask nothing any more: who waits is told CLOSED before this returns, later askers too."""
+        """Fail pending requests, and all later ones, with CLOSED, before this returns."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one connection to a peer may take."""
+    """Limits of one connection to a peer."""
 
     questions_max: int = 1_000
-    """Questions without an answer, of one node and purpose."""
+    """Maximum number of requests without a response, for one node and purpose."""
     question_bytes_max: int = 16 * 1024 * 1024
-    """What they have together; one alone may have that much."""
+    """Maximum size of these requests together; one alone may reach it."""
     answer_bytes_max: int = 16 * 1024 * 1024
-    """Largest answer."""
+    """Maximum size of a response."""
     connect_timeout_ms: float = 10_000
-    """For the connection with TLS, login and hello."""
+    """Timeout for the connection with TLS, login and hello."""
     pause_first_ms: float = 50
-    """Before a connection is tried again that could not be made or has brought nothing."""
+    """Pause after a connection that could not be opened or brought no response."""
     pause_max_ms: float = 1_000
-    """It doubles up to this."""
+    """Maximum pause; each pause is twice the one before."""
     idle_ms: float = 540_000
-    """After so long without a question the connection is closed."""
+    """Time without a request after which the connection is closed."""

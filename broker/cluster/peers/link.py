@@ -1,20 +1,20 @@
-"""Everything that is asked of one peer for one purpose: over one connection at a time.
+"""Requests to one peer for one purpose, over one connection at a time.
 
-| state | there is | a question | becomes |
+| state | has | a request | next state |
 |---|---|---|---|
 | IDLE | nothing | opens a connection | OPENING |
-| OPENING | a task | waits | OPEN; else PAUSING, who waits is told UNREACHABLE or NOT_LET_IN |
-| OPEN | a connection | is sent | when that ends PAUSING or IDLE, what was sent is told LOST |
-| PAUSING | a timer | waits | OPENING if somebody waits when the timer is due, else IDLE |
+| OPENING | a task | waits | OPEN; else PAUSING, waiting requests fail: UNREACHABLE or NOT_LET_IN |
+| OPEN | a connection | is sent | PAUSING or IDLE when it ends, sent requests fail with LOST |
+| PAUSING | a timer | waits | OPENING if a request waits when the timer is due, else IDLE |
 
 Rules of this file:
 
-* **What was given up is never sent again from here.** Whether to repeat is for the one who asked:
-  it may know by then that somebody else is to be asked.
-* **A connection ends with the first answer that is late.** Answers come in order, so nothing behind
-  it would come either; and what is still on its way is ended by the hello of the next (R10).
-* **The pause doubles** until a connection has brought an answer: a peer that takes connections and
-  closes them is no better than one that refuses them.
+* **A failed request is not sent again here.** The caller decides: by then it may know that another
+  broker must get the request.
+* **A connection ends with the first late response.** Responses arrive in order, so no later one
+  could arrive either. The hello of the next connection ends what the peer still handles (R10).
+* **The pause doubles** until a connection has brought a response: a peer that accepts connections
+  and closes them is no better than one that refuses them.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ Spawn = Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
 """Runs a coroutine and keeps the task until it is done."""
 
 LOGIN_AGE: Final = 0.85
-"""After what part of a login's time (KIP-368) its connection makes way for another one."""
+"""Share of a login's lifetime (KIP-368) after which its connection is replaced."""
 
 
 class State(Enum):
-    """What a link has; see the table at the head of this file."""
+    """State of a link; see the table at the head of this file."""
 
     IDLE = auto()
     OPENING = auto()
@@ -55,12 +55,12 @@ class State(Enum):
 
 
 class Link:
-    """The questions to one peer for one purpose."""
+    """Requests to one peer for one purpose."""
 
     def __init__(
         self, name: str, open_to: Open, spawn: Spawn, clock: Clock, limits: Limits
     ) -> None:
-        """``name`` says in the log who is asked, and for what."""
+        """``name`` identifies the peer and the purpose in the log."""
         self.state = State.IDLE
         self._name = name
         self._open_to = open_to
@@ -80,13 +80,13 @@ class Link:
 
     @property
     def unanswered(self) -> int:
-        """How many questions wait, here or at the peer."""
+        """Return the number of requests that wait, here or at the peer."""
         return len(self._waiting) + len(self._sent)
 
-    # -------------------------------------------------------------------------------- of its owner
+    # ----------------------------------------------------------------------------- for its owner
 
     def ask(self, question: Question, address: Address, timeout_ms: float) -> None:
-        """Send a question to a peer that listens at ``address``, as soon as that can be."""
+        """Send a request to a peer that listens at ``address``, as soon as possible."""
         if self.unanswered >= self._limits.questions_max:
             question.fail(Failure.BUSY, f"{self.unanswered} questions wait for this broker")
             return
@@ -98,10 +98,10 @@ class Link:
         self._bytes += question.size_bytes
         self._waiting.append(question)
         question.start(self._clock, timeout_ms, self._late)
-        self._go_on()
+        self._send_pending()
 
     def close(self, failure: Failure, reason: str) -> None:
-        """End everything; who waits is told why."""
+        """Close the link and fail all pending requests with ``failure`` and ``reason``."""
         self._stop_timers()
         self.state = State.IDLE
         self._drop_connection()
@@ -111,27 +111,27 @@ class Link:
         self._fail(self._sent, failure, reason)
         self._fail(self._waiting, failure, reason)
 
-    # -------------------------------------------------------------------------- of its connection
+    # ------------------------------------------------------------------------ for its connection
 
     def answered(self, answer: Any) -> None:  # noqa: ANN401  the question's
-        """Hand the answer to the question that has waited for longest."""
+        """Pass the response to the oldest request that was sent."""
         question = self._sent.popleft()
         self._bytes -= question.size_bytes
         self._pause_ms = 0.0
-        question.tell(answer)
-        self._go_on()
+        question.complete(answer)
+        self._send_pending()
 
     def ended(self, reason: str) -> None:
-        """Tell everyone whose question is on its way, and go on with those that wait."""
+        """Fail the requests that were sent, and continue with the waiting ones."""
         self._opened = None
         logger.info("connection to %s has ended: %s", self._name, reason)
         self._fail(self._sent, Failure.LOST, reason)
         self._try_again()
 
-    # ------------------------------------------------------------------------------- of its timers
+    # ----------------------------------------------------------------------------- for its timers
 
     def _late(self, question: Question) -> None:
-        """Give up what was not answered in time."""
+        """Fail a request that has no response in time."""
         if not question.was_sent:
             self._waiting.remove(question)
             self._bytes -= question.size_bytes
@@ -147,7 +147,7 @@ class Link:
     def _pause_is_over(self) -> None:
         self._pause = None
         self.state = State.IDLE
-        self._go_on()
+        self._send_pending()
 
     def _is_idle(self) -> None:
         self._idle = None
@@ -157,11 +157,11 @@ class Link:
 
     # ------------------------------------------------------------------------------------- private
 
-    def _go_on(self) -> None:
-        """Do what there is to do for those that wait."""
+    def _send_pending(self) -> None:
+        """Send waiting requests, after opening or replacing the connection if needed."""
         if self.state is State.OPEN and self._is_worn() and self._waiting:
             if self._sent:
-                return  # The answers first; the next connection ends this one.
+                return  # Await the responses; the next connection ends this one.
             self._drop_connection()
             self.state = State.IDLE
         if self.state is State.OPEN:
@@ -182,14 +182,14 @@ class Link:
             reason = str(refused)
             if refused.is_final:
                 failure = Failure.NOT_LET_IN
-        except Exception as error:  # the task's top frame: a bug, or an address that is none
+        except Exception as error:  # the task's top frame: a bug, or an invalid address
             logger.exception(
                 "connection to %s failed: address=%s", self._name, address_text(*address)
             )
             reason = repr(error)
         finally:
             limit.cancel()
-        if self._opening is not this:  # It was given up, and had come to its end all the same.
+        if self._opening is not this:  # It was cancelled, but had finished before.
             if opened is not None:
                 opened.connection.abort()
         elif opened is not None:
@@ -199,13 +199,13 @@ class Link:
 
     def _opening_is_late(self, opening: asyncio.Task[Any]) -> None:
         if self._opening is not opening:
-            return  # After a pause of the process, the limit of a cancelled attempt can come due.
+            return  # After a pause of the process, a cancelled attempt's timer can still fire.
         opening.cancel()
         self._could_not_open(Failure.UNREACHABLE, "no connection in time")
 
     def _could_not_open(self, failure: Failure, reason: str) -> None:
         self._opening = None
-        if not self._pause_ms:  # The first of its kind: others follow every second.
+        if not self._pause_ms:  # Only the first failure: others follow every second.
             logger.warning("no connection to %s: %s", self._name, reason)
         self._fail(self._waiting, failure, reason)
         self._try_again()
@@ -222,10 +222,10 @@ class Link:
         if opened.login_ms:
             self._renew_at = self._clock.monotonic() + opened.login_ms / 1000 * LOGIN_AGE
         opened.connection.belongs_to(self)
-        self._go_on()
+        self._send_pending()
 
     def _send(self) -> None:
-        """Send what waits; begin to count the time without a question where nothing does."""
+        """Send the waiting requests; start the idle timer if none is without a response."""
         opened = self._opened
         assert opened is not None
         while self._waiting:
@@ -246,11 +246,11 @@ class Link:
             self._idle = self._clock.call_later(self._limits.idle_ms, self._is_idle)
 
     def _is_worn(self) -> bool:
-        """Whether the login of the connection nears its end."""
+        """Whether the connection's login expires soon."""
         return self._renew_at is not None and self._clock.monotonic() >= self._renew_at
 
     def _try_again(self) -> None:
-        """Make the next attempt after a pause, which begins with none once an answer has come."""
+        """Start the next attempt after the current pause, and double the pause."""
         self._stop_timers()
         limits = self._limits
         wait_ms = self._pause_ms
@@ -260,10 +260,10 @@ class Link:
             self._pause = self._clock.call_later(wait_ms, self._pause_is_over)
         else:
             self.state = State.IDLE
-            self._go_on()
+            self._send_pending()
 
     def _move(self, address: Address) -> None:
-        """Ask at another address from now on: the peer, or who has its place, listens there."""
+        """Use another address from now on: the peer, or its replacement, listens there."""
         self.close(Failure.LOST, "the broker listens at another address now")
         self._address = address
         self._pause_ms = 0.0

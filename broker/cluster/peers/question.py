@@ -1,4 +1,4 @@
-"""One question to a peer: encoded, with its time, and answered once."""
+"""Request to a peer, with its encoded body, its timeout and its callback."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Question:
-    """A request on its way; ``tell`` ends it, whoever calls that first."""
+    """Request in flight; the first call of ``complete`` ends it."""
 
     __slots__ = (
         "_loop",
@@ -38,7 +38,7 @@ class Question:
         on_answer: OnAnswer,
         loop: asyncio.AbstractEventLoop,
     ) -> None:
-        """Encode the request now: what waits is counted in bytes, and changes no more."""
+        """Encode the request now: the queue counts its bytes, and later changes have no effect."""
         self.api = api
         self.version = version
         self.body: Chunks = api.encode_request(request, version)
@@ -50,11 +50,11 @@ class Question:
         self._timer: Any = None
 
     def start(self, clock: Clock, timeout_ms: float, on_late: Callable[[Question], None]) -> None:
-        """Have ``on_late`` called unless this is told before the time is up."""
+        """Start a timer that calls ``on_late`` unless the request is completed before."""
         self._timer = clock.call_later(timeout_ms, on_late, self)
 
-    def tell(self, answer: Any) -> None:  # noqa: ANN401  the Api's, or NoAnswer
-        """Call back, in a turn of its own: an error there is nobody else's."""
+    def complete(self, answer: Any) -> None:  # noqa: ANN401  the Api's, or NoAnswer
+        """Call the callback in a turn of its own, so that its errors reach no other code."""
         assert not self.is_told, f"{self.api.name} is told twice"
         self.is_told = True
         self.body = []
@@ -63,5 +63,5 @@ class Question:
         self._loop.call_soon(self._on_answer, answer)
 
     def fail(self, failure: Failure, reason: str) -> None:
-        """Say that there is no answer."""
-        self.tell(NoAnswer(failure, reason, self.was_sent))
+        """Complete the request without a response."""
+        self.complete(NoAnswer(failure, reason, self.was_sent))

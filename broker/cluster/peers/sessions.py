@@ -1,22 +1,21 @@
-"""Which connection of a peer is the current one: the receiving side of hellos (R10).
+"""Current connection of each peer: the receiving side of hellos (R10).
 
-A broker that asks others names itself in a *hello*: its node, its session, what the connection is
-for, and the number of the connection, which rises. Of one (node, session, purpose) the connection
-with the highest number is the current one; the hello that makes it so ends the one before. So what
-a peer has sent and given up cannot be handled after what it has sent in its place, however long it
-was on its way.
+The sending broker names itself in a *hello*: its node, its session, the connection's purpose, and
+the connection's number, which rises. The connection with the highest number is the current one of
+its (node, session, purpose). Its hello ends the connection before it. So a request that the peer
+has given up cannot be handled after the request that replaced it, regardless of network delays.
 
 Rules of this file:
 
-* **The number decides, not the order of arrival.** A connection whose hello comes late, behind that
-  of a newer one, is refused.
-* **Ended means: nothing more of it is handled.** Its connection is closed at once, and a handler
-  that lets others have a turn in between asks ``is_ended`` before it goes on. What it has done by
-  then lies in front of everything of the newer connection.
-* **Sessions are not compared with each other.** What the former session of a node sends late is
-  told by its epochs (R6): who takes a coordinator's shard over has a higher one.
-* **Memory is bounded.** The connection that has been silent for longest is forgotten for a new one,
-  but only if it is gone; while all are open, no other is taken.
+* **The number decides, not the order of arrival.** A hello that arrives after that of a newer
+  connection is refused.
+* **An ended connection handles no more requests.** It is closed at once, and a handler that yields
+  to the event loop checks ``is_ended`` before it continues. Its work before that precedes all work
+  of the newer connection.
+* **Sessions are not compared with each other.** Late requests of a node's previous session are
+  recognized by their epochs (R6): the new owner of a coordinator's shard has a higher one.
+* **Memory is limited.** A new connection replaces the oldest closed one; if all are open, it is
+  refused.
 """
 
 from __future__ import annotations
@@ -29,45 +28,45 @@ LINKS_MAX: Final = 10_000
 PURPOSE_CHARACTERS_MAX: Final = 32
 
 Close = Callable[[str], None]
-"""Closes a connection; takes why."""
+"""Closes a connection; takes the reason."""
 
 
 class Hello(NamedTuple):
-    """What a peer's connection begins with."""
+    """Content of a peer's hello."""
 
     node_id: int
     session: int
     purpose: str
     number: int
-    """Higher than that of every connection the session has opened before."""
+    """Number of the connection, higher than all earlier ones of the session."""
 
 
 class HelloRefused(Exception):
-    """A hello that cannot be taken: its connection is to be closed; the text says why."""
+    """Refused hello; its connection must be closed, for the reason in the text."""
 
 
 class PeerLink:
-    """A connection of a peer that has said hello; its own connection and handlers know it."""
+    """Connection of a peer after its hello, shared by the connection and its handlers."""
 
     __slots__ = ("_close", "hello", "is_ended")
 
     def __init__(self, hello: Hello, close: Close) -> None:
         self.hello = hello
         self.is_ended = False
-        """Whether a newer connection has taken its place: nothing more of this one is handled."""
+        """Whether a newer connection has replaced it, so that no more requests are handled."""
         self._close: Close | None = close
 
     @property
     def is_gone(self) -> bool:
-        """Whether its connection is closed."""
+        """Whether the connection is closed."""
         return self._close is None
 
     def gone(self) -> None:
-        """Let go of the connection, which is closed."""
+        """Drop the reference to the connection, which is closed."""
         self._close = None
 
     def end(self, newer: Hello) -> None:
-        """Handle nothing more of it."""
+        """End the connection, since a newer one replaces it."""
         self.is_ended = True
         close, self._close = self._close, None
         if close is not None:
@@ -77,21 +76,21 @@ class PeerLink:
 
 
 class PeerSessions:
-    """The current connection of each (node, session, purpose)."""
+    """Current connections by node, session and purpose."""
 
     def __init__(self, links_max: int = LINKS_MAX) -> None:
         self._links_max = links_max
-        # The one that has said hello last comes last.
+        # In the order of their hellos, the newest last.
         self._links: dict[tuple[int, int, str], PeerLink] = {}
 
     def __len__(self) -> int:
-        """Return how many connections are remembered."""
+        """Return the number of connections that are kept."""
         return len(self._links)
 
     def take(self, hello: Hello, close: Close) -> PeerLink:
-        """Make a connection the current one and end the one before.
+        """Make a connection the current one, and end the one before.
 
-        Raises HelloRefused for what is not newer than that, and where there is no room.
+        Raises HelloRefused for an older number, an invalid purpose, or if there is no room.
         """
         if len(hello.purpose) > PURPOSE_CHARACTERS_MAX:
             raise HelloRefused("the hello names no purpose that there is")

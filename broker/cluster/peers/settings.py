@@ -1,10 +1,10 @@
-"""How brokers connect to each other, by Kafka's keys: which listener, and as whom.
+"""Settings of brokers' connections to each other, by Kafka's keys: the listener and the login.
 
-A broker's client side is configured as Apache Kafka's: the settings of the listener that brokers
-use hold for who connects there as well, ``ssl.*`` of its stores (its certificate is the client's)
-and the login module of ``sasl.mechanism.inter.broker.protocol``, whose user is the one that
-brokers are. That user acts for the cluster by being a super user or by an ACL, as the table of
-checks has it. Nothing here is looked at, or refused, in a broker that is alone.
+A broker's client side is configured as in Apache Kafka. The settings of the brokers' listener also
+apply to the connections that this broker opens. Its ``ssl.*`` stores hold the client certificate.
+The login module of ``sasl.mechanism.inter.broker.protocol`` has the user that the brokers log in
+as. A super user's permissions or an ACL let that user act for the cluster, by the table of
+permission checks. A standalone broker neither reads nor refuses any of these settings.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ _OF_CLIENTS: Final = frozenset(
         "sasl.login.callback.handler.class",
     }
 )
-"""Keys of a listener that are its clients', too."""
+"""Keys of a listener that also apply to its clients."""
 
 
 def listener_of_brokers(config: BrokerConfig) -> Endpoint:
-    """Return the listener at which brokers meet each other; raises ConfigError."""
+    """Return the listener for connections between brokers; raises ConfigError."""
     name = config.inter_broker_listener_name
     endpoints = {each.name: each for each in config.endpoints}
     if name and SECURITY_PROTOCOL in config.settings:
@@ -69,9 +69,9 @@ def listener_of_brokers(config: BrokerConfig) -> Endpoint:
 
 
 def security_of_brokers(config: BrokerConfig) -> ClientSecurity:
-    """Return how this broker is let in by others; raises ConfigError.
+    """Return the TLS and login settings of connections to other brokers; raises ConfigError.
 
-    Files of stores are read where a connection is made, not here.
+    Files of stores are read when a connection is opened, not here.
     """
     endpoint = listener_of_brokers(config)
     settings = {PROTOCOL: endpoint.security_protocol}
@@ -95,7 +95,7 @@ def limits_of(config: BrokerConfig) -> Limits:
 
 
 def _login(config: BrokerConfig, endpoint: Endpoint) -> Mapping[str, str]:
-    """Return mechanism and login module of brokers."""
+    """Return the brokers' mechanism and login module."""
     mechanism = config.sasl_mechanism_inter_broker_protocol
     listener = config.for_listener(endpoint.name)
     enabled = listener.value("sasl.enabled.mechanisms")

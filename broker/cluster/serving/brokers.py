@@ -1,8 +1,8 @@
-"""The brokers of the cluster as one client reaches them.
+"""Brokers of the cluster, as one client can reach them.
 
-A client is told of every broker the address that belongs to the listener it has come by; of this
-one the address that it has dialled, unless the configuration says what to advertise. A broker that
-has no listener of that name does not exist for it, as in Kafka.
+A client gets every broker's address of the listener that it has connected to. For this broker that
+is the address that it connected to, unless the configuration advertises another one. A broker
+without a listener of that name is left out, as in Kafka.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from barnabas.broker.cluster.view import NO_NODE, ClusterView
 
 
 class Broker(NamedTuple):
-    """One broker, and where the client finds it."""
+    """Broker with its address for a client."""
 
     node_id: int
     host: str
@@ -25,25 +25,25 @@ class Broker(NamedTuple):
 
 
 class Brokers:
-    """Tells clients of the brokers in service."""
+    """Broker list for clients."""
 
     def __init__(self, view: ClusterView, misses: Misses | None = None) -> None:
-        """``misses`` finds out what is not in the view yet; None: this broker is alone."""
+        """``misses`` polls for unknown objects, or is None in a standalone broker."""
         self._view = view
         self.misses = misses
 
     @property
     def view(self) -> ClusterView:
-        """Return what is known of them."""
+        """Return this broker's view of the cluster."""
         return self._view
 
     @property
     def are_several(self) -> bool:
-        """Return whether there is another broker than this one."""
+        """Whether there are other brokers than this one."""
         return len(self._view.nodes) > 1
 
     def reachable(self, context: RequestContext) -> dict[int, Broker]:
-        """Return the brokers that a client can reach, by id."""
+        """Return the brokers that a client can reach, by node ID."""
         found: dict[int, Broker] = {}
         for node in self._view.nodes:
             if node.node_id == self._view.node_id:
@@ -55,7 +55,7 @@ class Brokers:
         return found
 
     def fenced(self, context: RequestContext) -> list[Broker]:
-        """Return the fenced brokers that have a listener of the client's name, by id."""
+        """Return the fenced brokers that have a listener of the client's name, by node ID."""
         name = context.connection.listener_name
         return [
             Broker(node.node_id, *node.endpoints[name], node.rack)
@@ -64,11 +64,12 @@ class Brokers:
         ]
 
     def controller_id(self, reachable: Collection[int]) -> int:
-        """Return which of the brokers that a client can reach it is to send changes to.
+        """Return the node ID of the broker that receives the client's changes.
 
-        The controller, or where that is not known or out of reach another one: all of them take
-        changes. NO_NODE only where there is none at all: told of no controller twice, librdkafka
-        (2.16) waits with what it has for one until a connection comes or goes, so for a minute.
+        That is the controller, or another broker if the controller is not known or not reachable:
+        all of them take changes. NO_NODE is returned only if no broker is reachable. After two
+        responses without a controller, librdkafka (2.16) delays its pending requests until one of
+        its connections opens or closes, about a minute.
         """
         for node_id in (self._view.controller_id, self._view.node_id, *reachable):
             if node_id in reachable:
@@ -76,6 +77,6 @@ class Brokers:
         return NO_NODE
 
     def reachable_of(self, context: RequestContext, node_ids: Iterable[int]) -> list[Broker]:
-        """Return those of some brokers that a client can reach, by id."""
+        """Return those of ``node_ids`` that a client can reach, by node ID."""
         found = self.reachable(context)
         return [found[node_id] for node_id in sorted(set(node_ids)) if node_id in found]

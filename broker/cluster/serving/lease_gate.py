@@ -1,22 +1,22 @@
-"""What is led by a broker of a cluster is asked of it while its lease is valid only.
+"""Lease check before requests to partition leaders and coordinators.
 
-Once the lease is over another broker may lead, and what this one still believes is old. What it
-would append the store refuses; but a refusal that it gives by what it knows, or what it shows,
-nobody else looks at: a sequence out of order, a producer's epoch that is too low, a transaction
-without this partition. So such a request is answered as by a broker that does not lead.
+After the lease has expired, another broker may lead, and this broker's state may be outdated. The
+store would refuse its appends. But some errors come from the broker's state alone: an out-of-order
+sequence, a fenced producer epoch, a partition missing from a transaction. So such requests get the
+error of a broker that does not lead.
 
 OffsetFetch gets NOT_COORDINATOR in the form that the client's library needs
 (``offset_fetch_errors.py``).
 
-A producer without a transactional id has no coordinator, and its new id was durably given to this
-broker (S10): whether the lease lasts does not matter to it. Told NOT_COORDINATOR, kafka-python and
-Java's producer look for the coordinator of no id, and the first does so for ever.
+A producer without a transactional ID has no coordinator, and its new ID was durably given to this
+broker (S10), so it needs no lease. After NOT_COORDINATOR, kafka-python and Java's producer would
+look for the coordinator of no ID, kafka-python without end.
 
-Of batches that are refused a note is taken, or one that was sent behind them could take their place
-once the lease is valid again (``metadata/pending_retries.py``).
+Refused batches are recorded. Otherwise a batch that was sent after them could take their place once
+the lease is valid again (``metadata/pending_retries.py``).
 
-Reads are not here: Fetch, ListOffsets and OffsetForLeaderEpoch are refused partition by partition,
-a Fetch when it is answered, however long it has waited (``LeasedPartition``).
+Reads are checked elsewhere: Fetch, ListOffsets and OffsetForLeaderEpoch are refused by partition, a
+Fetch when its response is built, even after a long wait (``LeasedPartition``).
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ OF_BATCHES: Final = "Produce"
 OF_OFFSETS: Final = "OffsetFetch"
 
 Refusal: TypeAlias = Callable[["RequestContext", Any], Exception | None]
-"""What a request is answered with; None: it needs no lease."""
+"""Error of a request without a lease, or None if it needs no lease."""
 Note: TypeAlias = Callable[["RequestContext", "ProduceRequest"], None]
 
 
 def gate(routes: Routes, may_serve: Callable[[], bool], note_refused: Note) -> None:
-    """Have routes that are bound refuse what this broker may not serve now.
+    """Make bound routes refuse requests that need the lease while it is not valid.
 
-    ``note_refused`` is told of each Produce that is: what was sent behind it must not overtake it.
+    ``note_refused`` is called with each refused Produce, so that later batches do not overtake it.
     """
     refusal: Refusal
     for route in routes:
@@ -140,7 +140,7 @@ def _gated_shortcut(
 
 
 class _LeasedShortcut:
-    """A ``Shortcut`` that leaves everything to the handler while the lease is not valid."""
+    """``Shortcut`` that leaves all requests to the handler while the lease is not valid."""
 
     def __init__(self, shortcut: Shortcut, may_serve: Callable[[], bool]) -> None:
         self.learn = shortcut.learn
@@ -148,5 +148,5 @@ class _LeasedShortcut:
         self._may_serve = may_serve
 
     def take(self, frames: FrameBuffer) -> DurableAnswer | None:
-        """See ``Shortcut``."""
+        """Take a request; see ``Shortcut``."""
         return self._take(frames) if self._may_serve() else None

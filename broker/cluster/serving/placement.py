@@ -1,10 +1,9 @@
-"""Where new partitions are asked to be: replication factors, and assignments made by hand.
+"""Placement of new partitions: replication factors and manual assignments.
 
-One broker that is alone holds one replica of everything: the only replication factor is 1 (-1
-stands for it), and the only manual assignment is to this broker. In a cluster copies are the
-store's business (see broker/cluster/damaged_copies.py): any replication factor is taken and
-reported, and a manual assignment says by its first replica who is to lead a partition: it is pinned
-there.
+A standalone broker holds one replica of everything: it accepts only the replication factor 1 (-1
+means the default) and manual assignments to itself. In a cluster the store keeps the copies (see
+broker/cluster/damaged_copies.py): any replication factor is accepted and reported. The first
+replica of a manual assignment is the broker that must lead the partition, which is pinned there.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ USE_DEFAULT: Final = -1
 
 
 class Placement:
-    """What can be asked of this broker, alone or in a cluster."""
+    """Checks of the replicas that a request specifies, standalone or in a cluster."""
 
     def __init__(self, brokers: Brokers, moves: Moves | None) -> None:
         self._in_service = {node.node_id for node in brokers.view.nodes}
@@ -34,7 +33,7 @@ class Placement:
 
     @property
     def is_in_cluster(self) -> bool:
-        """Return whether topics can have another replication factor than 1."""
+        """Whether topics can have another replication factor than 1."""
         return self._moves is not None
 
     def check_replicas(self, broker_ids: Sequence[int]) -> None:
@@ -68,13 +67,13 @@ class Placement:
     def configs_with(
         self, factor: int, configs: Mapping[str, str | None], broker_config: BrokerConfig
     ) -> Mapping[str, str | None]:
-        """Return a new topic's settings, the replication factor it was asked for among them."""
+        """Return a new topic's settings with the requested replication factor."""
         if factor in {USE_DEFAULT, broker_config.default_replication_factor}:
             return configs
         return configs if self._moves is None else {**configs, REPLICATION_FACTOR: str(factor)}
 
     def factor_of(self, configs: Mapping[str, str], broker_config: BrokerConfig) -> int:
-        """Return the replication factor that is reported of a topic with these settings."""
+        """Return the replication factor reported for a topic with these settings."""
         if self._moves is None:
             return 1
         factor = effective_value(REPLICATION_FACTOR, configs, broker_config)
@@ -82,11 +81,11 @@ class Placement:
         return max(factor, 1)
 
     async def place(self, partitions: Sequence[Partition], assigned: Mapping[int, int]) -> None:
-        """Pin new partitions, durably, to the leaders that were given by index."""
+        """Pin new partitions, durably, to the assigned leaders, given by partition index."""
         pins: dict[int, int | None] = {
             each.partition_id: assigned[each.index] for each in partitions if each.index in assigned
         }
-        # A broker that is alone leads what it is asked to.
+        # A standalone broker leads all partitions anyway.
         if pins and self._moves is not None:
             await self._moves.pin(pins)
 

@@ -1,4 +1,4 @@
-"""Batches that a broker refuses for a moment, as ``metadata/pending_retries.py`` goes by them."""
+"""Records of batches that a broker refuses temporarily, for ``metadata/pending_retries.py``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from barnabas.storage.log.partition_log import PartitionLog
 
 BATCHES_MAX: Final = 200
-"""Of one request that are noted: what is refused is refused at once."""
+"""Maximum number of batches recorded for one request, since a refusal must be quick."""
 
 
 def note_refused_produce(
@@ -25,7 +25,7 @@ def note_refused_produce(
     context: RequestContext,
     request: ProduceRequest,
 ) -> None:
-    """Take note of a request that is refused as a whole, where the client may write."""
+    """Record the batches of a Produce that is refused as a whole, if the client may write."""
     left = BATCHES_MAX
     for topic_data in request.topic_data:
         topic = catalogue.topic(topic_data.name) or catalogue.topic_by_id(topic_data.topic_id)
@@ -42,7 +42,7 @@ def note_refused_produce(
 
 
 def note_batch(partition: Partition, records: memoryview | None, now_s: float) -> None:
-    """Take note of one batch that will come again."""
+    """Record one batch that the producer will retry."""
     header = _header_of_producer(records)
     if header is not None:
         claim = header.producer_id, header.producer_epoch
@@ -52,7 +52,7 @@ def note_batch(partition: Partition, records: memoryview | None, now_s: float) -
 def is_held_back(
     partition: Partition, log: PartitionLog, records: memoryview | None, now_s: float
 ) -> bool:
-    """Return whether a batch was sent behind one that was refused just now (S12)."""
+    """Whether a batch was sent after one that was refused just now (S12)."""
     refused = partition.refused
     if refused is None:
         return False
@@ -65,7 +65,7 @@ def is_held_back(
 
 
 def _header_of_producer(records: memoryview | None) -> BatchHeader | None:
-    """Return what a batch says of its producer; None: it has none, or is malformed."""
+    """Return the header of a producer's batch, or None without a producer or if malformed."""
     if records is None or len(records) < HEADER_BYTES:
         return None
     header = read_header(records)

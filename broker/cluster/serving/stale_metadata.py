@@ -1,12 +1,12 @@
-"""Requests that name what another broker has made, or deleted, a moment ago.
+"""Polls of the cluster before a request for a new or deleted topic is refused.
 
-A client sends one request to one broker of a cluster, and the next one to another, which is told of
-the change a little later. So before that one refuses something because of what it shows, it takes a
-look at the cluster (``broker/cluster/metadata_refresh.py``): who administers topics, and
-coordinators, whom clients tell of partitions that they have just written to elsewhere.
+A client can send its next request to another broker, which learns of the change a little later. So
+before a broker refuses a request because of its own metadata, it polls the cluster
+(``broker/cluster/metadata_refresh.py``). This covers the administration of topics, and
+coordinators, to which clients send partitions that they have just written at other brokers.
 
-Left out is what clients send to the leader that they were told of, and send again by themselves;
-and what a broker asks for a transaction: on its connection nobody waits, and it asks again.
+It does not cover requests that clients send to a partition's leader, since they retry those, or a
+broker's requests for a transaction: that broker retries them, and its connection must not block.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.catalogue import Catalogue
 
 NAMED_PER_TURN: Final = 100
-"""So many of what a request names are looked at before others have their turn."""
+"""Maximum number of names checked in one turn of the event loop."""
 
 Place = tuple[str | bytes, int]
-"""A topic by its name or id, and one of its partitions."""
+"""Topic by its name or ID, and the index of one of its partitions."""
 
 
 def _of_resources(request: Any) -> Iterator[Place]:  # noqa: ANN401
@@ -77,19 +77,19 @@ HAS_TO_BE: Final[Mapping[str, Callable[[Any], Iterable[Place]]]] = {
     "DescribeConfigs": _of_resources,
     "IncrementalAlterConfigs": _of_resources,
 }
-"""What requests name that is refused where it is not there."""
+"""Names in requests that are refused if the topic does not exist, by API."""
 HAS_TO_BE_AT_COORDINATORS: Final[Mapping[str, Callable[[Any], Iterable[Place]]]] = {
     "AddPartitionsToTxn": _of_transaction,
     "OffsetCommit": _of_commit,
     "TxnOffsetCommit": _of_partitions,
 }
-"""The same, of requests whose handlers are no coroutines."""
+"""Names in such requests whose handlers are not coroutines."""
 MUST_NOT_BE: Final[Mapping[str, Callable[[Any], Iterable[Place]]]] = {"CreateTopics": _of_topics}
-"""What they name that is refused where it is there already."""
+"""Names in requests that are refused if the topic exists, by API."""
 
 
-def look_before_refusing(routes: Routes, catalogue: Catalogue, misses: Misses) -> None:
-    """Have routes that are bound take a look before they refuse because of what is shown here."""
+def poll_before_refusing(routes: Routes, catalogue: Catalogue, misses: Misses) -> None:
+    """Make bound routes poll the cluster before their handlers refuse by this broker's metadata."""
 
     def is_shown(topic: str | bytes, index: int) -> bool:
         by_name, by_id = catalogue.topics, catalogue.topics_by_id
@@ -101,14 +101,14 @@ def look_before_refusing(routes: Routes, catalogue: Catalogue, misses: Misses) -
             if route.name in table:
                 assert route.is_coroutine, route.name
                 named = table[route.name]
-                route.handler = _looking(route.handler, misses, named, is_shown, refused=refused)
+                route.handler = _polling(route.handler, misses, named, is_shown, refused=refused)
         if route.name in HAS_TO_BE_AT_COORDINATORS:
             assert not route.is_coroutine, route.name
             named = HAS_TO_BE_AT_COORDINATORS[route.name]
-            route.handler = _looking_aside(route.handler, misses, named, is_shown)
+            route.handler = _polling_aside(route.handler, misses, named, is_shown)
 
 
-def _looking(
+def _polling(
     handler: Callable[..., Any],
     misses: Misses,
     named: Callable[[Any], Iterable[Place]],
@@ -116,50 +116,51 @@ def _looking(
     *,
     refused: bool,
 ) -> Callable[..., Any]:
-    async def looking(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
+    async def polling(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         for number, (topic, index) in enumerate(named(request)):
             if not number % NAMED_PER_TURN:
                 await next_turn()
             if is_shown(topic, index) is refused and _may_wait_for(context, topic):
-                await misses.look()
+                await misses.wait_for_poll()
                 break
         return await response_of(handler(context, request))
 
-    return looking
+    return polling
 
 
-def _looking_aside(
+def _polling_aside(
     handler: Callable[..., Any],
     misses: Misses,
     named: Callable[[Any], Iterable[Place]],
     is_shown: Callable[[str | bytes, int], bool],
 ) -> Callable[..., Any]:
-    in_slices = _looking(handler, misses, named, is_shown, refused=False)
+    in_slices = _polling(handler, misses, named, is_shown, refused=False)
 
-    def looking(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
+    def polling(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         for number, (topic, index) in enumerate(named(request)):
             if number == NAMED_PER_TURN:
                 return Run(in_slices(context, request))
             if not is_shown(topic, index) and _may_wait_for(context, topic):
-                # What follows on the connection, the end of a transaction maybe, does not overtake.
-                return Run(_look_then_handle(misses, handler, context, request))
+                # Later requests on the connection, such as the end of a transaction, do not
+                # overtake.
+                return Run(_poll_then_handle(misses, handler, context, request))
         return handler(context, request)
 
-    return looking
+    return polling
 
 
 def _may_wait_for(context: RequestContext, topic: str | bytes) -> bool:
-    """Nobody is to learn by the time it takes what he may not see."""
+    """Whether a wait cannot reveal, by its duration, a topic that the client must not see."""
     may_see = context.access.may_see
     return isinstance(topic, bytes) or may_see(operations.ResourceType.TOPIC, topic)
 
 
-async def _look_then_handle(
+async def _poll_then_handle(
     misses: Misses,
     handler: Callable[..., Any],
     context: RequestContext,
     request: Any,  # noqa: ANN401
 ) -> Any:  # noqa: ANN401
-    """Handle a request after a look, unless its client leaves meanwhile."""
-    await Aside(lambda: asyncio.ensure_future(misses.look()))
+    """Handle a request after a poll, unless its client disconnects before that."""
+    await Aside(lambda: asyncio.ensure_future(misses.wait_for_poll()))
     return await response_of(handler(context, request))

@@ -1,13 +1,12 @@
-"""Where a broker of a cluster keeps what is durable: in the store that it shares with the others.
+"""Durable data of a broker in a cluster: the shared store, with a local directory as a cache.
 
 Rules of this file:
 
-* The directory is a cache, and worth nothing (``storage/store/flush_start.py``), but for who this
-  broker is: a container that is started again on it comes back under its node id, and so ends the
-  session that it had itself, instead of being waited for until its lease is over.
-* Nothing is registered before the directory is locked and known to be of this cluster: what has
-  been mounted in the wrong place ends nobody's session. Nor does a release that does not support
-  the levels of features in force.
+* The directory is a cache without lasting value (``storage/store/flush_start.py``), except for the
+  broker's node ID. A container that restarts on the same directory keeps its node ID, and so ends
+  its own previous session at once, instead of waiting for that lease to expire.
+* Before registration the directory is locked and checked to belong to this cluster, so that a
+  wrongly mounted one ends no session. The release must also support the feature levels in force.
 """
 
 from __future__ import annotations
@@ -40,23 +39,23 @@ logger = logging.getLogger("barnabas.broker.server")
 
 
 class WaitingForStore:
-    """What a start waits for, in the words of ``/readyz``."""
+    """State of a start that waits for the store, for ``/readyz``."""
 
     def describe(self) -> str:
-        """Say it; why is for the log only, everybody may ask here."""
+        """Return the state without the reason, which only the log shows: any user can read this."""
         return "waits for the store of the cluster"
 
 
 class ClusterHome:
-    """A cache, and the store behind it; see ``Home``."""
+    """``Home`` of a cluster member: a cache and the store behind it."""
 
     def __init__(self, config: BrokerConfig, file_system: FileSystem, base: ClusterBase) -> None:
-        """``close`` closes ``base``."""
+        """``close`` also closes ``base``."""
         self.progress = WaitingForStore()
         self.committer: FlushCommitter | None = None
-        """Once logs are open: what has to know when a session ends and another one begins."""
+        """Committer, once the logs are open; it tracks the end and start of sessions."""
         self.session: int
-        """Of this broker: set before the logs are opened."""
+        """Session of this broker, set before the logs are opened."""
         self._config = config
         self._file_system = file_system
         self._base = base
@@ -64,10 +63,10 @@ class ClusterHome:
         self._gives_up = False
 
     def enter(self, logs: LogStore) -> int:
-        """Take the directory, and return the node id of this broker.
+        """Take the directory, and return this broker's node ID.
 
-        That is the one of the configuration, or the one that the directory had before, or a new
-        one. Raises AlreadyLocked, NotACache, IdentityMismatch, Corrupt, GivenUp, StoreUnusable.
+        That is the configured one, otherwise the one stored in the directory, otherwise a new one.
+        Raises AlreadyLocked, NotACache, IdentityMismatch, Corrupt, GivenUp, StoreUnusable.
         """
         file_system, directory = self._file_system, self._config.data_directory
         refuse_backup(file_system, directory)
@@ -87,37 +86,39 @@ class ClusterHome:
         return node_id
 
     def open_metadata(self, logs: LogStore) -> MetaStore:
-        """Return what ``enter`` has opened; see ``Home``."""
+        """Return the MetaStore that ``enter`` has opened; see ``Home``."""
         del logs
         return self._metastore
 
     def open_logs(
         self, logs: LogStore, catalogue: Catalogue, specs: Sequence[PartitionSpec]
     ) -> Opened:
-        """Begin to commit to the store; logs come with what this broker is to lead."""
+        """Start committing to the store; logs are opened later, as this broker becomes their
+        leader.
+        """
         del catalogue
         assert not specs, "logs come with their leadership"
         with self.until_given_up():
             self.committer = open_cache(logs, self._base.log_index(), self.session)
-        ours = self._metastore.identity
-        words, cluster_id = f"broker {ours.node_id}", ours.cluster_id
+        identity = self._metastore.identity
+        words, cluster_id = f"broker {identity.node_id}", identity.cluster_id
         return Opened(
             clean=True,
             words=f"{words} of cluster {cluster_id}",
-            fields=f"cluster={cluster_id} node_id={ours.node_id} session={self.session}",
+            fields=f"cluster={cluster_id} node_id={identity.node_id} session={self.session}",
         )
 
     def close_metadata(self) -> None:
-        """End whatever waits for the MetaStore; may block."""
+        """End all calls of the MetaStore; may block."""
         self._metastore.close()
 
     def give_up(self) -> None:
-        """End whatever waits for the store; see ``Home``."""
+        """End all calls of the store; see ``Home``."""
         self._gives_up = True
         self._base.close()
 
     def close(self) -> None:
-        """Close all ways to the store."""
+        """Close all connections to the store."""
         self._base.close()
 
     def _new_node_id(self) -> int:
@@ -129,7 +130,7 @@ class ClusterHome:
 
     @contextlib.contextmanager
     def until_given_up(self) -> Iterator[None]:
-        """Raise GivenUp in place of what ``give_up`` has ended, StoreUnusable for a bad address."""
+        """Raise GivenUp after ``give_up`` has ended a call, and StoreUnusable for a bad address."""
         try:
             yield
         except IndexMisused as error:

@@ -1,4 +1,4 @@
-"""Where the others of a cluster, and their clients, find a broker."""
+"""Addresses at which other brokers and clients reach a broker of a cluster."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def endpoints_of(listeners: Iterable[Listener]) -> Mapping[str, tuple[str, int]]:
-    """Return host and port by the name of the listener, as Apache Kafka's brokers register.
+    """Return host and port by listener name, as Apache Kafka's brokers register them.
 
-    That is what is advertised; without it the host that is listened on, or this machine's name
-    where that is every interface, and the port that was bound. Asks the name service.
+    That is the advertised address. Without one it is the bound port and the listener's host, or
+    this machine's name if it listens on every interface. The call queries the name service.
     """
     return {each.name: _endpoint_of(each) for each in listeners}
 

@@ -1,4 +1,4 @@
-"""Why a broker ends by itself, in words for the operator."""
+"""Messages for the operator about a broker that stops by itself."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from barnabas.storage.errors import StoreUnusable
 
 
 def words_of_end(error: BaseException) -> str:
-    """Return what is wrong. Nothing is, with what was written, where the words do not say so."""
+    """Return the reason; it states whether written data is affected."""
     if isinstance(error, NodeIdTaken):
         return str(error)
     if isinstance(error, StoreUnusable):

@@ -1,4 +1,4 @@
-"""A broker that is about to join its cluster; what belongs to a member, ``join`` makes."""
+"""Broker that is about to join its cluster; ``join`` creates its ``ClusterMember``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Newcomer:
-    """One broker before it is one of several."""
+    """Broker before it is a member of its cluster."""
 
     def __init__(
         self,
@@ -33,12 +33,12 @@ class Newcomer:
         on_event: Callable[[str, str], object],
         on_brokers_changed: Callable[[], object],
     ) -> None:
-        """``home`` opens what is on ``base``, and closes it.
+        """``home`` opens the data in ``base``, and closes it.
 
-        ``over`` returns what connections to other brokers are made with, given what makes them.
-        ``lease_clock``: see ``Membership``. ``on_event`` is told what becomes of this broker and
-        the others: a kind, and words. ``on_brokers_changed`` is called when this broker is in
-        service, and when another one comes or goes. Raises ConfigError where brokers could not ask
+        ``over`` wraps the transport of connections to other brokers. ``lease_clock``: see
+        ``Membership``. ``on_event`` receives events of this broker and the others: a kind, and a
+        text. ``on_brokers_changed`` is called when this broker is in service, and when another one
+        starts or stops. Raises ConfigError if the configuration does not let brokers connect to
         each other.
         """
         security_of_brokers(host.config)
@@ -48,13 +48,13 @@ class Newcomer:
         )
 
     def start(self) -> None:
-        """Say from now on when the store is away."""
+        """Start logging outages of the store."""
         self._watch.start()
 
     def join(self, listeners: Sequence[Listener]) -> ClusterMember:
-        """On a thread: take the directory, open the ways to the store, and register.
+        """Take the directory, connect to the store, and register; for a thread.
 
-        ``listeners`` are bound. Raises what ``ClusterHome.enter`` raises.
+        ``listeners`` are bound. Raises the errors of ``ClusterHome.enter``.
         """
         home = self._around.home
         node_id = home.enter(self._around.logs)
@@ -65,5 +65,5 @@ class Newcomer:
         return member
 
     def close(self) -> None:
-        """Say nothing any more."""
+        """Stop logging outages of the store."""
         self._watch.stop()

@@ -1,7 +1,6 @@
-"""What a broker does in the service of its cluster: it leads, hands over, and shows, as it is told.
+"""Service of a cluster member: leading, hand-overs and metadata, as its view requires.
 
-Whatever changes, in the view or in the metadata, all of it is looked at; each of the parts knows
-what of it is new.
+Each change of the view or the metadata is passed to all parts; each finds its own changes.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Service:
-    """That of one broker, from when its logs are open until it begins to end; on the loop."""
+    """Service of one broker, from opening its logs until it starts to stop; on the event loop."""
 
     def __init__(
         self,
@@ -33,7 +32,7 @@ class Service:
     ) -> None:
         """``on_event`` and ``on_brokers_changed``: see ``Newcomer``.
 
-        ``session_of`` a node, as the view has it; None: it has none.
+        ``session_of`` returns a node's session in the view, or None.
         """
         self._view = view
         self._session_of = session_of
@@ -49,24 +48,24 @@ class Service:
         leadership.on_taking_over = self._taking_over
 
     def changed(self) -> None:
-        """Do what follows from a change of the view, or of the metadata."""
+        """Apply a change of the view or of the metadata."""
         if not self._is_stopped:
-            self._look_at_nodes()
+            self._compare_nodes()
             self.leadership.look()
-            self._hand_overs.look()
-            self.follower.look()
+            self._hand_overs.release_next()
+            self.follower.follow_next()
 
     @property
     def led_count(self) -> int:
-        """Return how many partitions are led here; one on its way may count twice."""
+        """Return the number of partitions led here; one in a hand-over may count twice."""
         return self.leadership.led_count + self._hand_overs.unfinished
 
     def stop(self) -> None:
-        """Follow nothing any more."""
+        """Stop applying changes."""
         self._is_stopped = True
         self._hand_overs.stop()
 
-    def _look_at_nodes(self) -> None:
+    def _compare_nodes(self) -> None:
         before, now, own_id = self._nodes, self._nodes_now(), self._view.node_id
         if now != before:
             self._on_brokers_changed()
@@ -78,8 +77,8 @@ class Service:
                 if node_id != own_id:
                     self._on_event("broker_gone", f"node {node_id} is out of service")
             elif now[node_id] != session:
-                # It was started again. Where it ended without closing its connections, what it was
-                # asked would be waited for until that is late: markers for half a minute.
+                # The node was started again. If it ended without closing its connections, pending
+                # requests would wait for their timeout: for markers half a minute.
                 self._peers.forget(node_id)
         self._nodes = now
 

@@ -1,15 +1,15 @@
-"""A broker that has joined its cluster: what it has as one of several, and how it leaves.
+"""Member of a cluster: its parts that a standalone broker does not have, and how it leaves.
 
 Rules of this file:
 
-* A member is one of several from ``register`` on (``Newcomer.join``), has heard of the others from
-  ``new_peers`` on, and leads, and shows, what the store says from ``serve`` on (``leading.py``,
+* ``register`` (``Newcomer.join``) makes the broker a member, ``new_peers`` starts its view of the
+  others, and ``serve`` starts to lead partitions and to apply metadata (``leading.py``,
   ``sessions.py``).
-* All of it is on the loop, but for what its threads are asked, which may wait for ever: each has a
-  way to the store of its own.
-* Ways are connections of a server that has so many only. What must not wait for anything else has
-  one alone: heartbeats, looks, flushes, changes of the metadata, the rows of leadership checks. So
-  has upkeep, for which nothing may wait. All the rest are errands.
+* All of it runs on the event loop, except calls of its threads, which may wait without a timeout:
+  each thread has its own connection to the store.
+* The store's server has a limited number of connections. Calls that must not wait for others have
+  their own: heartbeats, polls, flushes, metadata changes, and the rows of leadership checks. Upkeep
+  has one too, since no other call may wait for it. All other calls are errands.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.cluster")
 
 NAMED_MOST: Final = 10
-"""So many damaged partitions are named."""
+"""Maximum number of damaged partitions that are named."""
 LEAVE_TIMEOUT_S: Final = 3.0
-"""How long a broker that ends tries to tell the others; else they find out by its lease."""
+"""Timeout, in seconds, for ending the session at a stop; without it the lease expires."""
 
 
 class Surroundings(NamedTuple):
-    """What a member has of its broker; see ``Newcomer``."""
+    """Parts of the broker that a member uses; see ``Newcomer``."""
 
     host: Host
     home: ClusterHome
@@ -85,7 +85,7 @@ class Surroundings(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """What a member asks the store on, beside its heartbeats and looks."""
+    """Connections to the store, beside those for heartbeats and polls."""
 
     errands: ClusterIndex
     checks: LogIndex
@@ -93,12 +93,12 @@ class Ways(NamedTuple):
 
     @classmethod
     def open(cls, base: ClusterBase) -> Ways:
-        """On a thread; raises what ``ClusterBase`` raises."""
+        """Open the connections on a thread; raises the errors of ``ClusterBase``."""
         return cls(base.cluster_index(), base.log_index(), base.log_index())
 
 
 class ClusterMember:
-    """One broker as one of several, once it has registered."""
+    """Member of a cluster, from its registration on."""
 
     def __init__(
         self,
@@ -107,7 +107,7 @@ class ClusterMember:
         endpoints: Mapping[str, tuple[str, int]],
         ways: Ways,
     ) -> None:
-        """Ask nothing yet. ``endpoints``: host and port by the name of the listener."""
+        """Prepare the member; ``endpoints`` has host and port by listener name."""
         host = around.host
         self._around = around
         self._ways = ways
@@ -124,7 +124,7 @@ class ClusterMember:
             on_changed=self._changed,
             on_ended=self._session_ended,
             on_fatal=host.fatal,
-            on_polled=self._looked,
+            on_polled=self._polled,
             on_gained=self.durable_logs.bring,
             clock=around.lease_clock,
         )
@@ -140,46 +140,46 @@ class ClusterMember:
         self.misses = Misses(
             self._membership, self._is_following, lambda: bool(around.base.last_error), host.clock
         )
-        """Who asks for what is not known here."""
+        """Polls for names that this broker does not know."""
         self.moves = StoredMoves(self._errands, self._membership.view, self._membership.refresh)
-        """Who is to lead what."""
+        """Wanted and pinned leaders of partitions."""
         self.leadership_check = LeadershipCheck(
             host, ways.checks, around.logs, self._sessions.leading, self.may_serve
         )
-        """Whether a partition is led here still."""
+        """Check whether this broker still leads a partition."""
         self._upkeep = Upkeep(host, around.logs, ways.upkeep, self._sessions.leading)
-        """Of the store's copy of the logs that are led here."""
+        """Upkeep of the store's copy of the logs that are led here."""
         self._service: Service | None = None
-        """Once anything is led here."""
+        """Service, once this broker leads partitions, or None."""
         self._drain: Drain | None = None
-        """Once this broker gives up what it leads."""
+        """Drain, once this broker gives up its partitions, or None."""
         self._has_looked = asyncio.Event()
         self._is_closed = False
 
     def register(self) -> None:
-        """On a thread: begin the first session. Raises what ``ClusterBase`` raises."""
+        """Register the first session, on a thread; raises the errors of ``ClusterBase``."""
         self._around.home.session = self._membership.open(self._ways.errands)
 
     @property
     def node_id(self) -> int:
-        """Return this broker's id."""
+        """Return this broker's node ID."""
         return self.view.node_id
 
     @property
     def view(self) -> ClusterView:
-        """Return what is known of the cluster."""
+        """Return this broker's view of the cluster."""
         return self._membership.view
 
     def may_serve(self) -> bool:
-        """Return whether what is led here may be read."""
+        """Whether partitions that are led here may be read."""
         return self._membership.may_serve()
 
-    async def look_around(self) -> None:
-        """Return once the view shows the others; waits for a store that is away."""
+    async def wait_for_view(self) -> None:
+        """Wait until the view shows the other brokers, even while the store is unavailable."""
         await self._has_looked.wait()
 
     def new_peers(self) -> Peers:
-        """Begin to hear of the others, and return what asks them; raises ConfigError."""
+        """Start polling the cluster, and return the client of the peers; raises ConfigError."""
         host, view = self._around.host, self.view
         if self._around.base.warning is not None:
             logger.warning("%s", self._around.base.warning)
@@ -202,7 +202,7 @@ class ClusterMember:
         return peers
 
     def serve(self, peers: Peers, leadership: Leadership, changes: Changes) -> None:
-        """Lead, and show, what the store says; ``leadership`` is open, ``changes`` are loaded."""
+        """Start to lead and to apply metadata; ``leadership`` is open, ``changes`` are loaded."""
         host, on_event = self._around.host, self._around.on_event
         on_brokers_changed = self._around.on_brokers_changed
         on_event("cluster_joined", f"node {self.node_id}, session {self._sessions.newest}")
@@ -231,7 +231,7 @@ class ClusterMember:
         self._changed()
 
     def register_metrics(self, metrics: Metrics, leadership: Leadership) -> None:
-        """Register what is counted of this broker as one of several; its logs are open."""
+        """Register the metrics of a cluster member; its logs are open."""
         committer, base, membership = (
             self._around.home.committer,
             self._around.base,
@@ -246,7 +246,7 @@ class ClusterMember:
         )
 
     def warnings(self) -> dict[str, str]:
-        """Return what an operator must look after, in words that everybody may read."""
+        """Return warnings for operators, in texts that any user may read."""
         away_s, found = self._around.watch.away_s, {}
         if away_s is not None:
             found["store"] = f"away for {away_s:.0f} s: nothing is acknowledged, nothing changes"
@@ -261,23 +261,23 @@ class ClusterMember:
         return found
 
     def plan_by(self, config: BrokerConfig, overrides: Mapping[str, Mapping[str, str]]) -> None:
-        """Take note of settings; ``overrides``: those of all brokers, by node id in decimal."""
-        said = {
+        """Apply cordons and levelling; ``overrides``: all brokers' settings by decimal node ID."""
+        by_node = {
             int(entity): bool(settings[CORDONED].strip())
             for entity, settings in overrides.items()
             if entity and CORDONED in settings
         }
-        cordoned = frozenset(node_id for node_id, is_cordoned in said.items() if is_cordoned)
+        cordoned = frozenset(node_id for node_id, is_cordoned in by_node.items() if is_cordoned)
         levels = config.auto_leader_rebalance_enable
-        self._membership.plan_by(Rules(levels, cordoned, frozenset(said)))
+        self._membership.plan_by(Rules(levels, cordoned, frozenset(by_node)))
 
     def forgotten(self, logs: Sequence[PartitionLog], moved: frozenset[int]) -> None:
-        """See ``StoreCallbacks.on_forgotten``; begin anew where the session is lost."""
+        """Drop lost logs, and replace a lost session; see ``StoreCallbacks.on_forgotten``."""
         assert self._service is not None, "nothing is placed before"
         self._service.leadership.forgotten(logs, moved)
         self._sessions.forgotten()
 
-    # ------------------------------------------------------------------------------- what it hears
+    # -------------------------------------------------------------------------------------- events
 
     def _changed(self) -> None:
         if self._service is not None:
@@ -285,7 +285,7 @@ class ClusterMember:
             if self._drain is not None:
                 self._drain.changed()
 
-    def _looked(self) -> None:
+    def _polled(self) -> None:
         self._has_looked.set()
         self.misses.wake()
 
@@ -303,18 +303,18 @@ class ClusterMember:
 
     @property
     def led_count(self) -> int:
-        """See ``Leading``."""
+        """Return the number of partitions led here; see ``Leading``."""
         return 0 if self._service is None else self._service.led_count
 
     @property
     def has_others(self) -> bool:
-        """See ``Leading``."""
+        """Whether other brokers can take partitions; see ``Leading``."""
         view = self._membership.view
         others = (each.node_id for each in view.nodes if each.node_id != view.node_id)
         return any(map(view.could_lead, others))
 
     async def drain(self, timeout_ms: int) -> None:
-        """Have others lead what is led here, as far as they do in time."""
+        """Hand all partitions over to other brokers, until ``timeout_ms`` has passed."""
         self._sessions.begin_no_other()
         self._drain = Drain(self, self._take_no_more, self._around.host.clock)
         await self._drain.run(timeout_ms)
@@ -324,13 +324,13 @@ class ClusterMember:
         self._membership.refresh()
 
     def stop(self) -> None:
-        """Follow nothing any more: this broker ends, and gives up what it leads by ``leave``."""
+        """Stop applying changes: this broker ends, and gives up its partitions in ``leave``."""
         self._sessions.begin_no_other()
         if self._service is not None:
             self._service.stop()
 
     def _fence(self, index: ClusterIndex) -> None:
-        """End the newest session that was registered, be it begun here or not."""
+        """End the newest registered session, even if it was not started here."""
         session = self._membership.session
         assert session is not None, "registered"
         index.fence(session)
@@ -338,7 +338,7 @@ class ClusterMember:
     async def leave(self) -> None:
         """End the session, so that others take over at once instead of after its lease.
 
-        Everything that was placed here is durable, or given up.
+        All appended records are durable or lost by now.
         """
         if self._is_closed:
             return
@@ -348,10 +348,10 @@ class ClusterMember:
             async with self._around.host.clock.timeout(LEAVE_TIMEOUT_S):
                 await leaving
         except TimeoutError:
-            logger.warning("left without a word: the store of the cluster does not answer")
+            logger.warning("session not ended node=%d: the store did not respond", self.node_id)
 
     def close(self) -> None:
-        """Hear of nothing any more; what waits for the store ends when it is closed."""
+        """Stop all parts; calls that wait for the store end when it is closed."""
         self._is_closed = True
         self.stop()
         self._around.watch.stop()
@@ -359,7 +359,7 @@ class ClusterMember:
         self._upkeep.stop()
 
     def abandon(self) -> None:
-        """Let go of the threads, whose ways to the store are closed."""
+        """Drop the threads, whose connections to the store are closed."""
         self.close()
         self._membership.close()
         self._errands.close()

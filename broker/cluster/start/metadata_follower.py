@@ -1,4 +1,4 @@
-"""Shows what other brokers of the cluster have committed to its metadata."""
+"""Application of metadata that other brokers of the cluster have committed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class MetadataFollower:
-    """Follows the versions of the metadata that looks at the cluster find; on the loop."""
+    """Follows the metadata versions that polls of the cluster find; on the event loop."""
 
     def __init__(
         self,
@@ -23,30 +23,30 @@ class MetadataFollower:
         changes: Changes,
         on_shown: Callable[[], None],
     ) -> None:
-        """``on_shown`` is called whenever everything is shown that was seen."""
+        """``on_shown`` is called whenever all metadata that was found is applied."""
         self._host = host
         self._membership = membership
         self._changes = changes
         self._on_shown = on_shown
         self._followed_version = 0
-        """Every image up to that of this version of the metadata was looked at."""
+        """Version up to which every metadata image was applied."""
         self.is_under_way = False
-        """Whether something may be committed, and seen, that is not shown yet."""
+        """Whether metadata may be committed, and found, that is not applied yet."""
 
-    def look(self) -> None:
-        """Show what is newer than what is shown, if the view knows of any."""
+    def follow_next(self) -> None:
+        """Apply newer metadata, if the view has found any."""
         if not self.is_under_way:
             self.is_under_way = True
             self._host.spawn(self._follow(), "follow the metadata")
 
     async def _follow(self) -> None:
         while self._seen_version < self._membership.metadata_version:
-            asked = self._membership.metadata_version
+            wanted_version = self._membership.metadata_version
             image = await self._changes.image()
             await self._changes.follow(image)
             self._followed_version = image.version
-            if image.version < asked:
-                # What was seen of a primary is gone with it; another change will have its number.
+            if image.version < wanted_version:
+                # A former primary's commit was found and is lost; a later one will get its version.
                 await self._host.clock.sleep(REFRESH_EVERY_S)
         self.is_under_way = False
         self._on_shown()

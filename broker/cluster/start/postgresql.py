@@ -38,8 +38,8 @@ def _check_places(address: str, given: Mapping[str, object]) -> None:
 def base_of(config: BrokerConfig, patience_s: float | None = None) -> TransferBase:
     """Return the way to the store that ``barnabas.metadata`` names; nothing is connected yet.
 
-    ``patience_s``: how long each of its answers is waited for on one server; None: as a broker
-    does. Raises ConfigError, which does not repeat the address.
+    ``patience_s``: timeout, in seconds, of a call on one server, or None for a broker's default.
+    Raises ConfigError, which does not repeat the address.
     """
     address = config.metadata
     assert address is not None

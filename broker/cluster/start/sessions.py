@@ -1,11 +1,10 @@
-"""The session in which a broker leads: its end ends all that is led here, and another one begins.
+"""Sessions in which a broker leads: the end of one ends all leaderships, and the next one starts.
 
 Rules of this file:
 
-* The next session is registered when all that was led in the last one is forgotten, and logs are
-  read for it only once the committer flushes for it (``StoredLogs.begin``): the view may name it
-  before.
-* A broker that gives up what it leads begins no other one.
+* The next session is registered after all logs of the last one are dropped. Logs are read in it
+  only once the committer flushes in it (``StoredLogs.begin``), though the view may name it before.
+* A broker that drains starts no other session.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 
 class Sessions:
-    """Those of one broker, one after the other; all of it on the loop."""
+    """Consecutive sessions of one broker; used on the event loop only."""
 
     def __init__(
         self,
@@ -37,9 +36,10 @@ class Sessions:
         on_begun: Callable[[], None],
         on_event: Callable[[str, str], object],
     ) -> None:
-        """``register`` returns a new session of this node, however long the store is away.
+        """``register`` returns a new session of this node, and waits while the store is
+        unavailable.
 
-        ``on_begun`` is called when another one has begun than that which the home was opened with.
+        ``on_begun`` is called after each session except the one that the home was opened with.
         ``on_event``: see ``Newcomer``.
         """
         self._host = host
@@ -50,48 +50,48 @@ class Sessions:
         self._on_begun = on_begun
         self._on_event = on_event
         self._ended_session: int | None = None
-        """One that the store has ended, be it before anything is led."""
+        """Session that the store has ended, possibly before partitions were led, or None."""
         self._is_leading = False
         self._is_last = False
-        """Whether no other session is to begin."""
+        """Whether no other session may start."""
         self._is_closed = False
 
     @property
     def newest(self) -> int:
-        """Return the newest session, be it over or not."""
+        """Return the newest session, whether or not it has ended."""
         return self._home.session
 
     def leading(self) -> int | None:
-        """Return the session in which logs are led here; None: it is over, or has not begun."""
+        """Return the session in which logs are led here, or None between sessions."""
         committer = self._home.committer
         return None if committer is None else committer.session
 
     def lead(self) -> None:
-        """Lead from now on what the store says, in the session that the home was opened with."""
+        """Start to lead partitions in the session that the home was opened with."""
         self._is_leading = True
         self._durable_logs.begin(self.newest)
         if self._ended_session == self.newest:
             self.ended(self.newest)
 
     def ended(self, session: int) -> None:
-        """Take note that the store has ended a session of ours, before a flush has found out."""
+        """Record that the store has ended a session, before a flush has found out."""
         self._ended_session = session
         if self._is_leading and not self._is_closed:
             self._committer.end_session(session)
-            self._logs.journal.add_operation(lambda: None)  # A group, with which it is told.
+            self._logs.journal.add_operation(lambda: None)  # Makes a flush, which fails.
 
     def forgotten(self) -> None:
-        """Begin anew where the session is lost: nothing is left of what was led in it."""
+        """Replace a lost session, since all its logs are dropped."""
         if self._committer.session is None and not self._is_last:
             self._durable_logs.end()
             self._host.spawn(self._begin(), "register again")
 
     def begin_no_other(self) -> None:
-        """Let this session be the last one."""
+        """Make this session the last one."""
         self._is_last = True
 
     def close(self) -> None:
-        """Take note of nothing any more."""
+        """Stop: register no more sessions, and end all reads of logs."""
         self._is_last = self._is_closed = True
         self._durable_logs.close()
 
@@ -103,9 +103,9 @@ class Sessions:
         self._committer.begin_session(session)
         self._home.session = session
         self._durable_logs.begin(session)
-        logger.info("session begun session=%d", session)
+        logger.info("session started session=%d", session)
         self._on_event("session_begun", f"session {session}")
-        if self._ended_session == session:  # Already; it was told when nobody could be lost yet.
+        if self._ended_session == session:  # Ended before its start here.
             self.ended(session)
         self._on_begun()
 

@@ -1,4 +1,4 @@
-"""Says in the log that the store of a cluster is away, and for how long."""
+"""Log lines about outages of a cluster's store, and their duration."""
 
 from __future__ import annotations
 
@@ -14,56 +14,56 @@ logger = logging.getLogger(__name__)
 LOOK_INTERVAL_MS: Final = 500
 SAID_EVERY_S: Final = 5.0
 PATIENCE_S: Final = 1.0
-"""What takes less is no trouble: a server that is failed over closes every connection."""
+"""Duration, in seconds, of an outage that is not logged: a failover closes every connection."""
 
 
 class StoreWatch:
-    """Looks again and again whether there is trouble. On the loop."""
+    """Periodic check of the store's errors, on the event loop."""
 
     def __init__(self, clock: Clock, last_error: Callable[[], str]) -> None:
-        """``last_error`` is empty while the store answers."""
+        """``last_error`` returns "" while the store responds."""
         self._clock = clock
         self._last_error = last_error
         self._timer: Timer | None = None
         self._since_s: float | None = None
-        self._said_s: float | None = None
-        self._said: frozenset[str] = frozenset()
-        """What each server that was tried failed by, whichever came first, as it was last said."""
+        self._logged_s: float | None = None
+        self._logged: frozenset[str] = frozenset()
+        """Errors of the servers, in any order, as last logged."""
 
     @property
     def away_s(self) -> float | None:
-        """Return for how long the store has been away; None: it answers, or is about to."""
-        return None if self._said_s is None else self._for(self._clock.monotonic())
+        """Return the seconds of the outage, or None if the store responds or has just failed."""
+        return None if self._logged_s is None else self._for(self._clock.monotonic())
 
     def start(self) -> None:
-        """Look from now on."""
+        """Start checking."""
         self._timer = self._clock.call_later(LOOK_INTERVAL_MS, self.start)
-        self.look()
+        self.check()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._timer is not None:
             self._timer.cancel()
 
-    def look(self) -> None:
-        """Say what has changed, and every few seconds that nothing has."""
+    def check(self) -> None:
+        """Log changes, and every few seconds an outage that continues."""
         last_error, now_s = self._last_error(), self._clock.monotonic()
         if not last_error:
-            if self._said_s is not None and self._since_s is not None:
+            if self._logged_s is not None and self._since_s is not None:
                 logger.info("the store of the cluster answers again after_s=%d", self._for(now_s))
-            self._since_s = self._said_s = None
+            self._since_s = self._logged_s = None
             return
         if self._since_s is None:
             self._since_s = now_s
-        if self._said_s is None:
+        if self._logged_s is None:
             if self._for(now_s) >= PATIENCE_S:
-                self._said_s, self._said = now_s, _parts(last_error)
+                self._logged_s, self._logged = now_s, _parts(last_error)
                 logger.warning("the store of the cluster does not answer: %s", last_error)
-        elif now_s - self._said_s >= SAID_EVERY_S:
-            self._said_s, said = now_s, self._said
-            self._said = _parts(last_error)
-            news = "" if self._said == said else f", by now: {last_error}"
-            logger.warning("the store of the cluster is away for_s=%d%s", self._for(now_s), news)
+        elif now_s - self._logged_s >= SAID_EVERY_S:
+            self._logged_s, logged = now_s, self._logged
+            self._logged = _parts(last_error)
+            news = "" if self._logged == logged else f", by now: {last_error}"
+            logger.warning("the cluster's store is unavailable for_s=%d%s", self._for(now_s), news)
 
     def _for(self, now_s: float) -> float:
         return 0.0 if self._since_s is None else now_s - self._since_s

@@ -22,7 +22,7 @@ from barnabas.broker.metadata.catalogue import Catalogue
 from barnabas.broker.metadata.topic import Topic
 from barnabas.broker.security.acls.access import Access
 from barnabas.broker.security.acls.operations import CLUSTER_NAME
-from barnabas.broker.security.quotas.quotas import told_ms
+from barnabas.broker.security.quotas.quotas import throttle_time_ms
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import (
     AbortedTransaction,
@@ -360,7 +360,7 @@ class Reader:
         if self._quota is None:
             return True
         may_leave, throttle_ms = self._quota.consumed(result.size_bytes)
-        response.throttle_time_ms = told_ms(throttle_ms)
+        response.throttle_time_ms = throttle_time_ms(throttle_ms)
         if not may_leave and not self.plan.incremental:
             self._sessions.forget(self.plan)
             response.session_id = NO_SESSION

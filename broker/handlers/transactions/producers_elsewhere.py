@@ -89,7 +89,7 @@ class ProducersElsewhere:
         tried = await self._forward(partitions, found)
         misses = self._brokers.misses
         if len(found) < len(partitions) and misses is not None:
-            await misses.look()
+            await misses.wait_for_poll()
             moved = {
                 place: partition
                 for place, partition in partitions.items()

@@ -1,14 +1,14 @@
-"""What one session may do. Asked for every request, so answers are remembered.
+"""Permissions of one session, with a cache, since every request checks them.
 
 Rules of this file:
 
-* **A change counts at once.** Whoever remembers an answer remembers beside it the number of
-  ``Generation`` at which it held; every change of ACLs, users or quotas raises that number.
-* **Only what is common and allowed is remembered**, up to a limit: a client that is denied can make
-  up names without end.
-* **What outlives a request remembers by ``mark``** that something was allowed: the number of one
-  client at one generation, so that neither another client nor a later time is taken for it.
-* Without access control everything is allowed, and nothing is looked up.
+* **A change takes effect at once.** A cache entry includes the number of the ``Generation`` in
+  which it was valid; every change of ACLs, users or quotas raises that number.
+* **Only common, allowed operations are cached**, up to a limit: a denied client can make up any
+  number of names.
+* **State that outlives a request uses ``mark``** as a proof of a permission: a number of one client
+  in one generation, which no other client or later generation has.
+* Without access control everything is allowed, without look-ups.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Final, Protocol
 from barnabas.broker.security.acls.operations import EVERY_BIT, SUPPORTED, Operation, ResourceType
 
 OPEN_MARK: Final = 0
-"""The mark of whoever may do everything because there is no access control."""
+"""Mark of all clients if there is no access control."""
 
 REMEMBERED: Final = frozenset((Operation.READ, Operation.WRITE, Operation.DESCRIBE))
-"""What is asked all the time; the rest is rare, and each time an event of the audit log."""
+"""Operations that are cached. The others are rare, and each is an event of the audit log."""
 REMEMBERED_NAMES_MAX: Final = 10_000
-"""Names of one type and one operation that a session remembers; then it forgets all of them."""
+"""Maximum number of cached names of one type and operation; beyond it all are dropped."""
 
 
 def always() -> bool:
-    """Say that a login does not end by itself."""
+    """Return True, for a login that does not end by itself."""
     return True
 
 
 class Generation:
-    """Counts the changes of what clients may do."""
+    """Counter of the changes of permissions."""
 
     __slots__ = ("_marks", "number")
 
@@ -42,17 +42,17 @@ class Generation:
         self._marks = OPEN_MARK
 
     def advance(self) -> None:
-        """Make everything that was remembered be asked again."""
+        """Invalidate all cached permissions."""
         self.number += 1
 
     def new_mark(self) -> int:
-        """Return a number that nobody was given before."""
+        """Return a number that was never returned before."""
         self._marks += 1
         return self._marks
 
 
 class Judge(Protocol):
-    """What decides, and takes note of what it has decided."""
+    """Decides on operations, and records its decisions."""
 
     def may(
         self,
@@ -64,7 +64,7 @@ class Judge(Protocol):
         *,
         quiet: bool,
     ) -> bool:
-        """Whether a client may do this. ``quiet``: a denial is no attempt, it only leaves out."""
+        """Whether a client may do this. ``quiet``: do not record a denial, which is no attempt."""
 
     def may_some(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType
@@ -73,7 +73,7 @@ class Judge(Protocol):
 
 
 class Access:
-    """What one client may do, from one address."""
+    """Permissions of one client from one address."""
 
     __slots__ = (
         "_allowed",
@@ -89,11 +89,11 @@ class Access:
     def __init__(
         self, principal: str, host: str, judge: Judge | None, generation: Generation
     ) -> None:
-        """Without a ``judge`` everything is allowed."""
+        """``judge`` decides, or is None to allow everything."""
         self.principal = principal
         self.host = host
         self.login_holds: Callable[[], bool] = always
-        """For what goes on for long: whether the password that was given is still the user's."""
+        """Whether the login's password is still valid, for long-running requests."""
         self._judge = judge
         self._generation = generation
         self._seen = generation.number
@@ -102,7 +102,9 @@ class Access:
 
     @property
     def mark(self) -> int:
-        """What stands for all that the client may do now; OPEN_MARK where that is everything."""
+        """Return the number for the client's current permissions, or OPEN_MARK if all is
+        allowed.
+        """
         if self._judge is not None and self._seen != self._generation.number:
             self._forget()
         return self._mark
@@ -123,9 +125,9 @@ class Access:
         return self._may(operation, resource_type, name, quiet=True)
 
     def may_either(self, *choices: tuple[Operation, ResourceType, str]) -> bool:
-        """Whether one of several operations is allowed, of which each will do.
+        """Whether any of several operations is allowed.
 
-        Noted is what has allowed it, else the denial of the first.
+        The record has the operation that was allowed, otherwise the denial of the first.
         """
         for operation, resource_type, name in choices:
             if self._may(operation, resource_type, name, quiet=True):
@@ -169,16 +171,16 @@ class Access:
         return True
 
     def _forget(self) -> None:
-        """Ask everything again: something has changed."""
+        """Clear the cache, since permissions have changed."""
         self._seen = self._generation.number
         self._mark = self._generation.new_mark()
         self._allowed.clear()
 
 
 OPEN: Final = Access("User:ANONYMOUS", "", None, Generation())
-"""The access of whoever is asked nothing."""
+"""Access of clients without access control."""
 
 
 def open_from(host: str) -> Access:
-    """Return the access of whoever is asked nothing, and whose address matters."""
+    """Return the access of a client without access control, with its address."""
     return Access(OPEN.principal, host, None, Generation())

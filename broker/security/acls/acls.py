@@ -1,14 +1,14 @@
-"""Which ACLs there are, and what they say about one operation: StandardAuthorizer's rules.
+"""ACLs of a cluster, and their decision on an operation, by StandardAuthorizer's rules.
 
 Rules of this file:
 
-* A DENY that applies wins over every ALLOW, whatever their order or pattern.
+* A DENY that applies overrides every ALLOW, regardless of their order or pattern.
 * ALLOW of an operation may imply others (``IMPLIED_BY``), DENY never does; ALL is every operation.
-* Where no ACL applies to the resource at all, for any client, the answer is NO_ACLS: a setting
-  decides (``allow.everyone.if.no.acl.found``).
+* If no ACL applies to the resource for any client, the result is NO_ACLS: a setting decides
+  (``allow.everyone.if.no.acl.found``).
 * Hosts are compared as addresses, not as text, so ``::1`` is ``0:0:0:0:0:0:0:1`` and
   ``::ffff:10.0.0.1`` is ``10.0.0.1``, and may be networks (CIDR), as in Apache Kafka 4.4. A new ACL
-  keeps the shortest form.
+  stores the shortest form.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ EVERYWHERE: Final = "*"
 
 
 class Acl(NamedTuple):
-    """One rule: who, from where, may (or may not) do what to which resources."""
+    """ACL: an operation that a principal from a host may, or may not, do to resources."""
 
     resource_type: ResourceType
     name: str
     pattern: PatternType
     principal: str
-    """As "User:alice"."""
+    """Principal, such as "User:alice"."""
     host: str
-    """An address, a network in CIDR notation, or "*"."""
+    """Address, network in CIDR notation, or "*"."""
     operation: Operation
     permission: Permission
 
 
 class Verdict(Enum):
-    """What the ACLs say about one operation on one resource."""
+    """Result of the ACLs for one operation on one resource."""
 
     ALLOWED = "allowed"
     DENIED = "denied"
@@ -58,22 +58,22 @@ class Verdict(Enum):
 
 
 class Decision(NamedTuple):
-    """A verdict, and the ACL that it rests on, if there is one."""
+    """Verdict, and the ACL that caused it, or None."""
 
     verdict: Verdict
     acl: Acl | None = None
 
 
 class Client(NamedTuple):
-    """Whose operations are judged."""
+    """Client whose operation is decided."""
 
     principal: str
     host: Address | None
-    """None where it is not known: then only "*" applies."""
+    """Address, or None if unknown: then only "*" applies."""
 
 
 class AclFilter(NamedTuple):
-    """Which ACLs are meant; None stands for every name, ANY for every number."""
+    """Filter of ACLs; None matches every name, ANY every number."""
 
     resource_type: int = ANY
     name: str | None = None
@@ -84,7 +84,7 @@ class AclFilter(NamedTuple):
     permission: int = ANY
 
     def matches(self, acl: Acl) -> bool:
-        """Whether an ACL is meant."""
+        """Whether the filter matches an ACL."""
         return (
             self.resource_type in {ANY, acl.resource_type}
             and self._matches_pattern(acl)
@@ -107,7 +107,7 @@ class AclFilter(NamedTuple):
 
 
 class AclSet:
-    """All ACLs of a cluster, found by what they apply to."""
+    """All ACLs of a cluster, indexed by the names of resources."""
 
     def __init__(self, acls: Iterable[Acl] = ()) -> None:
         self._acls: dict[Acl, None] = {}
@@ -125,29 +125,29 @@ class AclSet:
         return acl in self._acls
 
     def add(self, acl: Acl) -> None:
-        """Add an ACL; one that is there already stays."""
+        """Add an ACL, unless it exists."""
         if acl not in self._acls:
             self._acls[acl] = None
             self._by_type[acl.resource_type].add(acl)
 
     def remove(self, acl: Acl) -> None:
-        """Remove an ACL that is there."""
+        """Remove an existing ACL."""
         del self._acls[acl]
         self._by_type[acl.resource_type].remove(acl)
 
     def matching(self, wanted: AclFilter) -> list[Acl]:
-        """Return the ACLs that a filter means."""
+        """Return the ACLs that match a filter."""
         return [acl for acl in self._acls if wanted.matches(acl)]
 
     def decide(
         self, client: Client, operation: Operation, resource_type: ResourceType, name: str
     ) -> Decision:
-        """Return what all ACLs together say about an operation on a resource."""
+        """Return the decision of all ACLs on an operation on a resource."""
         found: Decision | None = None
         implied_by = IMPLIED_BY.get(operation, frozenset())
         for acl in self._by_type[resource_type].applying_to(name):
             if found is None:
-                found = Decision(Verdict.DENIED)  # By default, for there are ACLs.
+                found = Decision(Verdict.DENIED)  # The default if any ACL applies.
             if not _is_of(acl, client):
                 continue
             is_meant = acl.operation in {operation, Operation.ALL}
@@ -161,9 +161,9 @@ class AclSet:
     def allows_some(
         self, client: Client, operation: Operation, resource_type: ResourceType
     ) -> bool:
-        """Return whether there is a resource of the type that the client may do this to (KIP-679).
+        """Whether a resource of the type exists to which the client may do this (KIP-679).
 
-        So: an ALLOW, literal or prefixed, that is not wholly covered by a DENY.
+        That needs a literal or prefixed ALLOW that no DENY covers completely.
         """
         relevant = [
             acl
@@ -177,13 +177,13 @@ class AclSet:
 
 
 class _Patterns:
-    """The ACLs of one type of resource, by the names that they apply to."""
+    """ACLs of one type of resource, by the names that they apply to."""
 
     def __init__(self, acls: Iterable[Acl] = ()) -> None:
         self._literal: dict[str, list[Acl]] = {}
         self._prefixed: dict[str, list[Acl]] = {}
         self._prefix_lengths: dict[int, int] = {}
-        """How many different prefixes have each length: few lengths, so few look-ups."""
+        """Number of different prefixes by length: few lengths need few look-ups."""
         for acl in acls:
             self.add(acl)
 
@@ -240,7 +240,7 @@ class _Patterns:
 
 
 def _is_of(acl: Acl, client: Client) -> bool:
-    """Whether an ACL is about this client, where it is."""
+    """Whether an ACL applies to this client at its address."""
     if acl.principal not in {client.principal, EVERYONE}:
         return False
     if acl.host == EVERYWHERE:
@@ -250,7 +250,7 @@ def _is_of(acl: Acl, client: Client) -> bool:
 
 
 def kept_host(host: str) -> str | None:
-    """Return the form in which an ACL keeps its host, or `None` if it is no host of an ACL.
+    """Return the stored form of an ACL's host, or `None` if it is not valid.
 
     A zone (``fe80::1%eth0``) is refused: the rule would apply in every zone.
     """
@@ -265,5 +265,7 @@ def kept_host(host: str) -> str | None:
 
 @lru_cache(maxsize=4096)
 def _spellings(host: str) -> frozenset[str]:
-    """Return the texts of hosts that a filter means: as given, for older ACLs, and as kept."""
+    """Return the spellings of a host that a filter matches: as given, for older ACLs, and as
+    stored.
+    """
     return frozenset((host, kept_host(host) or host))

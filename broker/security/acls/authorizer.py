@@ -1,4 +1,4 @@
-"""Access control of one broker: super users, ACLs, and what holds where there are none.
+"""Access control of one broker: super users, ACLs, and the default without ACLs.
 
 A change is in the MetaStore before it counts here (``broker/metadata/access_rules.py``), and counts
 from the next request on, on every connection.
@@ -28,7 +28,7 @@ DEFAULT: Final = "not allowed by any ACL"
 
 
 class Audit(Protocol):
-    """What keeps a record of decisions."""
+    """Recorder of decisions."""
 
     def decided(
         self,
@@ -41,11 +41,11 @@ class Audit(Protocol):
         allowed: bool,
         rule: str,
     ) -> None:
-        """Take note of one decision, and of what it rests on."""
+        """Record one decision, and its reason."""
 
 
 class Authorizer:
-    """Decides for one broker; the MetaStore has its ACLs."""
+    """Authorizer of one broker, whose ACLs are in the MetaStore."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class Authorizer:
         *,
         allows_without_acls: bool,
     ) -> None:
-        """``super_users`` are principals, as "User:admin"."""
+        """``super_users`` are principals, such as "User:admin"."""
         self.acls = AclSet()
         self._generation = generation
         self._super_users = frozenset(super_users)
@@ -63,7 +63,7 @@ class Authorizer:
         self._allows_without_acls = allows_without_acls
 
     def load(self, rows: Iterable[AclRow]) -> None:
-        """Take over what is stored."""
+        """Load the stored ACLs."""
         self.acls = AclSet(map(acl_of, rows))
         self._generation.advance()
 
@@ -79,7 +79,7 @@ class Authorizer:
         *,
         quiet: bool,
     ) -> bool:
-        """Whether a client may do this; noted unless it only decides what an answer shows."""
+        """Whether a client may do this; recorded unless ``quiet``."""
         allowed, rule = self._decide(principal, host, operation, resource_type, name)
         if not quiet:
             self._audit.decided(
@@ -94,7 +94,7 @@ class Authorizer:
         if principal in self._super_users:
             return True
         client = Client(principal, address_of(host))
-        # A name that nothing is called: what holds for it holds for nearly all of them.
+        # A name that no resource has: its permissions are those of nearly all names.
         found = self.acls.decide(client, operation, resource_type, "")
         if found.verdict is Verdict.NO_ACLS and self._allows_without_acls:
             return True
@@ -120,7 +120,7 @@ class Authorizer:
     # -------------------------------------------------------------------------------------- changes
 
     def change(self, added: Sequence[Acl], removed: Sequence[Acl]) -> None:
-        """Add ACLs, and remove some that are there."""
+        """Add ACLs, and remove existing ones."""
         for acl in removed:
             self.acls.remove(acl)
         for acl in added:
@@ -128,12 +128,12 @@ class Authorizer:
         self._generation.advance()
 
     def matching(self, wanted: AclFilter) -> list[Acl]:
-        """Return the ACLs that a filter means."""
+        """Return the ACLs that match a filter."""
         return self.acls.matching(wanted)
 
 
 def acl_of(row: AclRow) -> Acl:
-    """Return what a stored row says."""
+    """Return the ACL in a stored row."""
     return Acl(
         ResourceType(row.resource_type),
         row.name,
@@ -146,12 +146,12 @@ def acl_of(row: AclRow) -> Acl:
 
 
 def row_of(acl: Acl) -> AclRow:
-    """Return how an ACL is stored."""
+    """Return an ACL as a row."""
     return AclRow(*acl)
 
 
 def described(acl: Acl) -> str:
-    """Return an ACL in words, for the audit log."""
+    """Return an ACL as text, for the audit log."""
     return (
         f"{acl.permission.name} {acl.operation.name} {acl.pattern.name}:{acl.name}"
         f" {acl.principal} from {acl.host}"

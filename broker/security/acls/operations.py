@@ -1,6 +1,6 @@
-"""What access control speaks of: resources, operations on them, patterns, permissions.
+"""Enumerations of access control: resources, operations, patterns, permissions.
 
-The numbers are Kafka's, of the ACL requests and of the bit fields of KIP-430, where the bit of an
+The numbers are Kafka's, as in ACL requests and in the bit fields of KIP-430, where the bit of an
 operation is ``1 << number``.
 """
 
@@ -11,7 +11,7 @@ from typing import Final
 
 
 class ResourceType(IntEnum):
-    """What an operation is done to."""
+    """Type of a resource."""
 
     TOPIC = 2
     GROUP = 3
@@ -22,21 +22,21 @@ class ResourceType(IntEnum):
 
 
 class PatternType(IntEnum):
-    """How the name of an ACL is compared with that of a resource."""
+    """Comparison of an ACL's name with that of a resource."""
 
     LITERAL = 3
     PREFIXED = 4
 
 
 class Permission(IntEnum):
-    """Whether an ACL is for or against."""
+    """Effect of an ACL."""
 
     DENY = 2
     ALLOW = 3
 
 
 class Operation(IntEnum):
-    """What is done to a resource; ALL stands for every other one."""
+    """Operation on a resource; ALL includes every other one."""
 
     ALL = 2
     READ = 3
@@ -55,14 +55,14 @@ class Operation(IntEnum):
 
 
 ANY: Final = 1
-"""Stands for everything in a filter, of types, patterns, operations and permissions alike."""
+"""Value in a filter that matches every type, pattern, operation or permission."""
 MATCH: Final = 2
-"""In a filter, for every pattern that applies to a name."""
+"""Value in a filter that matches every pattern that applies to a name."""
 
 CLUSTER_NAME: Final = "kafka-cluster"
-"""The name of the one resource of the type CLUSTER."""
+"""Name of the one resource of the type CLUSTER."""
 WILDCARD: Final = "*"
-"""A literal pattern with this name applies to every name."""
+"""Name of a literal pattern that applies to every name."""
 
 SUPPORTED: Final = {
     ResourceType.TOPIC: (
@@ -99,15 +99,16 @@ SUPPORTED: Final = {
     ResourceType.DELEGATION_TOKEN: (Operation.DESCRIBE,),
     ResourceType.USER: (Operation.CREATE_TOKENS, Operation.DESCRIBE_TOKENS),
 }
-"""The operations that each type of resource knows, besides ALL."""
+"""Operations of each type of resource, besides ALL."""
 
 ASKED_BESIDES: Final = {(Operation.DELETE, ResourceType.CLUSTER)}
-"""What is asked for although it is none of those (by DeleteTopics), so ACLs may be about it."""
+"""Operations that are checked although their type does not have them (by DeleteTopics), so ACLs may
+name them."""
 
 EVERY_BIT: Final = {
     kind: sum(1 << operation for operation in operations) for kind, operations in SUPPORTED.items()
 }
-"""All of them as a bit field (KIP-430)."""
+"""All operations of each type as a bit field (KIP-430)."""
 
 IMPLIED_BY: Final = {
     Operation.DESCRIBE: frozenset(
@@ -115,14 +116,14 @@ IMPLIED_BY: Final = {
     ),
     Operation.DESCRIBE_CONFIGS: frozenset((Operation.ALTER_CONFIGS,)),
 }
-"""Which other operations allow one where they are allowed; of a denial nothing follows."""
+"""Operations that imply another one if they are allowed; a denial implies nothing."""
 
 NOT_ASKED: Final = -(2**31)
-"""The value of a bit field that stands for "the request did not ask" (KIP-430)."""
+"""Value of a bit field that the request did not select (KIP-430)."""
 
 
 def shown(value: IntEnum) -> str:
-    """Return how Kafka's tools write a name of these: TransactionalId, LITERAL, READ."""
+    """Return the name that Kafka's tools print: TransactionalId, LITERAL, READ."""
     if isinstance(value, ResourceType):
         return "".join(part.capitalize() for part in value.name.split("_"))
     return value.name

@@ -1,13 +1,13 @@
-"""``ssl.principal.mapping.rules``: how the name in a client's certificate becomes a user's name.
+"""``ssl.principal.mapping.rules``: user names derived from the names in client certificates.
 
 Rules of this file:
 
-* The grammar and what a rule does are those of Apache Kafka's SslPrincipalMapper, whose answers are
+* Grammar and effect of the rules are those of Apache Kafka's SslPrincipalMapper, whose results are
   in tests/broker/tls/java_mapping.txt. A pattern must match the whole name; then, as Java's
-  ``replaceAll`` does, each place where it is found is replaced.
-* Patterns run in RE2, since names come from the peer. What Java understands otherwise than RE2 is
-  refused at the start, never taken for something else.
-* Where both would agree but for some characters, a name with such characters matches no pattern.
+  ``replaceAll`` does, each match is replaced.
+* Patterns run in RE2, since names come from the peer. A pattern that RE2 interprets differently
+  from Java is refused at the start.
+* If the two differ only for certain characters, a name with such characters matches no pattern.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _PARSER: Final = re.compile(_RULE, re.ASCII)
 _REFERENCE: Final = re.compile(r"\$([0-9]+)")
 
 _LINE_ENDS: Final = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
-"""Java's ``.`` and ``$`` have rules for some of these that RE2 does not have."""
+"""Characters for which Java's ``.`` and ``$`` have rules that RE2 does not have."""
 _FOLDED_TO_ASCII: Final = re.compile("[\u017f\u212a]")
-"""Letters that RE2 holds to be s and k where case does not count."""
+"""Letters that RE2 equates with s and k if case is ignored."""
 _IGNORES_CASE: Final = re.compile(r"\(\?[a-z]*i")
 _OTHER_FLAG: Final = re.compile(r"\(\?[a-z-]*U")
 _OTHER_ESCAPE: Final = re.compile(r"(?<!\\)(?:\\\\)*(\\[bBC0-9])")
@@ -34,22 +34,22 @@ _PATTERN_MAX_BYTES: Final = 4 << 20
 
 
 class MalformedRules(Exception):
-    """Rules that cannot be used; the message is one line."""
+    """Invalid rules; the message is one line."""
 
 
 class NoName(Exception):
-    """No rule makes a name of the one in a certificate."""
+    """Name in a certificate to which no rule applies."""
 
 
 class CertificateNames:
-    """The rules of one listener."""
+    """Rules of one listener."""
 
     def __init__(self, rules: str) -> None:
         """Read ``ssl.principal.mapping.rules``; raises MalformedRules."""
         self._rules = [rule for text in _split(rules) if (rule := _rule(text)) is not None]
 
     def user_of(self, name: str) -> str:
-        """Return the name of the user; raises NoName."""
+        """Return the user's name; raises NoName."""
         for rule in self._rules:
             user = rule(name)
             if user:
@@ -65,7 +65,7 @@ def _split(rules: str) -> list[str]:
 
 
 def _rule(text: str) -> Rule | None:
-    """Return what a rule does with a name; None: it is empty, and does not count."""
+    """Return a rule as a function, or None if it is empty, which has no effect."""
     match = _PARSER.match(text)
     assert match is not None, "the last alternative matches nothing"
     if match.end() != len(text):
@@ -80,7 +80,7 @@ def _rule(text: str) -> Rule | None:
 
 
 class _Replacement:
-    """``RULE:pattern/replacement/case``."""
+    """Rule ``RULE:pattern/replacement/case``."""
 
     def __init__(self, pattern: str, replacement: str, case: str) -> None:
         self._pattern = _compiled(pattern)
@@ -89,7 +89,7 @@ class _Replacement:
         self._case = case
 
     def __call__(self, name: str) -> str | None:
-        """Return what a name becomes; None where the pattern is not that of the whole name."""
+        """Return the user's name, or None if the pattern does not match the whole name."""
         if _LINE_ENDS.search(name) or (self._ignores_case and _FOLDED_TO_ASCII.search(name)):
             return None
         if not self._pattern.fullmatch(name):
@@ -100,7 +100,7 @@ class _Replacement:
         return user.upper() if self._case == "U" else user
 
     def _replaced(self, name: str) -> str:
-        """Replace every place where the pattern is found, an empty one behind the last, too."""
+        """Replace every match of the pattern, including an empty one at the end."""
         result = []
         copied = position = 0
         while position <= len(name) and (found := self._pattern.search(name, position)):
@@ -124,7 +124,7 @@ def _compiled(pattern: str) -> Any:  # noqa: ANN401  re2 has no types
 
 
 def _check_means_the_same(pattern: str) -> None:
-    """Raise MalformedRules for what RE2 takes, and takes for something else than Java."""
+    """Raise MalformedRules for a pattern that RE2 interprets differently from Java."""
     reason = None
     if _OTHER_FLAG.search(pattern):
         reason = "the flag U is not available"
@@ -139,7 +139,7 @@ def _check_means_the_same(pattern: str) -> None:
 
 
 def _has_nested_class(pattern: str) -> bool:
-    """Whether there is [a[b]] or [a&&b], which are unions and intersections in Java."""
+    """Whether the pattern has [a[b]] or [a&&b], which are unions and intersections in Java."""
     position, inside = 0, False
     while position < len(pattern):
         each = pattern[position]
@@ -178,7 +178,7 @@ def _parsed(replacement: str, compiled: Any, pattern: str) -> Sequence[str | int
 
 
 def _group(text: str, position: int, compiled: Any, pattern: str) -> tuple[int, int]:  # noqa: ANN401
-    """Return the number of the group that a ``$`` refers to, and where the text goes on."""
+    """Return the number of the group after a ``$``, and the position after it."""
     named = re.match(r"\{([a-zA-Z][a-zA-Z0-9]*)\}", text[position:])
     if named is not None and named[1] in compiled.groupindex:
         return compiled.groupindex[named[1]], position + named.end()
@@ -197,7 +197,7 @@ def _group(text: str, position: int, compiled: Any, pattern: str) -> tuple[int, 
 
 
 def _with_literal_references(replacement: str, groups: int) -> str:
-    """Put a backslash in front of references beyond the last group, if there is any group."""
+    """Put a backslash before references beyond the last group, if the pattern has groups."""
     if not groups:
         return replacement
     position = 0

@@ -1,9 +1,9 @@
-"""Certificates that are replaced while the broker runs.
+"""Replacement of certificates while the broker runs.
 
-Three things make a listener look at its stores again: one of their files is another one than it
-was (looked at every few seconds; Kubernetes changes a link, others the file), SIGHUP, and a client
-that alters ``listener.name.<name>.ssl.*``. The new context is complete and tried before it replaces
-the old one; if it cannot be made, the old one stays, which a metric and the log say.
+A listener reloads its stores in three cases: after a change of their files, which is checked every
+few seconds (Kubernetes changes a link, others the file), after SIGHUP, and after a client has
+altered ``listener.name.<name>.ssl.*``. The new context is built and tested before it replaces the
+old one. If it cannot be built, the old one stays, and a metric and the log report the problem.
 """
 
 from __future__ import annotations
@@ -24,39 +24,39 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.security.listeners.certificate_reload")
 
 LOOK_INTERVAL_MS: Final = 10_000
-"""How often files are looked at."""
+"""Interval, in milliseconds, between checks of the files."""
 
 Aside = Callable[[Callable[[], object], Callable[[], None]], None]
-"""Runs something on a thread, and then something on the loop."""
+"""Runs a function on a thread, and then another one on the event loop."""
 
 
 class CertificateReload:
-    """Looks after the stores of all listeners."""
+    """Reloads of the stores of all listeners."""
 
     def __init__(self, listeners: Iterable[ListenerTls], aside: Aside) -> None:
         self.listeners: Sequence[ListenerTls] = tuple(listeners)
         self._aside = aside
         self._is_looking = False
         self._is_due = False
-        """Whether everything is to be reloaded once what is under way has ended."""
+        """Whether to reload everything after the current reload."""
         self._checked: dict[ListenerTls, ServerTls] = {}
-        """What ``check`` has made, for ``use``."""
+        """Contexts that ``check`` has built, for ``use``."""
 
-    def look(self) -> None:
-        """Reload what has changed on disk, and what could not be loaded before."""
+    def reload_changed(self) -> None:
+        """Reload stores that have changed on disk, or could not be loaded before."""
         self._reload(lambda tls: tls.problem is not None or tls.has_changed())
 
     def reload(self) -> None:
-        """Reload everything."""
+        """Reload all stores."""
         if self._is_looking:
             self._is_due = True
         else:
             self._reload(lambda _tls: True)
 
     def check(self, config: BrokerConfig, *, is_same: bool) -> None:
-        """Raise ConfigError where a listener could not use what clients want to set.
+        """Raise ConfigError if a listener could not use the settings that a client wants to set.
 
-        ``is_same``: they have set what was set, and so ask for a reload.
+        ``is_same``: the client sets the current values, which requests a reload.
         """
         self._checked.clear()
         for tls in self.listeners:
@@ -65,9 +65,9 @@ class CertificateReload:
                 self._checked[tls] = self._made(tls, settings, config)
 
     def use(self, config: BrokerConfig) -> None:
-        """Use what clients have set and ``check`` has let pass.
+        """Use the settings that ``check`` has accepted.
 
-        Raises ConfigError where that was before the broker has started, and cannot be used now.
+        Raises ConfigError if they were set before the broker has started, and cannot be used now.
         """
         for tls in self.listeners:
             settings = settings_of(config, tls.endpoint)
@@ -87,7 +87,9 @@ class CertificateReload:
             raise refused_by(config, tls.endpoint, error) from None
 
     def _reload(self, wanted: Callable[[ListenerTls], bool]) -> None:
-        """Make new contexts on a thread, where disks may be waited for; use them on the loop."""
+        """Build new contexts on a thread, since reading files can block; use them on the event
+        loop.
+        """
         if self._is_looking or not self.listeners:
             return
         self._is_looking = True

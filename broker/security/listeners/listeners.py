@@ -1,4 +1,4 @@
-"""What each listener asks of a client before it may do anything."""
+"""Security of each listener: what a client must do before its first request."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.security.listeners.listeners")
 
 SENDS_SECRETS: Final = ("PLAIN", "OAUTHBEARER")
-"""Mechanisms whose tokens are what others could log in with."""
+"""Mechanisms whose tokens let another client log in."""
 
 NewAccess = Callable[[Principal, str], Access]
-"""Makes what a principal from an address may do."""
+"""Creates the permissions of a principal from an address."""
 
 
 class ListenerSecurity:
-    """The rules of one listener."""
+    """Security of one listener."""
 
     def __init__(
         self,
@@ -40,12 +40,13 @@ class ListenerSecurity:
         lifetimes_ms: Mapping[str, int] | None = None,
         tls: ListenerTls | None = None,
     ) -> None:
-        """``mechanisms`` is empty where nobody has to log in.
+        """``mechanisms`` is empty if clients do not have to log in.
 
-        ``lifetimes_ms``: after how long a login by a mechanism has to be repeated; 0 or none: not.
+        ``lifetimes_ms``: time by mechanism after which a login must be repeated; 0 or missing for
+        never.
         """
         self.tls = tls
-        """How connections are encrypted; None: they are not."""
+        """TLS of the connections, or None if they are not encrypted."""
         self._mechanisms = mechanisms
         self._lifetimes_ms = lifetimes_ms or {}
         self._new_access = new_access
@@ -54,19 +55,19 @@ class ListenerSecurity:
 
     @property
     def needs_login(self) -> bool:
-        """Whether a client has to log in before it may ask for anything else."""
+        """Whether a client must log in before other requests."""
         return bool(self._mechanisms)
 
     def new_session(self, host: str, certificate: bytes | None = None) -> Session:
-        """Return the session of a client that has only just connected.
+        """Return the session of a client that has just connected.
 
-        ``certificate`` is the client's, in DER. Raises NoName where no rule makes a user of it.
+        ``certificate`` is the client's, in DER. Raises NoName if no rule derives a user from it.
         """
         principal = ANONYMOUS if self.tls is None else self.tls.principal_of(certificate)
         return Session(principal, self._new_access(principal, host))
 
     def new_login(self, session: Session | None = None, *, is_expired: bool = False) -> Login:
-        """Return the login that is to come; of a ``session``, its repetition."""
+        """Return the next login; with a ``session``, its repetition."""
         earlier = None
         if session is not None:
             assert session.mechanism is not None
@@ -76,7 +77,7 @@ class ListenerSecurity:
     def session_of(self, logged_in: LoggedIn, host: str, now_ms: int) -> Session:
         """Return the session of a client that has logged in.
 
-        It ends with the credential, or when the listener wants logins repeated, if that is sooner.
+        It ends with the credential, or when the listener requires another login, if that is sooner.
         """
         ends = [] if logged_in.expires_ms is None else [logged_in.expires_ms]
         lifetime_ms = self._lifetimes_ms.get(logged_in.mechanism, 0)
@@ -89,13 +90,13 @@ class ListenerSecurity:
 
 
 class OpenListener(ListenerSecurity):
-    """A listener that asks nothing of a broker without access control: one session for all."""
+    """Listener of a broker without logins and access control: one session for all clients."""
 
     def __init__(self) -> None:
         super().__init__(mechanisms={}, max_receive_bytes=0, new_access=lambda _who, _host: OPEN)
 
     def new_session(self, host: str, certificate: bytes | None = None) -> Session:  # noqa: ARG002
-        """Return the one session."""
+        """Return the shared session."""
         return NOBODY
 
 
@@ -111,9 +112,9 @@ def listeners_of(
     generation: Generation,
     logins: Logins | None = None,
 ) -> dict[str, ListenerSecurity]:
-    """Return the rules of each listener by its name; raises ConfigError.
+    """Return the security of each listener by its name; raises ConfigError.
 
-    ``judge`` decides what clients may do; None: there is no access control. ``logins`` has the
+    ``judge`` decides what clients may do, or is None without access control. ``logins`` has the
     users.
     """
     logins = logins or Logins(config)
@@ -157,12 +158,12 @@ def _security_of(
 
 
 def _warn_of_clear_text(endpoint: Endpoint, mechanisms: Iterable[str]) -> None:
-    """Say that everybody on the way can read passwords; not where the way is this machine."""
+    """Log a warning that passwords are readable on the network, unless the listener is local."""
     is_here = endpoint.host in {"localhost", "::1"} or endpoint.host.startswith("127.")
     readable = [each for each in mechanisms if each in SENDS_SECRETS]
     if readable and not is_here and endpoint.security_protocol == "SASL_PLAINTEXT":
         logger.warning(
-            "listener %s is not encrypted: whoever can read on the way reads the secrets of %s",
+            "listener %s is not encrypted: the secrets of %s are readable on the network",
             endpoint.name,
             " and ".join(readable),
         )

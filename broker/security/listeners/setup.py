@@ -1,4 +1,4 @@
-"""From a configuration to what protects a broker."""
+"""Construction of a broker's access control and quotas from its configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def authorizer_of(config: BrokerConfig, generation: Generation, audit: Audit) -> Authorizer | None:
-    """Return what decides by ACLs; None where there is no access control."""
+    """Return the authorizer by ACLs, or None without access control."""
     if not config.authorizer_class_name:
         return None
     return Authorizer(
@@ -28,7 +28,7 @@ def authorizer_of(config: BrokerConfig, generation: Generation, audit: Audit) ->
 
 
 def quotas_of(config: BrokerConfig, clock: Clock, generation: Generation) -> Quotas:
-    """Return what limits clients, without any limit yet."""
+    """Return the counters of quotas, without any quota yet."""
     quotas = Quotas(clock, generation)
     quotas.windows = Windows(config.quota_window_num, config.quota_window_size_seconds)
     quotas.mutation_windows = Windows(

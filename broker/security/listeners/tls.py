@@ -1,8 +1,8 @@
 """TLS of listeners: from a configuration to contexts, and users from certificates.
 
-A listener's context is a value that is replaced as a whole: who connects takes the current one, and
-whoever is connected keeps theirs. A new one is complete and tried before it takes the place of the
-old one; one that cannot be made changes nothing.
+A listener's context is replaced as a whole: a new connection uses the current one, and open
+connections keep theirs. A new context is built and tested before it replaces the old one; one that
+cannot be built changes nothing.
 """
 
 from __future__ import annotations
@@ -45,14 +45,16 @@ class ListenerTls:
         may_change_name: bool = False,
         may_lose_names: bool = False,
     ) -> None:
-        """``names`` makes users of certificates; None: certificates do not say who a client is.
+        """``names`` derives users from certificates, or is None if certificates do not
+        authenticate.
 
-        The rest says what a certificate may be replaced by. Raises TlsError.
+        The rest specifies how a certificate may differ from the one that it replaces. Raises
+        TlsError.
         """
         self.endpoint = endpoint
         self.settings = settings
         self.problem: str | None = None
-        """Why the latest reload has failed; None: it has not."""
+        """Reason why the latest reload has failed, or None."""
         self._names = names
         self._may_change_name = may_change_name
         self._may_lose_names = may_lose_names
@@ -60,68 +62,68 @@ class ListenerTls:
 
     @property
     def name(self) -> str:
-        """The listener's name."""
+        """Return the listener's name."""
         return self.endpoint.name
 
     @property
     def context(self) -> ssl.SSLContext:
-        """The context for the next connection."""
+        """Return the context for the next connection."""
         return self._tls.context
 
     @property
     def subject(self) -> str:
-        """Whose the certificate is."""
+        """Return the subject of the certificate."""
         return self._tls.chain[0].subject
 
     @property
     def not_before_s(self) -> int:
-        """When the last certificate of the chain begins to be valid, in seconds since the epoch."""
+        """Return the latest start of validity in the chain, in seconds since the epoch."""
         return self._tls.not_before_s
 
     @property
     def not_after_s(self) -> int:
-        """When the first certificate of the chain ends, in seconds since the epoch."""
+        """Return the earliest end of validity in the chain, in seconds since the epoch."""
         return self._tls.not_after_s
 
     def principal_of(self, certificate: bytes | None) -> Principal:
-        """Return who a client is by its certificate in DER; raises NoName, MalformedDer."""
+        """Return the principal of a client's certificate in DER; raises NoName, MalformedDer."""
         if certificate is None or self._names is None:
             return ANONYMOUS
         return user(self._names.user_of(Certificate(certificate).subject))
 
     def has_changed(self) -> bool:
-        """Whether a file of the stores is another one than the one in use."""
+        """Whether a file of the stores differs from the one in use."""
         return files_of(self.settings) != self._tls.files
 
     def made(self, settings: ServerSettings, now_s: float) -> ServerTls:
-        """Return what would take the place of the present one; raises TlsError.
+        """Return the TLS that would replace the current one; raises TlsError.
 
-        The words about names are Apache Kafka's.
+        The messages about names are Apache Kafka's.
         """
         new = server_tls(settings)
-        ours, theirs = self._tls.chain[0], new.chain[0]
+        own, other = self._tls.chain[0], new.chain[0]
         key = new.key_name
         if new.not_after_s <= now_s:
             raise TlsError(key, f"the certificate has expired at {describe_time(new.not_after_s)}")
         if new.not_before_s > now_s:
             begin = describe_time(new.not_before_s)
             raise TlsError(key, f"the certificate is not valid before {begin}")
-        if ours.subject_der != theirs.subject_der and not self._may_change_name:
+        if own.subject_der != other.subject_der and not self._may_change_name:
             reason = (
                 "Keystore DistinguishedName does not match: "
-                f"existing={ours.subject}, new={theirs.subject} (ssl.allow.dn.changes)"
+                f"existing={own.subject}, new={other.subject} (ssl.allow.dn.changes)"
             )
             raise TlsError(key, reason)
-        if not ours.alternative_names <= theirs.alternative_names and not self._may_lose_names:
+        if not own.alternative_names <= other.alternative_names and not self._may_lose_names:
             reason = (
                 "Keystore SubjectAltNames do not match: "
-                f"existing={ours.hosts}, new={theirs.hosts} (ssl.allow.san.changes)"
+                f"existing={own.hosts}, new={other.hosts} (ssl.allow.san.changes)"
             )
             raise TlsError(key, reason)
         return new
 
     def replace(self, settings: ServerSettings, new: ServerTls) -> None:
-        """Use what ``made`` returned, from the next connection on."""
+        """Use the result of ``made`` from the next connection on."""
         self.settings = settings
         self._tls = new
         self.problem = None
@@ -131,7 +133,7 @@ class ListenerTls:
 
 
 def tls_of(config: BrokerConfig, endpoint: Endpoint) -> ListenerTls | None:
-    """Return the TLS of a listener, None where it has none; raises ConfigError."""
+    """Return the TLS of a listener, or None without TLS; raises ConfigError."""
     if not endpoint.has_tls:
         return None
     listener = config.for_listener(endpoint.name)
@@ -153,7 +155,7 @@ def tls_of(config: BrokerConfig, endpoint: Endpoint) -> ListenerTls | None:
 
 
 def settings_of(config: BrokerConfig, endpoint: Endpoint) -> ServerSettings:
-    """Return the settings of a listener; raises ConfigError."""
+    """Return the TLS settings of a listener; raises ConfigError."""
     listener = config.for_listener(endpoint.name)
     try:
         return _settings_of(listener, endpoint)
@@ -162,7 +164,7 @@ def settings_of(config: BrokerConfig, endpoint: Endpoint) -> ServerSettings:
 
 
 def refused_by(config: BrokerConfig, endpoint: Endpoint, error: TlsError) -> ConfigError:
-    """Return the error with the setting's full name, its value if it is no secret, its origin."""
+    """Return the error with the setting's full name, its origin, and its value unless secret."""
     listener = config.for_listener(endpoint.name)
     name = listener.setting_name(error.key)
     given = config.settings.get(name)
@@ -175,7 +177,7 @@ def refused_by(config: BrokerConfig, endpoint: Endpoint, error: TlsError) -> Con
 
 
 def _warn_of_dates(tls: ListenerTls) -> None:
-    """Say that clients will refuse the certificate, which alone does not stop a start."""
+    """Log an error about dates for which clients refuse the certificate; the start continues."""
     now_s = now_seconds()
     if tls.not_after_s <= now_s:
         end = describe_time(tls.not_after_s)

@@ -1,7 +1,7 @@
-"""Which limits were set for whom, and which of them counts for a client.
+"""Configured quotas, and the choice of the one that applies to a client.
 
-An entity is a user, a client id, both, or an address; None in the place of a name stands for every
-one that has no limit of its own (``<default>``).
+An entity is a user, a client ID, both, or an address; None in the place of a name is the default
+(``<default>``) of all that have no quota of their own.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ Entity: TypeAlias = tuple[tuple[str, str | None], ...]
 
 
 class Limit(NamedTuple):
-    """The limit that counts for a client, and with whom it is shared."""
+    """Quota that applies to a client, and the clients that share it."""
 
     value: float
     user: str
-    """Whose use counts together: "" where the limit is of a client id alone."""
+    """User whose use is counted together, or "" if the quota belongs to a client ID alone."""
     client_id: str
-    """"" where the limit is of a user, for all client ids together."""
+    """Client ID, or "" if the quota is a user's, for all client IDs together."""
 
 
 def entity(parts: Mapping[str, str | None]) -> Entity:
@@ -41,17 +41,17 @@ def entity(parts: Mapping[str, str | None]) -> Entity:
 
 
 def entity_text(named: Entity) -> str:
-    """Return how an entity is stored: one text for each."""
+    """Return an entity as the text that is stored."""
     return json.dumps(named, separators=(",", ":"))
 
 
 def entity_of(text: str) -> Entity:
-    """Return the entity that was stored."""
+    """Return the entity in a stored text."""
     return tuple((kind, name) for kind, name in json.loads(text))
 
 
 class QuotaLimits:
-    """All limits that were set."""
+    """All configured quotas."""
 
     def __init__(self, rows: Iterable[tuple[Entity, str, float]] = ()) -> None:
         self._values: dict[Entity, dict[str, float]] = {}
@@ -59,7 +59,7 @@ class QuotaLimits:
             self.set(named, key, value)
 
     def __len__(self) -> int:
-        """How many entities have limits."""
+        """Return the number of entities with quotas."""
         return len(self._values)
 
     @property
@@ -68,15 +68,15 @@ class QuotaLimits:
         return any(kind == IP for named in self._values for kind, _ in named)
 
     def items(self) -> Iterator[tuple[Entity, Mapping[str, float]]]:
-        """Yield each entity that has limits, and its limits by key."""
+        """Yield each entity with quotas, and its quotas by key."""
         yield from self._values.items()
 
     def of(self, named: Entity) -> Mapping[str, float]:
-        """Return the limits that were set for exactly this entity."""
+        """Return the quotas of exactly this entity."""
         return self._values.get(named, {})
 
     def set(self, named: Entity, key: str, value: float | None) -> None:
-        """Set a limit; None takes it away."""
+        """Set a quota, or remove it by None."""
         values = self._values.setdefault(named, {})
         if value is None:
             values.pop(key, None)
@@ -86,7 +86,7 @@ class QuotaLimits:
             del self._values[named]
 
     def find(self, key: str, user: str, client_id: str) -> Limit | None:
-        """Return the limit that counts for a client: the first there is, as in Kafka."""
+        """Return the quota that applies to a client, the first one in Kafka's order, or None."""
         for named, of_user, of_client in (
             (entity({USER: user, CLIENT_ID: client_id}), user, client_id),
             (entity({USER: user, CLIENT_ID: None}), user, client_id),
@@ -103,7 +103,7 @@ class QuotaLimits:
         return None
 
     def of_address(self, address: str) -> float | None:
-        """Return how many connections a second an address may make; None: no limit."""
+        """Return the connections per second that an address may open, or None without a quota."""
         for name in (address, None):
             value = self._values.get(entity({IP: name}), {}).get(CONNECTIONS)
             if value is not None:

@@ -1,4 +1,4 @@
-"""How quickly something is used, as Apache Kafka counts it: over windows, or by a bucket of tokens.
+"""Rates of use, as Apache Kafka counts them: over windows, or with a token bucket.
 
 Pure: the time, in seconds, is an argument.
 """
@@ -13,22 +13,22 @@ DEFAULT_WINDOW_S: Final = 1.0
 
 
 class Windows(NamedTuple):
-    """Over how long a rate is counted: ``quota.window.num`` and ``quota.window.size.seconds``."""
+    """Time over which a rate is counted: ``quota.window.num`` and ``quota.window.size.seconds``."""
 
     number: int = DEFAULT_WINDOWS
     size_s: float = DEFAULT_WINDOW_S
 
     @property
     def full_s(self) -> float:
-        """How long all windows but the running one are together."""
+        """Return the duration of all windows except the current one."""
         return (self.number - 1) * self.size_s
 
 
 class Rate:
-    """How much of something there was in the last windows, for a second.
+    """Amount per second in the last windows.
 
-    The running window counts as far as it has come; those that are not there yet count as full, so
-    that a burst after silence is not taken for a rate.
+    The current window counts with its elapsed time. Missing windows count with their full time, so
+    that a burst after an idle time does not count as a rate.
     """
 
     __slots__ = ("__weakref__", "_samples", "_windows")
@@ -36,10 +36,10 @@ class Rate:
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
         self._samples: deque[list[float]] = deque()
-        """When each window began, and what was counted in it; the running one is the last."""
+        """Start of each window and the amount counted in it; the current one is the last."""
 
     def add(self, amount: float, now_s: float) -> None:
-        """Count an amount; a negative one takes back what was counted in this window."""
+        """Count an amount; a negative one undoes an amount of the current window."""
         samples = self._samples
         self._forget(now_s)
         if not samples or now_s - samples[-1][0] >= self._windows.size_s:
@@ -47,7 +47,7 @@ class Rate:
         samples[-1][1] += amount
 
     def throttle_s(self, limit: float, now_s: float) -> float:
-        """Return for how long nothing may come until the rate is the limit again; 0: it is."""
+        """Return the seconds without use until the rate is at the limit again, or 0."""
         self._forget(now_s)
         if not self._samples:
             return 0.0
@@ -56,7 +56,7 @@ class Rate:
         return max(0.0, (rate - limit) / limit * span_s)
 
     def is_idle(self, now_s: float) -> bool:
-        """Whether nothing is counted any more."""
+        """Whether all counted amounts are zero."""
         self._forget(now_s)
         return not any(amount for _, amount in self._samples)
 
@@ -75,22 +75,24 @@ class Rate:
 
 
 class TokenBucket:
-    """Tokens that come at a rate, up to those of all windows; who takes more owes them."""
+    """Tokens that are refilled at a rate, up to those of all windows; the balance can be
+    negative.
+    """
 
     __slots__ = ("__weakref__", "_tokens", "_updated_s", "_windows")
 
     def __init__(self, windows: Windows) -> None:
         self._windows = windows
-        self._tokens: float | None = None  # As many as there can be.
+        self._tokens: float | None = None  # The maximum.
         self._updated_s = 0.0
 
     def take(self, amount: float, limit: float, now_s: float) -> None:
-        """Take tokens, whether there are so many or not."""
+        """Take tokens, even if the balance becomes negative."""
         self._tokens = self._refilled(limit, now_s) - amount
         self._updated_s = now_s
 
     def throttle_s(self, limit: float, now_s: float) -> float:
-        """Return how long it takes until nothing is owed; 0: nothing is."""
+        """Return the seconds until the balance is not negative, or 0."""
         return max(0.0, -self._refilled(limit, now_s) / limit)
 
     def is_idle(self, limit: float, now_s: float) -> bool:

@@ -1,13 +1,13 @@
-"""What clients use, held against their limits.
+"""Use by clients, compared with their quotas.
 
 Rules of this file:
 
-* **Nobody pays who has no limit**: ``client_quota`` is None then, and nothing is counted.
-* **What is shared is counted together**: all connections and client ids of a user with a limit for
-  the user; the others each for itself.
-* **The answer leaves at once and says how long nothing more will be read** (KIP-219). Who does not
-  wait finds the connection muted all the same.
-* Counters that are idle are forgotten; there are at most COUNTERS_MAX of each kind.
+* **Clients without a quota cost nothing**: ``client_quota`` is None then, and nothing is counted.
+* **Shared quotas are counted together**: all connections and client IDs of a user with a quota for
+  the user; the others each alone.
+* **The response is sent at once, with the throttle time** (KIP-219). If the client does not wait,
+  the broker still does not read from its connection for that time.
+* Idle counters are dropped; there are at most COUNTERS_MAX of each kind.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ if TYPE_CHECKING:
     from barnabas.broker.security.acls.access import Generation
 
 COUNTERS_MAX: Final = 10_000
-"""Counters of a kind. Clients may make up ids: beyond it those that are new share one."""
+"""Maximum number of counters of a kind. Clients can make up IDs: beyond it new ones share one."""
 OTHERS: Final = ("", "")
 REQUEST_THROTTLE_MAX_S: Final = 1.0
-"""For time used a client waits no longer than this at once: a window, as in Kafka."""
+"""Maximum throttle time, in seconds, for the use of request time: a window, as in Kafka."""
 THROTTLE_MAX_MS: Final = 2**31 - 1
-"""What an answer can say."""
+"""Largest throttle time that fits into a response."""
 NS_PER_PERCENT: Final = 1e7
-"""A hundred percent are one second of the loop in a second."""
+"""Nanoseconds for one percent; 100 percent are one second of the event loop per second."""
 
 Counted: TypeAlias = tuple[str, str, str]
 Counter = TypeVar("Counter", Rate, TokenBucket)
 Change: TypeAlias = tuple[Entity, str, float | None]
 
 
-def told_ms(throttle_ms: float) -> int:
-    """Return what an answer says of a wait: whole milliseconds, and no less than it takes."""
+def throttle_time_ms(throttle_ms: float) -> int:
+    """Return the throttle time of a response: whole milliseconds, rounded up."""
     return min(math.ceil(throttle_ms), THROTTLE_MAX_MS)
 
 
 class ClientQuota:
-    """The limits of one client, for what its connection has to look at."""
+    """Quotas of one client, for its connection."""
 
     __slots__ = ("_clock", "_consumed", "_mutations", "_produced", "_requests", "_windows")
 
@@ -76,15 +76,14 @@ class ClientQuota:
         self._mutations = mutations
 
     def produced(self, size_bytes: int) -> float:
-        """Count a Produce of so many bytes; return for how many ms its client is to wait."""
+        """Count a Produce of ``size_bytes``; return the client's throttle time in milliseconds."""
         return self._counted(self._produced, size_bytes)
 
     def consumed(self, size_bytes: int) -> tuple[bool, float]:
-        """Count the records of a Fetch; return whether they may leave, and the wait in ms.
+        """Count a Fetch's records; return whether they may be sent, and the throttle time in ms.
 
-        What goes beyond the limit does not leave, and is not counted. Unless there was nothing
-        before it: the smallest answer, one batch, may be more than all windows allow, and Apache
-        Kafka never gives it out.
+        Records beyond the quota are not sent, and not counted. The exception is the first response:
+        even one batch can exceed all windows together, and Apache Kafka never returns such a batch.
         """
         if self._consumed is None:
             return True, 0.0
@@ -99,13 +98,13 @@ class ClientQuota:
         return True, min(throttle_ms, self._windows.full_s * 1000)
 
     def fetch_bytes_max(self, most: int) -> int:
-        """Return how many of ``most`` bytes a Fetch is to bring: no more than all windows allow."""
+        """Return the limit of a Fetch, at most ``most`` bytes: no more than all windows allow."""
         if self._consumed is None:
             return most
         return min(most, max(1, int(self._consumed[1] * self._windows.full_s)))
 
     def used(self, took_ns: int) -> float:
-        """Count the time that a request took; return for how many ms its client is to wait."""
+        """Count the time of a request; return the client's throttle time in milliseconds."""
         if self._requests is None:
             return 0.0
         rate, limit = self._requests
@@ -114,9 +113,9 @@ class ClientQuota:
         return min(rate.throttle_s(limit, now_s), REQUEST_THROTTLE_MAX_S) * 1000
 
     def mutated(self, count: int, *, strict: bool) -> float | None:
-        """Count changes of partitions; return for how many ms the client is to wait.
+        """Count changes of partitions; return the client's throttle time in milliseconds.
 
-        ``strict``: None where more is owed already, and nothing was counted.
+        ``strict``: return None, without counting, if the balance is negative already.
         """
         if self._mutations is None:
             return 0.0
@@ -128,7 +127,7 @@ class ClientQuota:
         return bucket.throttle_s(limit, now_s) * 1000
 
     def mutations_owed_ms(self) -> float:
-        """Return how long it takes until changes are allowed again."""
+        """Return the time, in milliseconds, until changes are allowed again."""
         if self._mutations is None:
             return 0.0
         bucket, limit = self._mutations
@@ -144,7 +143,7 @@ class ClientQuota:
 
 
 class Quotas:
-    """The limits of one broker, and what is counted against them."""
+    """Quotas of one broker, and the use that is counted against them."""
 
     def __init__(self, clock: Clock, generation: Generation) -> None:
         self.limits = QuotaLimits()
@@ -156,18 +155,18 @@ class Quotas:
         self._buckets: Counters[TokenBucket] = Counters()
 
     def load(self, rows: Iterable[QuotaRow]) -> None:
-        """Take over what is stored."""
+        """Load the stored quotas."""
         self.limits = QuotaLimits((entity_of(row.entity), row.key, row.value) for row in rows)
         self._generation.advance()
 
     def change(self, changes: Iterable[Change]) -> None:
-        """Set limits and take others away."""
+        """Set or remove quotas."""
         for named, key, value in changes:
             self.limits.set(named, key, value)
         self._generation.advance()
 
     def client_quota(self, user: str, client_id: str) -> ClientQuota | None:
-        """Return the limits of a client; None where it has none."""
+        """Return the quotas of a client, or None if it has none."""
         if not self.limits:
             return None
         found = {
@@ -209,12 +208,13 @@ class Quotas:
 
 
 class Counters(Generic[Counter]):
-    """Counters by whose use they count; idle ones last as long as a connection has them."""
+    """Counters by user and client ID; an idle one lasts as long as a connection uses it."""
 
     def __init__(self) -> None:
         self._all: WeakValueDictionary[Counted, Counter] = WeakValueDictionary()
         self._kept: dict[Counted, Counter] = {}
-        """What is not idle must outlast its connections: a new one carries on with its debt."""
+        """Counters that are not idle, which outlast their connections, so that a new one inherits
+        them."""
 
     def __len__(self) -> int:
         return len(self._kept)
@@ -222,7 +222,7 @@ class Counters(Generic[Counter]):
     def get(
         self, counted: Counted, new: Callable[[], Counter], is_idle: Callable[[Counter], bool]
     ) -> Counter:
-        """Return a counter, made if there is none."""
+        """Return a counter, created if it does not exist."""
         if counted not in self._all and len(self._kept) >= COUNTERS_MAX:
             self._kept = {
                 each: counter for each, counter in self._kept.items() if not is_idle(counter)

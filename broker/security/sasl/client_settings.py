@@ -1,6 +1,6 @@
-"""What a client is told so that it is let in, in the words of Java, of librdkafka, of kafka-python.
+"""Client settings for a connection, as Java, librdkafka and kafka-python name them.
 
-Certificates may stand in files or in the settings themselves; kafka-python takes files only.
+Certificates can be files or part of the settings; kafka-python supports files only.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from barnabas.protocol.sasl.oauthbearer import MECHANISM as OAUTHBEARER
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ClientSettings:
-    """How one client connects to one broker; who has no certificate and no login leaves them out.
+    """Connection of one client to one broker; without a certificate or login they are None.
 
-    A login by token has a mechanism and no user: every client gets its tokens in a way of its own.
+    A login by token has a mechanism and no user, since each client gets its tokens in its own way.
     """
 
     servers: str
     protocol: str = "PLAINTEXT"
     ca_location: str | None = None
-    """File with whom to trust; ``ca_pem`` is its text instead."""
+    """File with the trusted authorities; ``ca_pem`` is its text instead."""
     ca_pem: str | None = None
     key_pem: str | None = None
     """The client's own private key, if it has a certificate."""
@@ -48,7 +48,7 @@ class ClientSettings:
         return self.has_login and self.mechanism != OAUTHBEARER
 
     def java(self) -> dict[str, str]:
-        """Return what Java's clients and tools take, and those that use their keys."""
+        """Return the settings of Java's clients and tools, and of clients with the same keys."""
         found = {"bootstrap.servers": self.servers, **self._protocol("security.protocol")}
         if self.has_tls:
             found |= self._java_stores()
@@ -75,7 +75,7 @@ class ClientSettings:
         return found
 
     def librdkafka(self) -> dict[str, str]:
-        """Return what librdkafka takes: confluent-kafka, kcat and many others."""
+        """Return the settings of librdkafka: confluent-kafka, kcat and others."""
         found = {"bootstrap.servers": self.servers, **self._protocol("security.protocol")}
         if self.has_tls:
             stores = {
@@ -93,7 +93,7 @@ class ClientSettings:
         return found
 
     def kafka_python(self) -> dict[str, str]:
-        """Return what kafka-python takes as keywords."""
+        """Return the keyword arguments of kafka-python."""
         found = {"bootstrap_servers": self.servers, **self._protocol("security_protocol")}
         if self.has_tls and self.ca_location:
             found["ssl_cafile"] = self.ca_location
@@ -105,5 +105,5 @@ class ClientSettings:
         return found
 
     def _protocol(self, key: str) -> dict[str, str]:
-        """Return the protocol, unless it is what every client takes without being told."""
+        """Return the protocol, or an empty dict for the default of every client."""
         return {} if self.protocol == "PLAINTEXT" else {key: self.protocol}

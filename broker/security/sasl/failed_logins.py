@@ -1,15 +1,15 @@
-"""What slows guessing down: failed logins are answered late, and an address has only so many.
+"""Limits on password guessing: failed logins get a late response, and each address has a limit.
 
 Rules of this file:
 
-* **The limit is on guesses, not on their answers.** Whoever guesses need not wait for the answer
-  that is late. An address that has used up its failures is not listened to: its connections are
-  closed without a word, which clients take for a reason to come again, where an error would tell
-  good ones behind the same address to give up.
-* **Each door has limits of its own** (``apart``): behind a proxy all clients of the HTTP port have
-  one address, which may be that of Kafka clients, too.
-* **What slows others down must not be a burden here.** Few answers are held back at a time, the
-  rest leaves at once; addresses are remembered up to a limit.
+* **The limit counts guesses, not responses,** since a guessing client need not wait for a late
+  response. The connections of an address that has used up its failures are closed without a
+  response. Clients retry after that, whereas an error would make valid clients of the same address
+  give up.
+* **Each port has its own limits** (``apart``): behind a proxy all clients of the HTTP port have one
+  address, which Kafka clients may share.
+* **The limits have limits themselves.** A fixed number of responses is delayed at a time, and the
+  rest is sent at once. The number of recorded addresses is limited.
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
 
 ADDRESSES_MAX: Final = 10_000
-"""Addresses that are remembered; then the one that has not failed for longest is forgotten."""
+"""Maximum number of recorded addresses; then the one with the oldest failure is dropped."""
 PERIOD_S: Final = 60.0
 
 
 class FailedLogins:
-    """Counts the failed logins of one broker."""
+    """Failed logins of one broker."""
 
     def __init__(self, clock: Clock, *, per_address: int, held_back: int, delay_ms: float) -> None:
-        """``per_address``: failures in a minute; ``held_back``: answers that are late at a time."""
+        """``per_address``: failures in a minute; ``held_back``: responses that are delayed at a
+        time.
+        """
         self._count = 0
         self._apart: list[FailedLogins] = []
         self._clock = clock
@@ -37,16 +39,16 @@ class FailedLogins:
         self._delay_ms = delay_ms
         self._held_back = 0
         self._leaving = 0
-        # How many failures an address has left, and when that was so; the latest one last.
+        # Remaining failures of each address, and the time of that count; the latest one last.
         self._left: dict[str, tuple[float, float]] = {}
 
     @property
     def count(self) -> int:
-        """Number of logins that have failed so far, with those that are limited apart."""
+        """Number of logins that have failed so far, including those of ``apart``."""
         return self._count + sum(each.count for each in self._apart)
 
     def apart(self) -> FailedLogins:
-        """Return the same limits for another door, whose failures use up nothing here."""
+        """Return a counter with the same limits for another port, and its own failures."""
         other = FailedLogins(
             self._clock,
             per_address=self._per_address,
@@ -61,7 +63,7 @@ class FailedLogins:
         return self._left_of(address) >= 1
 
     def failed(self, address: str) -> None:
-        """Take note of a failure."""
+        """Count a failure."""
         self._count += 1
         left = max(0.0, self._left_of(address) - 1)
         self._left.pop(address, None)
@@ -70,7 +72,7 @@ class FailedLogins:
         self._left[address] = left, self._clock.monotonic()
 
     def hold_back(self) -> float:
-        """Return for how many milliseconds the answer to a failure is to be held back."""
+        """Return the delay, in milliseconds, of the response to a failure."""
         if self._held_back >= self._held_back_max:
             return 0
         self._held_back += 1
@@ -80,7 +82,7 @@ class FailedLogins:
     def may_leave_late(self) -> bool:
         """Reserve a place for a client that is to close its connection; call `left` at its end.
 
-        Returns whether there was a place: as many as answers may be held back.
+        Returns whether a place was free: there are as many as delayed responses.
         """
         if self._leaving >= self._held_back_max:
             return False

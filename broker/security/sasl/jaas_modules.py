@@ -1,7 +1,7 @@
-"""Where the login modules of listeners stand, and which of them there are.
+"""Login modules of the listeners, and the list of known modules.
 
-Modules are Java classes; those that are not the ones of a mechanism that is served are refused by
-name. That is a list of what is allowed: Apache Kafka's list of what is not (CVE-2023-25194,
+Modules are Java classes. Any class except those of the supported mechanisms is refused by name. So
+this is a list of allowed classes: Apache Kafka's list of forbidden ones (CVE-2023-25194,
 CVE-2025-27818) had to grow.
 """
 
@@ -33,14 +33,14 @@ MODULES: Final[Mapping[str, str]] = {
     "SCRAM-SHA-512": SCRAM_MODULE,
     "OAUTHBEARER": f"{_PACKAGE}.oauthbearer.OAuthBearerLoginModule",
 }
-"""The login module of each mechanism."""
+"""Login module of each mechanism."""
 
 _KERBEROS: Final = "Krb5LoginModule"
 _SECTION: Final = "KafkaServer"
 
 
 class JaasModules:
-    """The login modules of one broker: in settings of its listeners, or in a file."""
+    """Login modules of one broker, from its listeners' settings or from a file."""
 
     def __init__(self, path: str | None) -> None:
         """``path`` names the file; it is read when a listener has no setting of its own."""
@@ -48,9 +48,9 @@ class JaasModules:
         self._sections: dict[str, list[JaasModule]] | None = None
 
     def of(self, listener: ListenerConfig, name: str, mechanism: str) -> JaasModule | None:
-        """Return the module of a mechanism of a listener, None if there is none.
+        """Return the module of a listener's mechanism, or None.
 
-        Raises ConfigError where it cannot be read, or names a class that is not the mechanism's.
+        Raises ConfigError if it cannot be read, or names a class of another mechanism.
         """
         key = _own_key(listener, mechanism)
         if key is None:
@@ -65,7 +65,7 @@ class JaasModules:
         return module
 
     def where(self, listener: ListenerConfig, name: str, mechanism: str) -> str:
-        """Return where that module stands, or would have to: for messages."""
+        """Return the place of that module's configuration, for messages."""
         if _own_key(listener, mechanism) is None and self._path is not None:
             return f"{self._path} ({_FILE_KEY})"
         return f"listener.name.{name.lower()}.{mechanism.lower()}.{_KEY}"
@@ -89,14 +89,14 @@ class JaasModules:
 
 
 def _own_key(listener: ListenerConfig, mechanism: str) -> str | None:
-    """Return the key that names a mechanism's module; one without its name has no effect."""
+    """Return the key of a mechanism's module; a key without the mechanism has no effect."""
     key = listener.name_of(_KEY, mechanism)
     is_own = key is not None and key.endswith(f".{mechanism.lower()}.{_KEY}")
     return key if is_own else None
 
 
 def hidden(key: str, reason: str) -> ConfigError:
-    """Return the error of a value that has passwords in it."""
+    """Return an error without the value, which contains passwords."""
     return ConfigError(key, "[hidden]", reason)
 
 
@@ -108,7 +108,7 @@ def _unavailable(name: str) -> str:
 
 
 def _joined(modules: Sequence[JaasModule]) -> JaasModule | None:
-    """Make one of several modules of a class; of an option that is there twice the first counts."""
+    """Merge several modules of a class; of a repeated option the first one counts."""
     if not modules:
         return None
     options: dict[str, str] = {}

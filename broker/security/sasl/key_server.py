@@ -1,14 +1,14 @@
-"""Where the keys for tokens come from: one URL, looked at before the broker listens and ever again.
+"""Keys for tokens from one URL, fetched before the broker listens and periodically after that.
 
 Rules of this file:
 
-* **Only the configured URL is fetched.** No redirect is followed, and no proxy of the environment
-  asked; what a token points to is not looked at (CVE-2025-27817).
-* **A key server that is away closes and opens nothing**: the keys that are known stay, without any
-  no token holds. It is asked again soon.
-* A token with an unknown key has the keys fetched once more, as when its issuer has new ones, but
-  not more often than once in ``UNKNOWN_KEY_MS``: anybody can make up keys.
-* Fetching happens on a thread of its own; one at a time, limited in time and size.
+* **Only the configured URL is fetched.** Redirects and the environment's proxies are ignored, and
+  so are URLs in tokens (CVE-2025-27817).
+* **An outage of the key server changes nothing**: the known keys stay valid, and without keys no
+  token is valid. The next attempt follows soon.
+* A token with an unknown key triggers a fetch, since its issuer may have new keys, but at most once
+  in ``UNKNOWN_KEY_MS``: any client can make up keys.
+* Fetches run on a thread of their own, one at a time, with limits of time and size.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ SCHEMES: Final = ("file", "http", "https")
 
 
 class KeysUnavailable(Exception):
-    """The keys could not be fetched; says why, in one line."""
+    """Failed fetch of the keys, with the reason in one line."""
 
 
 class KeyServer:
-    """The keys of one URL."""
+    """Keys of one URL."""
 
     def __init__(
         self,
@@ -73,9 +73,9 @@ class KeyServer:
         return urlsplit(self._url).scheme == "file"
 
     async def open(self) -> None:
-        """Fetch the keys for the first time; raises KeysUnavailable where a file has none.
+        """Fetch the keys for the first time; raises KeysUnavailable if a file has none.
 
-        A server that is away is no reason not to start: it is asked until it answers.
+        An unavailable server does not prevent the start: the fetch is retried until it succeeds.
         """
         arrived = asyncio.Event()
         self._fetch(arrived.set)
@@ -86,7 +86,7 @@ class KeyServer:
             logger.error("no token can be verified until there are keys url=%s", self._url)
 
     def unknown_key(self) -> None:
-        """Fetch the keys once more, unless that was done for this reason only just now."""
+        """Fetch the keys again, unless an unknown key has caused a fetch a short time ago."""
         now_ms = self._clock.now_ms()
         last_ms = self._asked_for_unknown_ms
         if last_ms is not None and now_ms - last_ms < min(UNKNOWN_KEY_MS, self._refresh_ms):
@@ -96,7 +96,7 @@ class KeyServer:
             self._fetch()
 
     def close(self) -> None:
-        """Ask no more."""
+        """Stop fetching."""
         self._is_closed = True
         if self._timer is not None:
             self._timer.cancel()
@@ -117,7 +117,7 @@ class KeyServer:
             if not loop.is_closed():
                 loop.call_soon_threadsafe(self._fetched, found, then)
 
-        # Not one of a pool: the process may end while it waits for a server that does not answer.
+        # Not a thread of a pool: the process may end while a request is in progress.
         start_thread("barnabas-keys", work)
 
     def _fetched(self, found: KeySet | str, then: Callable[[], None]) -> None:
@@ -144,7 +144,7 @@ class KeyServer:
 
 
 def fetch(url: str) -> bytes:
-    """Return what is at a URL; raises KeysUnavailable."""
+    """Return the content of a URL; raises KeysUnavailable."""
     parts = urlsplit(url)
     if parts.scheme == "file":
         return _read(parts)

@@ -1,18 +1,18 @@
-"""The SASL login of one connection: which request may come next, and what a token leads to.
+"""SASL login of one connection: the requests that it accepts, and its result.
 
-Pure: requests and tokens come in, verdicts and outcomes go out; time is an argument. The states
-and what each admits are Apache Kafka 4.3.0's (measured):
+Pure: requests and tokens come in, verdicts and outcomes go out; time is an argument. The states,
+and the requests that each accepts, are those of Apache Kafka 4.3.0 (measured):
 
 | state | ApiVersions | SaslHandshake | SaslAuthenticate | any other |
 |---|---|---|---|---|
 | NEW | served, once | served | closed | closed |
 | CHOSEN (handshake v1) | refused | refused | the mechanism's step | refused |
-| CHOSEN (handshake v0) | frames are bare tokens until the exchange is over | | | |
+| CHOSEN (handshake v0) | frames are bare tokens until the exchange has ended | | | |
 | EXPIRED | closed | served: logs in again | closed | closed |
-| FAILED | nothing more is handled | | | |
+| FAILED | no request is handled | | | |
 
 "Refused" is ILLEGAL_SASL_STATE in the form of the request's own API, then the connection closes;
-"closed" is without an answer.
+"closed" is without a response.
 """
 
 from __future__ import annotations
@@ -33,17 +33,16 @@ SAME_MECHANISM: Final = "SASL mechanism cannot be changed during re-authenticati
 
 USER_LOGGED: Final = 64
 REASON_LOGGED: Final = 200
-"""Characters of what a client has sent that come into the log."""
+"""Maximum number of characters from a client that are logged."""
 
 NewExchange: TypeAlias = Callable[[str | None], ServerExchange]
-"""Begins an exchange; of a repetition with the name of the one user who may log in.
+"""Starts an exchange; a re-authentication supplies the name of the one user who may log in.
 
-A mechanism that knows the name before it verifies anything raises OtherUser for another one.
-"""
+A mechanism that knows the name before it verifies anything raises OtherUser for another one."""
 
 
 class State(Enum):
-    """Where a login stands."""
+    """State of a login."""
 
     NEW = auto()
     CHOSEN = auto()
@@ -53,7 +52,7 @@ class State(Enum):
 
 
 class Verdict(Enum):
-    """What becomes of a request."""
+    """Treatment of a request."""
 
     SERVED = auto()
     REFUSED = auto()
@@ -61,41 +60,41 @@ class Verdict(Enum):
 
 
 class Next(NamedTuple):
-    """The exchange goes on."""
+    """Next token of an exchange that continues."""
 
     token: bytes
 
 
 class LoggedIn(NamedTuple):
-    """The client is who it says."""
+    """Success: the client has proved its identity."""
 
     token: bytes
     principal: Principal
     mechanism: str
     expires_ms: int | None
-    """When the credential ends, in milliseconds since the epoch."""
+    """Time, in milliseconds since the epoch, at which the credential expires, or None."""
 
 
 class LoginFailed(NamedTuple):
-    """The client is not let in: the answer says so, after a delay, and the connection closes."""
+    """Failure: after a delay the client gets an error, and the connection closes."""
 
     code: ErrorCode
     message: str
     user: str = ""
-    """Who was to log in, as far as that is known."""
+    """Name of the user, or "" if it is not known."""
     detail: str = ""
-    """What is wrong in more words than the client hears."""
+    """Reason with more detail than the client receives."""
     mechanism: str = ""
     """Mechanism that the client named, if this broker does not offer it."""
 
     @property
     def reason(self) -> str:
-        """The message for the client, else the detail, else the name of the code."""
+        """Return the message for the client, otherwise the detail, otherwise the code's name."""
         return self.message or self.detail or self.code.name
 
     @property
     def described(self) -> str:
-        """What the log says: no more than is needed, and nothing that is not printable."""
+        """Return the text for the log, shortened and with printable characters only."""
         words = self.detail or self.message or self.code.name
         user = f" user={self.user[:USER_LOGGED]!a}" if self.user else ""
         return f"{user} reason={_printable(words[:REASON_LOGGED])}".lstrip()
@@ -105,14 +104,14 @@ Outcome: TypeAlias = Next | LoggedIn | LoginFailed
 
 
 class Earlier(NamedTuple):
-    """The login that a re-authentication repeats (KIP-368)."""
+    """Login that a re-authentication repeats (KIP-368)."""
 
     principal: Principal
     mechanism: str
 
 
 class Login:
-    """The state of one login."""
+    """State of one login."""
 
     __slots__ = (
         "_asked_versions",
@@ -131,18 +130,18 @@ class Login:
         *,
         is_expired: bool = False,
     ) -> None:
-        """``mechanisms`` are those of the listener; ``earlier``: what a repetition must be like."""
+        """``mechanisms`` are those of the listener; ``earlier`` is the login to repeat, or None."""
         self._mechanisms = mechanisms
         self._exchange: ServerExchange | None = None
         self._asked_versions = False
         self.earlier = earlier
         self.mechanism = ""
         self.raw = False
-        """Whether frames are bare tokens: the handshake was of version 0."""
+        """Whether frames are bare tokens, since the handshake was of version 0."""
         self.state = State.EXPIRED if is_expired else State.NEW
 
     def judge(self, api_key: int) -> Verdict:
-        """Return what becomes of a request of an API; call it once for each."""
+        """Return the treatment of a request; call this once for each request."""
         if self.state is State.CHOSEN:
             return Verdict.SERVED if api_key == AUTHENTICATE_KEY else Verdict.REFUSED
         if self.state not in {State.NEW, State.EXPIRED}:
@@ -154,7 +153,7 @@ class Login:
         return Verdict.CLOSED
 
     def versions_answered(self) -> None:
-        """Take note that ApiVersions was answered; one of an unknown version does not count."""
+        """Record that ApiVersions was served; do not call it for an unknown version."""
         self._asked_versions = True
 
     @property
@@ -163,7 +162,7 @@ class Login:
         return list(self._mechanisms)
 
     def choose(self, mechanism: str, version: int) -> LoginFailed | None:
-        """Begin an exchange; the handshake's version says in what form tokens come."""
+        """Start an exchange; the handshake's version determines the form of the tokens."""
         new = self._mechanisms.get(mechanism)
         if new is None:
             self.state = State.FAILED
@@ -178,12 +177,12 @@ class Login:
         return None
 
     def step(self, token: bytes) -> Outcome:
-        """Take the client's next token."""
+        """Handle the client's next token."""
         exchange = self._exchange
         assert exchange is not None, "no mechanism was chosen"
         if self.earlier is not None and self.mechanism != self.earlier.mechanism:
             return self._failed(SAME_MECHANISM)
-        self.state = State.FAILED  # Also after a bug in there no other token is looked at.
+        self.state = State.FAILED  # Even after an internal error no other token is accepted.
         try:
             found = exchange.step(token)
         except OtherUser as error:

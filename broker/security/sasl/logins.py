@@ -1,4 +1,4 @@
-"""What the logins of one broker are verified by, for every mechanism of every listener."""
+"""Verifiers of one broker's logins, for every mechanism of every listener."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ logger = logging.getLogger("barnabas.broker.security.sasl.logins")
 
 NONCE_BYTES: Final = 18
 UNSECURED_RULES: Final = "unsecuredValidator"
-"""How options begin that would say which tokens without a signature are good."""
+"""Prefix of options that would allow tokens without a signature."""
 
 
 class Logins:
-    """The users of one broker."""
+    """Users of one broker."""
 
     def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
         self._config = config
@@ -51,7 +51,7 @@ class Logins:
         """Objects that ``close`` closes."""
 
     def mechanisms_of(self, listener: ListenerConfig, name: str) -> dict[str, NewExchange]:
-        """Return what begins an exchange, by the mechanisms of a listener; raises ConfigError."""
+        """Return functions that start an exchange, by mechanism; raises ConfigError."""
         makers: Mapping[str, Callable[[ListenerConfig, str, str], NewExchange]] = {
             PLAIN: self._plain,
             scram.SCRAM_SHA_256.name: self._scram,
@@ -63,16 +63,16 @@ class Logins:
         return {each: makers[each](listener, name, each) for each in mechanisms}
 
     def passwords(self) -> Passwords:
-        """Return who has a password, at whichever listener; for after ``mechanisms_of``."""
+        """Return the verifier of all listeners' passwords; call it after ``mechanisms_of``."""
         offered = self._offered_scram.values()
         finders = [(each, self.scram.finder(each)) for each in offered]
         self._passwords.append(Passwords(self._plain_users, finders))
         return self._passwords[-1]
 
     def load(self, image: MetadataImage, metastore: MetaStore) -> None:
-        """Take over the stored users, make those of the configuration that are missing.
+        """Load the stored users, and create the configured ones that are missing.
 
-        Takes its time: passwords are hashed. Raises ConfigError where nobody could log in.
+        Hashing of passwords takes time. Raises ConfigError if no user could log in.
         """
         self.scram.load(image.scram_credentials)
         if any(mechanism in scram.MECHANISMS for _, mechanism in self._offered()):
@@ -83,7 +83,7 @@ class Logins:
         self._refuse_lock_out()
 
     async def open(self) -> None:
-        """Fetch the keys for tokens, before anybody can come with one; raises ConfigError."""
+        """Fetch the keys for tokens, before the first login by token; raises ConfigError."""
         if self._tokens is not None:
             await self._tokens.open()
 
@@ -95,7 +95,7 @@ class Logins:
             each.close()
 
     def _refuse_lock_out(self) -> None:
-        """Refuse listeners at which nobody could log in, and nobody could change that."""
+        """Raise ConfigError if no user can log in at a listener, and no client could add one."""
         offered = list(self._offered())
         if not offered or any(
             mechanism not in scram.MECHANISMS or self.scram.has_users_of(mechanism)
@@ -112,7 +112,7 @@ class Logins:
         )
 
     def _offered(self) -> Iterator[tuple[str, str | None]]:
-        """Yield every mechanism of every listener; None for one that asks for no login."""
+        """Yield every mechanism of every listener, or None for a listener without logins."""
         for endpoint in self._config.endpoints:
             if not endpoint.has_login:
                 yield endpoint.name, None
@@ -132,12 +132,12 @@ class Logins:
             raise ConfigError(where, None, reason)
         users = PlainUsers(module.options)
         if not users:
-            raise hidden(where, 'it names no user; write user_NAME="password"')
+            raise hidden(where, 'the module names no user; write user_NAME="password"')
         self._plain_users.append(users)
         return lambda only: PlainServer(users.verify, only)
 
     def _scram(self, listener: ListenerConfig, name: str, mechanism: str) -> NewExchange:
-        self._modules.of(listener, name, mechanism)  # Of no use, but not to be another one's.
+        self._modules.of(listener, name, mechanism)  # Checks only that it is this mechanism's.
         kind = self._offered_scram[mechanism] = scram.MECHANISMS[mechanism]
         find = self.scram.finder(kind)
         return lambda only: ScramServer(kind, find, random_text(NONCE_BYTES), only)

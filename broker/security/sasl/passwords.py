@@ -1,4 +1,4 @@
-"""Whether a password is a user's, where it is sent as it is and not by a mechanism of SASL."""
+"""Verification of passwords that are sent in plain text, without a mechanism of SASL."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 Find: TypeAlias = Callable[[str], ScramCredential]
 THREADS: Final = 4
 StillHolds: TypeAlias = Callable[[], bool]
-"""Says whether what somebody has logged in with is still a credential of his."""
+"""Returns whether the password of a login is still valid for its user."""
 
 
 class Passwords:
-    """The users of all SASL listeners of a broker.
+    """Users of all SASL listeners of a broker.
 
     A principal has no listener, so its password is that of any of them.
     """
@@ -34,7 +34,7 @@ class Passwords:
     def __init__(
         self, plain: Sequence[PlainUsers], scram: Sequence[tuple[ScramMechanism, Find]]
     ) -> None:
-        """``scram``: the mechanisms that are offered, and what finds the credential of a name."""
+        """``scram``: the offered mechanisms, and the functions that find a name's credential."""
         self._plain = plain
         self._scram = scram
         self._threads = Pool("passwords", THREADS)
@@ -43,10 +43,10 @@ class Passwords:
         return bool(self._plain or self._scram)
 
     async def verify(self, name: str, password: str) -> StillHolds | None:
-        """Return what says how long a login holds; None: the password is not the user's.
+        """Return a check of whether the login is still valid, or None for a wrong password.
 
-        Takes as long for a name that is nobody's. SCRAM keeps what takes thousands of rounds to
-        make of a password: that is for a thread, and the credential may be another one afterwards.
+        An unknown name takes as long. SCRAM credentials need thousands of rounds of hashing, which
+        run on a thread; meanwhile the credential can change.
         """
         plain = [users.verify(name, password) for users in self._plain]
         credentials = [(mechanism, find(name)) for mechanism, find in self._scram]

@@ -1,12 +1,12 @@
-"""The users of SCRAM: what is stored of them, and what is said of those that there are not.
+"""SCRAM users: the stored credentials, and the responses for unknown users.
 
 Rules of this file:
 
-* **Which names are users does not show.** For every other name there is a salt, made of the name
-  and a secret of this cluster, always the same one; it looks like the salts of ``kafka-configs``.
-  It is made for names of users as well: both take the same time.
-* A credential of fewer iterations than Kafka allows (from a directory of Apache Kafka; it can be
-  stored in no other way) is as good as none.
+* **Responses do not reveal which users exist.** For every other name a salt is derived from the
+  name and a secret of this cluster, always the same one; it looks like the salts of
+  ``kafka-configs``. It is derived for existing users as well, so that both take the same time.
+* A credential with fewer iterations than Kafka allows does not count. It can only come from a
+  directory of Apache Kafka.
 * A change is in the MetaStore before it counts here (``broker/metadata/user_credentials.py``).
 """
 
@@ -35,37 +35,37 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.security.sasl.scram_users")
 
 KEPT_AS: Final = "scram salts"
-"""The name of the secret in the MetaStore."""
+"""Name of the secret in the MetaStore."""
 USERS_MAX: Final = 100_000
-"""Credentials that there may be: they are in memory."""
+"""Maximum number of credentials, which are kept in memory."""
 _SALT_BITS: Final = 130
 _DIGITS: Final = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 
 class Owner(NamedTuple):
-    """Whose a credential is: a user has one for each mechanism."""
+    """Key of a credential: a user has one for each mechanism."""
 
     user: str
     mechanism: str
 
 
 class ScramUsers:
-    """The credentials of one broker, and what is said where there is none."""
+    """Credentials of one broker, and substitutes for unknown users."""
 
     def __init__(self, iterations: int = ITERATIONS_MIN) -> None:
-        """``iterations`` are those of users who are not there, and of new ones."""
+        """``iterations`` are those of unknown users and of new credentials."""
         self._iterations = iterations
         self._by_owner: dict[Owner, ScramCredential] = {}
-        # Another one is kept in most cases (keep_secret).
+        # Replaced by the stored secret in most cases (keep_secret).
         self._secret = random_bytes(32)
         self._nothing = random_bytes(64)
 
     def keep_secret(self, metastore: MetaStore) -> None:
-        """Say of those that are not there what was said before the restart."""
+        """Load or store the secret, so that the salts of unknown users survive a restart."""
         self._secret = metastore.keep_secret(KEPT_AS, self._secret)
 
     def load(self, rows: Iterable[ScramRow]) -> None:
-        """Take over what is stored."""
+        """Load the stored credentials."""
         self._by_owner = {Owner(row.user, row.mechanism): _credential(row) for row in rows}
         for owner, credential in self._by_owner.items():
             if credential.iterations < ITERATIONS_MIN:
@@ -78,7 +78,7 @@ class ScramUsers:
                     ITERATIONS_MIN,
                 )
 
-    # ---------------------------------------------------------------------------------- questions
+    # ----------------------------------------------------------------------------------- queries
 
     def __len__(self) -> int:
         return len(self._by_owner)
@@ -87,7 +87,7 @@ class ScramUsers:
         return owner in self._by_owner
 
     def has_users_of(self, mechanism: str) -> bool:
-        """Whether anybody can log in with a mechanism."""
+        """Whether any user can log in with a mechanism."""
         return any(
             owner.mechanism == mechanism and credential.iterations >= ITERATIONS_MIN
             for owner, credential in self._by_owner.items()
@@ -101,11 +101,11 @@ class ScramUsers:
         ]
 
     def names(self) -> list[str]:
-        """Return who has a credential."""
+        """Return the names of users with a credential."""
         return sorted({owner.user for owner in self._by_owner})
 
     def iterations_of(self, user: str) -> list[tuple[ScramMechanism, int]]:
-        """Return for which mechanisms a user has a credential, and its iterations."""
+        """Return the mechanisms for which a user has a credential, and its iterations."""
         return [
             (mechanism, self._by_owner[Owner(user, name)].iterations)
             for name, mechanism in MECHANISMS.items()
@@ -113,7 +113,9 @@ class ScramUsers:
         ]
 
     def finder(self, mechanism: ScramMechanism) -> Callable[[str], ScramCredential]:
-        """Return what finds the credential of a name: of a user, or one that nothing matches."""
+        """Return a function that finds a name's credential, or a substitute that nothing
+        matches.
+        """
 
         def find(name: str) -> ScramCredential:
             made_up = self._made_up(mechanism, name)
@@ -131,7 +133,7 @@ class ScramUsers:
     # ------------------------------------------------------------------------------------ changes
 
     def change(self, upserted: Sequence[ScramRow], deleted: Sequence[Owner]) -> set[Owner]:
-        """Set and delete credentials; return whose is another one now, or gone."""
+        """Set and delete credentials; return the owners of changed and deleted ones."""
         new = {Owner(row.user, row.mechanism): _credential(row) for row in upserted}
         ended = {owner for owner in deleted if owner in self._by_owner}
         ended |= {
@@ -145,7 +147,7 @@ class ScramUsers:
         return ended
 
     def create_missing(self, wanted: Sequence[NewCredential], metastore: MetaStore) -> list[Owner]:
-        """Make the users that are not there, for whom passwords are hashed; takes its time.
+        """Create the missing users; takes time, since passwords are hashed.
 
         Durable when this returns; raises MetaStoreError.
         """
@@ -178,7 +180,7 @@ def new_salt() -> bytes:
 
 
 def row_of(user: str, mechanism: ScramMechanism, credential: ScramCredential) -> ScramRow:
-    """Return how a credential is stored."""
+    """Return a credential as a row."""
     return ScramRow(
         user,
         mechanism.name,

@@ -1,6 +1,6 @@
-"""Logins by token (OAUTHBEARER): from a listener's settings to what verifies its tokens.
+"""Logins by token (OAUTHBEARER): verifiers built from a listener's settings.
 
-Imported only where a listener offers it: it brings PyJWT and cryptography.
+Imported only if a listener offers it, since it needs PyJWT and cryptography.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _URL: Final = "sasl.oauthbearer.jwks.endpoint.url"
 
 
 class TokenLogins:
-    """The token logins of one broker; listeners with the same keys share them."""
+    """Token logins of one broker; listeners with the same keys share them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._servers: dict[tuple[str, tuple[str, ...]], KeyServer] = {}
 
     def exchange_of(self, listener: ListenerConfig, name: str) -> NewExchange:
-        """Return what begins an exchange at a listener; raises ConfigError."""
+        """Return a function that starts an exchange at a listener; raises ConfigError."""
         rules = rules_of(listener, name)
         url = listener.value(_URL)
         if not url:
@@ -44,11 +44,11 @@ class TokenLogins:
             raise ConflictingValues(key, "", reason)
         server = self._server(listener, str(url), rules.algorithms)
         verifier = TokenVerifier(rules, lambda: server.keys, self._clock.now_ms, server.unknown_key)
-        # Whose a token is shows when it is verified; it is not to be guessed as a password is.
+        # A token's user is known only after verification, and tokens cannot be guessed.
         return lambda _only: OAuthBearerServer(verifier.verify)
 
     async def open(self) -> None:
-        """Fetch the keys for the first time; raises ConfigError where a file has none."""
+        """Fetch the keys for the first time; raises ConfigError if a file has none."""
         for (url, _), server in self._servers.items():
             try:
                 await server.open()
@@ -56,7 +56,7 @@ class TokenLogins:
                 raise ConfigError(_URL, url, str(error)) from None
 
     def close(self) -> None:
-        """Fetch no more keys."""
+        """Stop fetching keys."""
         for server in self._servers.values():
             server.close()
 
@@ -76,7 +76,7 @@ class TokenLogins:
 
 
 def rules_of(listener: ListenerConfig, name: str) -> TokenRules:
-    """Return what a listener asks of tokens; raises ConfigError where that is too little."""
+    """Return a listener's requirements on tokens; raises ConfigError if they are incomplete."""
     issuer = listener.value("sasl.oauthbearer.expected.issuer")
     audiences = _texts(listener, "sasl.oauthbearer.expected.audience")
     if not issuer:
@@ -94,7 +94,7 @@ def rules_of(listener: ListenerConfig, name: str) -> TokenRules:
 
 
 def _require(listener: ListenerConfig, name: str, claim: str, allow: str) -> None:
-    """Raise ConfigError where a claim is to be verified, and nothing says by what."""
+    """Raise ConfigError if a claim must be verified, and its expected value is not configured."""
     if listener.value(allow) is not True:
         key = listener.setting_name(f"sasl.oauthbearer.expected.{claim}")
         reason = (

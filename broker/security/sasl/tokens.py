@@ -1,12 +1,12 @@
-"""What a bearer token (a signed JWT) proves: who, and until when.
+"""Verification of bearer tokens (signed JWTs): the user, and the time of expiry.
 
 Rules of this file:
 
-* **The token decides nothing about how it is verified.** Its algorithm must be one that the
-  configuration allows, all of them with public keys, and fit the key; keys come from the one
-  source that the configuration names, whatever the token's header points to.
-* **What is not there does not hold**: issuer, audience, subject, and both times.
-* Apache Kafka's rules for claims (its BrokerJwtValidator), and the strict ones of 4.4.
+* **The token decides nothing about its verification.** Its algorithm must be one of those
+  configured, all of which use public keys, and must fit the key. Keys come only from the configured
+  source, regardless of the token's header.
+* **A missing claim is invalid**: issuer, audience, subject, and both times.
+* The rules for claims are Apache Kafka's (its BrokerJwtValidator), and the strict ones of 4.4.
 """
 
 from __future__ import annotations
@@ -22,31 +22,31 @@ from barnabas.broker.security.sasl.token_keys import KeySet
 from barnabas.protocol.sasl.oauthbearer import InvalidToken, Verified
 
 KEYS_TRIED_MAX: Final = 4
-"""How many keys are tried for a token that does not name its key."""
+"""Maximum number of keys tried for a token that does not name its key."""
 USER_MAX: Final = 1024
 TIME_MAX_S: Final = 2**63 - 1
-"""The largest time that is taken; Apache Kafka has no larger number either."""
+"""Largest time accepted, which is also Apache Kafka's largest number."""
 LIFETIME_MAX_MS: Final = 10 * 365 * 24 * 3_600_000
-"""Sessions end after ten years."""
+"""Maximum time until a session expires: ten years."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenRules:
-    """What a listener asks of tokens."""
+    """Requirements of a listener on tokens."""
 
     algorithms: tuple[str, ...]
     issuer: str | None
-    """None: tokens of every issuer whose key is in the set."""
+    """Expected issuer, or None to accept every issuer whose key is in the set."""
     audiences: tuple[str, ...]
-    """None of them: tokens for every audience."""
+    """Expected audiences, of which one must match; empty to accept tokens for every audience."""
     skew_ms: int
-    """By how much the clocks of the issuer and of this broker may differ."""
+    """Maximum difference, in milliseconds, between the clocks of the issuer and of this broker."""
     user_claim: str = "sub"
     scope_claim: str = "scope"
 
 
 class TokenVerifier:
-    """Verifies the tokens of one listener."""
+    """Verifier of the tokens of one listener."""
 
     def __init__(
         self,
@@ -55,7 +55,9 @@ class TokenVerifier:
         now_ms: Callable[[], int],
         on_unknown_key: Callable[[], None],
     ) -> None:
-        """``keys`` returns those of now; ``on_unknown_key``: there may be newer ones."""
+        """``keys`` returns the current keys; ``on_unknown_key`` is called if newer ones may
+        exist.
+        """
         self._rules = rules
         self._keys = keys
         self._now_ms = now_ms
@@ -63,39 +65,39 @@ class TokenVerifier:
         self._signatures = PyJWS(algorithms=list(rules.algorithms))
 
     def verify(self, token: str) -> Verified:
-        """Return what a token proves; raises InvalidToken."""
+        """Return the user and expiry that a token proves; raises InvalidToken."""
         claims = self._claims(token)
         rules, now_ms = self._rules, self._now_ms()
         expires_ms = _time_ms(claims, "exp")
         if now_ms - rules.skew_ms >= expires_ms:
-            raise InvalidToken("it has expired")
+            raise InvalidToken("the token's lifetime has expired")
         if _time_ms(claims, "iat") > now_ms + rules.skew_ms:
-            raise InvalidToken("it is issued in the future")
+            raise InvalidToken("the token was issued in the future")
         if "nbf" in claims and _time_ms(claims, "nbf") > now_ms + rules.skew_ms:
-            raise InvalidToken("it does not hold yet")
+            raise InvalidToken("the token is not valid yet")
         if rules.issuer is not None and claims.get("iss") != rules.issuer:
-            raise InvalidToken("it is of another issuer")
+            raise InvalidToken("token issuer does not match sasl.oauthbearer.expected.issuer")
         if rules.audiences and not set(_texts(claims.get("aud"))) & set(rules.audiences):
-            raise InvalidToken("it is for another audience")
+            raise InvalidToken("token audience does not match sasl.oauthbearer.expected.audience")
         if rules.scope_claim in claims:
             _check_scopes(claims[rules.scope_claim])
         return Verified(_user(claims, rules.user_claim), min(expires_ms, now_ms + LIFETIME_MAX_MS))
 
     def _claims(self, token: str) -> Mapping[str, Any]:
-        """Return what a token says, if its signature holds."""
+        """Return the claims of a token, if its signature is valid."""
         try:
             header = self._signatures.get_unverified_header(token)
             algorithm, key_id = header.get("alg"), header.get("kid")
             if not isinstance(algorithm, str) or algorithm not in self._rules.algorithms:
-                raise InvalidToken("its algorithm is not allowed")
+                raise InvalidToken("the token's algorithm is not allowed")
             if "crit" in header:
-                raise InvalidToken("its header has critical extensions")
+                raise InvalidToken("the token's header has critical extensions")
             payload = self._verified(token, algorithm, self._candidates(key_id, algorithm))
             claims = json.loads(payload, parse_constant=_refuse_constant)
         except (PyJWTError, ValueError, RecursionError) as error:
-            raise InvalidToken(f"it cannot be read: {type(error).__name__}") from error
+            raise InvalidToken(f"the token cannot be read: {type(error).__name__}") from error
         if not isinstance(claims, dict):
-            raise InvalidToken("it has no claims")
+            raise InvalidToken("the token has no claims")
         return claims
 
     def _candidates(self, key_id: str | None, algorithm: str) -> Sequence[Any]:
@@ -104,7 +106,7 @@ class TokenVerifier:
         if not found:
             if not keys.has_id(key_id):
                 self._on_unknown_key()
-            raise InvalidToken("there is no key for it")
+            raise InvalidToken("no known key fits the token")
         return found
 
     def _verified(self, token: str, algorithm: str, keys: Sequence[Any]) -> bytes:
@@ -116,12 +118,12 @@ class TokenVerifier:
                 continue
             payload: bytes = found["payload"]
             return payload
-        raise InvalidToken("its signature does not hold")
+        raise InvalidToken("the token's signature is not valid")
 
 
 def _time_ms(claims: Mapping[str, Any], name: str) -> int:
     value = claims.get(name)
-    # No number of JSON is too long for a comparison, and NaN is not smaller than anything.
+    # JSON numbers of any size can be compared, and NaN is not smaller than any number.
     if isinstance(value, bool) or not isinstance(value, int | float) or not value <= TIME_MAX_S:
         raise InvalidToken(f"{name} is no time")
     if value < 0:
@@ -142,21 +144,21 @@ def _user(claims: Mapping[str, Any], name: str) -> str:
 
 
 def _texts(value: object) -> list[str]:
-    """Return a claim that is one text or several."""
+    """Return the texts of a claim that is one text or a list."""
     if isinstance(value, str):
         return [value]
     return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _check_scopes(value: object) -> None:
-    """Scopes allow nothing here; but those that make no sense are refused, as by Kafka."""
+    """Reject empty and repeated scopes, as Kafka does; scopes have no other meaning here."""
     scopes = [value] if isinstance(value, str) else value
     if not isinstance(scopes, list):
         return
     if not all(isinstance(each, str) and each.strip() for each in scopes):
-        raise InvalidToken("its scopes are empty")
+        raise InvalidToken("the token's scopes are empty")
     if len({each.strip() for each in scopes}) != len(scopes):
-        raise InvalidToken("its scopes repeat themselves")
+        raise InvalidToken("the token's scopes repeat themselves")
 
 
 def _refuse_constant(name: str) -> None:

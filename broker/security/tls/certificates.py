@@ -1,4 +1,4 @@
-"""What is in a certificate (RFC 5280), as far as a broker looks at it."""
+"""Parts of a certificate (RFC 5280) that a broker uses."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _ISSUER_ID, _SUBJECT_ID, _EXTENSIONS = 0x81, 0x82, 0xA3
 _ALTERNATIVE_NAMES: Final = "2.5.29.17"
 _HOST_NAME, _ADDRESS = 0x82, 0x87
 _CENTURY_BEGINS: Final = 50
-"""Years of two digits from this on are those of the 20th century."""
+"""First two-digit year that belongs to the 20th century."""
 
 
 class Certificate:
-    """One X.509 certificate."""
+    """X.509 certificate."""
 
     __slots__ = (
         "alternative_names",
@@ -41,7 +41,7 @@ class Certificate:
     )
 
     def __init__(self, der: bytes) -> None:
-        """Read it; raises MalformedDer."""
+        """Parse the certificate; raises MalformedDer."""
         self.der = der
         fields = DerReader(der).enter().enter()
         fields.skip(_VERSION)
@@ -50,25 +50,25 @@ class Certificate:
         self.issuer_der = fields.next().encoded
         validity = fields.enter()
         self.not_before_s = _seconds(validity)
-        """From when it is valid, in seconds since the epoch."""
+        """Start of its validity, in seconds since the epoch."""
         self.not_after_s = _seconds(validity)
         self.subject_der = fields.next().encoded
         self.subject = distinguished_name(self.subject_der)
-        """Whose it is, as Java writes it."""
+        """Subject, as Java writes it."""
         fields.next()  # public key
         fields.skip(_ISSUER_ID)
         fields.skip(_SUBJECT_ID)
         self.alternative_names = _alternative_names(fields)
-        """Each in DER: a host's name, an address and so on."""
+        """Alternative names in DER: names of hosts, addresses and others."""
 
     @property
     def is_self_issued(self) -> bool:
-        """Whether its issuer has the same name: a root, or one that nobody vouches for."""
+        """Whether issuer and subject have the same name: a root, or a self-signed certificate."""
         return self.issuer_der == self.subject_der
 
     @property
     def hosts(self) -> list[str]:
-        """Its alternative names as people read them."""
+        """Return its alternative names in readable form."""
         return sorted(map(_shown, self.alternative_names))
 
     def __eq__(self, other: object) -> bool:
@@ -82,7 +82,7 @@ class Certificate:
 
 
 def describe_time(time_s: int) -> str:
-    """Return a time as people read it."""
+    """Return a time in readable form."""
     return datetime.fromtimestamp(time_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -96,17 +96,17 @@ def _shown(name: bytes) -> str:
 
 
 def _seconds(reader: DerReader) -> int:
-    """Read a time; RFC 5280 wants seconds and Z."""
+    """Read a time, which RFC 5280 requires to have seconds and Z."""
     element = reader.next()
     text = element.content.decode("ascii", "replace")
     if element.tag == UTC_TIME:
         text = f"{19 if text[:2] >= str(_CENTURY_BEGINS) else 20}{text}"
     elif element.tag != GENERALIZED_TIME:
-        raise MalformedDer("a validity without times")
+        raise MalformedDer("the certificate's validity has no times")
     try:
         time = datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
     except ValueError:
-        raise MalformedDer("a time that is none") from None
+        raise MalformedDer(f"invalid time {text!r} in the certificate's validity") from None
     return int(time.timestamp())
 
 

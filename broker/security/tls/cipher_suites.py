@@ -1,7 +1,7 @@
-"""Cipher suites: by the names that Java and Kafka use (IANA's), and those of OpenSSL.
+"""Cipher suites by the names that Java and Kafka use (IANA's), with OpenSSL's names.
 
-Those without forward secrecy and with weak hashes are here, too: OpenSSL's own level of security
-decides about them when a context is made. Suites of TLS 1.3 are a set of their own.
+Suites without forward secrecy and with weak hashes are included: OpenSSL's security level decides
+about them when a context is created. Suites of TLS 1.3 are a set of their own.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ TLS13_SUITES: Final = (
     "TLS_CHACHA20_POLY1305_SHA256",
     "TLS_AES_128_GCM_SHA256",
 )
-"""OpenSSL serves all three, and Python before 3.15 cannot choose among them."""
+"""Suites of TLS 1.3. OpenSSL serves all three, and Python before 3.15 cannot choose among them."""
 
 _EXCHANGES: Final = {"ECDHE_ECDSA": "ECDHE-ECDSA-", "ECDHE_RSA": "ECDHE-RSA-", "RSA": ""}
 _CIPHERS: Final = {

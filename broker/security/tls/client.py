@@ -1,4 +1,4 @@
-"""The client's side: ``client_context`` takes Kafka's client keys, Java's and librdkafka's."""
+"""TLS of clients: ``client_context`` accepts Kafka's client keys, Java's and librdkafka's."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ LIBRDKAFKA: Final = {
     "ssl.key.location": KEY,
     "ssl.key.pem": KEY,
 }
-"""What is only spelled so in librdkafka, and which of Java's keys says the same."""
+"""Java's key for each key that only librdkafka spells so."""
 _OF_A_JVM: Final = (
     "ssl.keymanager.algorithm",
     "ssl.trustmanager.algorithm",
     "ssl.provider",
     "ssl.secure.random.implementation",
 )
-"""Without a meaning here."""
+"""Keys without an effect here."""
 
 CLIENT_KEYS: Final = frozenset((*_JAVA, *LIBRDKAFKA, *_OF_A_JVM, VERIFICATION))
-"""Every key that ``client_context`` takes."""
+"""Every key that ``client_context`` accepts."""
 
 
 def client_context(settings: Mapping[str, str]) -> ssl.SSLContext:
@@ -115,13 +115,13 @@ def _use_stores(
     )
     import ssl
 
-    # The system's authorities take their time; who verifies nobody needs none.
+    # Loading the system's authorities takes time, and is useless without verification.
     if trusted is not None or context.verify_mode is not ssl.CERT_NONE:
         use_trust(context, trusted)
 
 
 def _in_java_spelling(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the same settings by Java's names; files of librdkafka's read."""
+    """Return the same settings by Java's names, with the content of librdkafka's files."""
     unknown = sorted(settings.keys() - CLIENT_KEYS)
     if unknown:
         raise TlsError(unknown[0], f"unknown; these are known: {', '.join(sorted(CLIENT_KEYS))}")
@@ -144,7 +144,7 @@ def _in_java_spelling(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _spelled(java_key: str, settings: Mapping[str, str]) -> str:
-    """Return the name under which something was given."""
+    """Return the key under which a setting was given."""
     if settings.get(java_key):
         return java_key
     others = (key for key, same in LIBRDKAFKA.items() if same == java_key and settings.get(key))
@@ -180,5 +180,5 @@ def _checks_names(settings: Mapping[str, str]) -> bool:
 def _is_false(settings: Mapping[str, str], key: str) -> bool:
     value = settings.get(key, "true").lower()
     if value not in {"true", "false", ""}:
-        raise TlsError(key, "it must be true or false")
+        raise TlsError(key, "value must be true or false")
     return value == "false"

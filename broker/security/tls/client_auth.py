@@ -1,4 +1,4 @@
-"""Whether a listener asks clients for a certificate: for the listener, and for health checks."""
+"""Client authentication by certificate of a listener, for the listener and for health checks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ CLIENT_AUTH: Final = "ssl.client.auth"
 
 
 def client_auth_of(listener: ListenerConfig, *, is_login: bool) -> str:
-    """Return what a listener with TLS asks of clients: none, requested or required.
+    """Return the client authentication of a listener with TLS: none, requested or required.
 
-    Where clients log in, only a setting for this listener counts, as in Apache Kafka.
+    If clients log in, only a setting for this listener counts, as in Apache Kafka.
     """
     if is_login and listener.name_of(CLIENT_AUTH) is None:
         return "none"

@@ -136,7 +136,7 @@ def _secret_file(text: str) -> Iterator[str]:
 
 
 def use_trust(context: ssl.SSLContext, trusted: Sequence[Certificate] | None) -> None:
-    """Say whom a context trusts; None: whom the system does."""
+    """Set the authorities that a context trusts, or the system's if ``trusted`` is None."""
     import ssl
 
     if trusted is None:

@@ -1,4 +1,4 @@
-"""Reading DER (X.690), as far as certificates need it."""
+"""Reader of DER (X.690), for the types that certificates use."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ _LENGTH_OCTETS_MAX: Final = 4
 
 
 class MalformedDer(Exception):
-    """Bytes that are not what they should be."""
+    """Invalid DER."""
 
 
 class Element(NamedTuple):
-    """One value: its tag, its content, and both with the length between them."""
+    """Value: its tag, its content, and the encoding of both with the length."""
 
     tag: int
     content: bytes
@@ -29,7 +29,7 @@ class Element(NamedTuple):
 
 
 class DerReader:
-    """Reads values one after the other; raises MalformedDer."""
+    """Reader of consecutive values; raises MalformedDer."""
 
     __slots__ = ("_data", "_position")
 
@@ -44,14 +44,14 @@ class DerReader:
 
     @property
     def tag(self) -> int:
-        """The tag of what comes next; -1 at the end."""
+        """Return the tag of the next value, or -1 at the end."""
         return -1 if self.at_end else self._data[self._position]
 
     def next(self, tag: int | None = None) -> Element:
         """Return the next value, which must have ``tag`` if one is given."""
         data, begin = self._data, self._position
         if len(data) - begin < 2:
-            raise MalformedDer("it ends too early")
+            raise MalformedDer("the DER value ends too early")
         found, length = data[begin], data[begin + 1]
         start = begin + 2
         if tag is not None and found != tag:
@@ -64,16 +64,16 @@ class DerReader:
             start += octets
         end = start + length
         if end > len(data):
-            raise MalformedDer("it ends too early")
+            raise MalformedDer("the DER value ends too early")
         self._position = end
         return Element(found, data[start:end], data[begin:end])
 
     def enter(self, tag: int = SEQUENCE) -> DerReader:
-        """Return a reader of what is inside of the next value."""
+        """Return a reader of the content of the next value."""
         return DerReader(self.next(tag).content)
 
     def skip(self, tag: int) -> None:
-        """Pass over the next value if it has this tag."""
+        """Skip the next value if it has this tag."""
         if self.tag == tag:
             self.next()
 

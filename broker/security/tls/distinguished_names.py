@@ -1,8 +1,8 @@
 """Names in certificates as Java writes them: ``X500Principal.getName()``, which is RFC 2253.
 
-ACLs of users who come from Apache Kafka hang on these bytes, so it is Java that counts where it is
-stranger than the RFC: every attribute but nine is the hex of its DER, BMPString is read as UTF-8,
-and ``=`` and ``#`` are escaped wherever they stand. tests/broker/tls/java_names.txt was made by it.
+ACLs of users from Apache Kafka depend on these bytes, so Java's deviations from the RFC count.
+Every attribute except nine is the hex of its DER, BMPString is read as UTF-8, and ``=`` and ``#``
+are escaped everywhere. Java has written tests/broker/tls/java_names.txt.
 """
 
 from __future__ import annotations

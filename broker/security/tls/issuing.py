@@ -1,7 +1,7 @@
-"""A certificate authority of one's own: for a test, for a first broker with TLS.
+"""Private certificate authority, for tests and for a first broker with TLS.
 
-Keys are of P-256: quick to make, small, and known to every client. ``cryptography`` is imported
-when a certificate is made, so that a broker that makes none does not pay for it.
+Keys are of P-256: fast to create, small, and supported by every client. ``cryptography`` is
+imported when a certificate is issued, so that other brokers do not load it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 AUTHORITY_DAYS: Final = 3650
 CERTIFICATE_DAYS: Final = 825
-"""As long as a certificate may live that every client is to take (Apple's limit)."""
+"""Validity of a certificate, in days: the longest that every client accepts (Apple's limit)."""
 _CLOCKS_DIFFER: Final = timedelta(hours=1)
-"""A certificate is valid a little earlier than now, for clocks that are behind."""
+"""Time by which a certificate is valid before its creation, for clocks that are behind."""
 
 
 class CannotIssue(Exception):
-    """No certificate can be made of what is there; the message says why, for a user."""
+    """Certificate that cannot be issued; the message is the reason, for a user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Issued:
     """A private key and its certificate, in PEM."""
 
     key_pem: str = field(repr=False)
-    """In PKCS #8, open: whoever stores it sees to who may read it."""
+    """PKCS #8, not encrypted: the caller must restrict the access to its file."""
     certificate_pem: str
     not_after: datetime
-    """Until when it is valid, in UTC."""
+    """Time until which it is valid, in UTC."""
 
 
 class Authority:
-    """Who signs certificates."""
+    """Issuer of certificates."""
 
     def __init__(self, certificate: x509.Certificate, key: EllipticCurvePrivateKey) -> None:
         self._certificate = certificate
@@ -50,9 +50,9 @@ class Authority:
 
     @classmethod
     def create(cls, name: str) -> Self:
-        """Make a new one; ``name`` is its common name, the rest of which is made up.
+        """Create an authority with the common name ``name``; the rest of its subject is random.
 
-        Two authorities of one name in a trust store would be taken for each other.
+        Clients would confuse two authorities with one name in a trust store.
         """
         key = _new_key()
         subject = _name(f"{name} {random_bytes(4).hex()}")
@@ -61,7 +61,7 @@ class Authority:
 
     @classmethod
     def load(cls, certificate_pem: str, key_pem: str) -> Self:
-        """Read one that was made before; raises CannotIssue."""
+        """Read an authority that was created before; raises CannotIssue."""
         from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
@@ -69,7 +69,7 @@ class Authority:
         try:
             key = load_pem_private_key(key_pem.encode(), None)
         except (ValueError, TypeError):
-            raise CannotIssue("there is no private key that is not encrypted") from None
+            raise CannotIssue("the file has no private key that is not encrypted") from None
         if not isinstance(key, EllipticCurvePrivateKey):
             raise CannotIssue("the private key is not of an elliptic curve, as Barnabas makes them")
         if key.public_key() != certificate.public_key():
@@ -78,16 +78,16 @@ class Authority:
 
     @property
     def certificate_pem(self) -> str:
-        """What clients trust."""
+        """Return the certificate that clients must trust."""
         return _pem(self._certificate)
 
     @property
     def key_pem(self) -> str:
-        """What whoever has it can make certificates with."""
+        """Return the private key, which can sign certificates that clients trust."""
         return _key_pem(self._key)
 
     def issue(self, common_name: str, hosts: Sequence[str] = ()) -> Issued:
-        """Return a certificate of a server that is called by these names, or of a client.
+        """Return the certificate of a server with these host names, or of a client.
 
         Hosts are DNS names or addresses. Raises ValueError for a name that no certificate can hold.
         """
@@ -116,7 +116,7 @@ class Authority:
         return Issued(_key_pem(key), _pem(certificate), certificate.not_valid_after_utc)
 
     def renew(self, certificate_pem: str, more_hosts: Sequence[str] = ()) -> Issued:
-        """Return another certificate for the names of a server's one; raises CannotIssue."""
+        """Return a new certificate for the names in a server's certificate; raises CannotIssue."""
         from cryptography import x509
         from cryptography.exceptions import InvalidSignature
         from cryptography.x509.oid import NameOID
@@ -125,20 +125,20 @@ class Authority:
         try:
             before.verify_directly_issued_by(self._certificate)
         except (InvalidSignature, ValueError, TypeError):
-            raise CannotIssue("its certificate is not of this authority") from None
+            raise CannotIssue("the server's certificate is not of this authority") from None
         if self._certificate.not_valid_after_utc <= _now():
             raise CannotIssue("the authority itself is not valid any more: clients need a new one")
         names = before.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         try:
             found = before.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except x509.ExtensionNotFound:
-            raise CannotIssue("its certificate is for no host") from None
+            raise CannotIssue("the server's certificate is for no host") from None
         hosts = [
             *found.get_values_for_type(x509.DNSName),
             *map(str, found.get_values_for_type(x509.IPAddress)),
         ]
         if len(names) != 1 or len(before.subject) != 1 or len(hosts) != len(list(found)):
-            raise CannotIssue("its certificate was not made by 'barnabas init'")
+            raise CannotIssue("the server's certificate was not made by 'barnabas init'")
         return self.issue(str(names[0].value), list(dict.fromkeys([*hosts, *more_hosts])))
 
 
@@ -149,7 +149,7 @@ def _builder(
     days: int,
     ends: datetime | None = None,
 ) -> x509.CertificateBuilder:
-    """What all certificates have; valid for so many days, but not beyond ``ends``."""
+    """Return the parts of every certificate; it is valid for ``days``, but not beyond ``ends``."""
     from cryptography import x509
 
     now = _now()
@@ -171,13 +171,13 @@ def _now() -> datetime:
 
 
 def _certificate_in(text: str) -> x509.Certificate:
-    """The first certificate of a text that may have a key, too."""
+    """Return the first certificate of a text that may have a key, too."""
     from cryptography import x509
 
     try:
         return x509.load_pem_x509_certificates(text.encode())[0]
     except ValueError:
-        raise CannotIssue("there is no certificate") from None
+        raise CannotIssue("the file has no certificate") from None
 
 
 def _signed_as_authority(

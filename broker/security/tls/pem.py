@@ -1,8 +1,8 @@
 """PEM (RFC 7468) in the spellings that configurations have.
 
-Inside of a properties file or a variable line ends are written as a backslash and an n, as a
-backslash at the end of the line, or are spaces. So, as in Apache Kafka, what counts is between the
-markers, with any white space in it.
+In a properties file or a variable, line ends are written as a backslash and an n, as a backslash at
+the end of the line, or as spaces. So, as in Apache Kafka, only the text between the markers counts,
+with any white space in it.
 """
 
 from __future__ import annotations
@@ -20,30 +20,30 @@ _COLUMNS: Final = 64
 
 CERTIFICATES: Final = ("CERTIFICATE", "X509 CERTIFICATE")
 PRIVATE_KEY: Final = "PRIVATE KEY"
-"""How the labels of private keys end."""
+"""Suffix of the labels of private keys."""
 _ENCRYPTED: Final = "ENCRYPTED"
 
 
 class MalformedPem(Exception):
-    """Text that is no PEM; the message shows none of it."""
+    """Invalid PEM; the message shows none of it."""
 
 
 class PemBlock(NamedTuple):
-    """What stands between one pair of markers."""
+    """Content between a pair of markers."""
 
     label: str
     headers: tuple[str, ...]
-    """Those of keys that are encrypted in the old way (RFC 1421)."""
+    """Headers of keys that are encrypted in the old way (RFC 1421)."""
     data: bytes
 
     @property
     def is_encrypted_key(self) -> bool:
-        """Whether it takes a password to read it."""
+        """Whether reading it needs a password."""
         return self.label.startswith(_ENCRYPTED) or any(_ENCRYPTED in each for each in self.headers)
 
     @property
     def text(self) -> str:
-        """The block in the one form that every reader knows."""
+        """Return the block in the form that every reader accepts."""
         body = base64.b64encode(self.data).decode()
         lines = [body[at : at + _COLUMNS] for at in range(0, len(body), _COLUMNS)]
         head = [*self.headers, ""] if self.headers else []
@@ -52,7 +52,7 @@ class PemBlock(NamedTuple):
 
 
 def pem_blocks(text: str) -> list[PemBlock]:
-    """Return what is in a text, in order; raises MalformedPem."""
+    """Return the blocks of a text, in order; raises MalformedPem."""
     text = text.replace("\\r", "").replace("\\n", "\n")
     text = _NOT_LINE_ENDS.sub("", text)
     blocks = [_block(match[1], match[2]) for match in _BLOCK.finditer(text)]

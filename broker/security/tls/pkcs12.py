@@ -6,20 +6,20 @@ from typing import NamedTuple
 
 
 class Pkcs12Refused(Exception):
-    """A store that cannot be opened."""
+    """Store that cannot be opened."""
 
     def __init__(self, reason: str, *, wants_password: bool = False) -> None:
-        """``wants_password``: there is no password, and it takes one."""
+        """``wants_password``: whether the store needs a password and none is set."""
         super().__init__(reason)
         self.wants_password = wants_password
 
 
 class Pkcs12Store(NamedTuple):
-    """What is in a store; the key is open."""
+    """Content of a store; the key is not encrypted."""
 
     key_pem: str | None
     chain: list[bytes]
-    """The certificate of the key in DER, if there is one."""
+    """Certificate of the key in DER, or empty."""
     others: list[bytes]
 
 
@@ -42,10 +42,10 @@ def read_pkcs12(data: bytes, password: str | None) -> Pkcs12Store:
                 serialization.NoEncryption(),
             ).decode()
     except UnsupportedAlgorithm as error:
-        raise Pkcs12Refused(f"it is encrypted in a way that cannot be read: {error}") from None
+        raise Pkcs12Refused(f"the store's encryption is not supported: {error}") from None
     except (ValueError, TypeError):
-        # The library tells a wrong password and a damaged store apart as little as Java does.
+        # The library, like Java, does not distinguish a wrong password from a damaged store.
         if not password:
-            raise Pkcs12Refused("it takes a password to read it", wants_password=True) from None
+            raise Pkcs12Refused("the store needs a password", wants_password=True) from None
         raise Pkcs12Refused("the password is wrong, or it is no PKCS12 store") from None
     return Pkcs12Store(key_pem, own, others)

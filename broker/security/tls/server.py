@@ -1,4 +1,4 @@
-"""The server's side: a context for the connections of one listener."""
+"""TLS of servers: a context for the connections of one listener."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 CLIENT_AUTH: Final = ("none", "requested", "required")
 
 _TRIES_MAX: Final = 10
-"""Steps of a handshake with oneself; it takes three."""
+"""Maximum number of steps of a handshake with itself; it needs three."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServerSettings:
-    """What a listener says about TLS."""
+    """TLS settings of a listener."""
 
     key_store: KeyStoreSettings = field(default_factory=KeyStoreSettings)
     trust_store: TrustStoreSettings = field(default_factory=TrustStoreSettings)
@@ -44,32 +44,32 @@ class ServerSettings:
 
 
 Files = tuple[tuple[str, int, int, int] | None, ...]
-"""Of each file what makes it another one; None where there is none."""
+"""Identity of each store's file, or None if it does not exist."""
 
 
 class ServerTls(NamedTuple):
-    """A context, and the certificates that it shows."""
+    """Context, and the certificates that it shows."""
 
     context: ssl.SSLContext
     chain: tuple[Certificate, ...]
     key_name: str
-    """The setting that they come from."""
+    """Setting that they come from."""
     files: Files
-    """As they were before they were read."""
+    """Identity of the files before they were read."""
 
     @property
     def not_before_s(self) -> int:
-        """When the last of its certificates begins to be valid, in seconds since the epoch."""
+        """Return the latest start of validity of its certificates, in seconds since the epoch."""
         return max(each.not_before_s for each in self.chain)
 
     @property
     def not_after_s(self) -> int:
-        """When the first of its certificates ends, in seconds since the epoch."""
+        """Return the earliest end of validity of its certificates, in seconds since the epoch."""
         return min(each.not_after_s for each in self.chain)
 
 
 def server_tls(settings: ServerSettings) -> ServerTls:
-    """Return what a listener needs, tried by a handshake; raises TlsError."""
+    """Return a listener's context, checked by a handshake; raises TlsError."""
     import ssl
 
     files = files_of(settings)
@@ -91,9 +91,9 @@ def server_tls(settings: ServerSettings) -> ServerTls:
 
 
 def files_of(settings: ServerSettings) -> Files:
-    """Return what tells the files of the stores from others that take their place.
+    """Return the identity of the stores' files, which changes if a file is replaced.
 
-    The target of links belongs to it: Kubernetes puts a new directory behind the same names.
+    It includes the target of links: Kubernetes puts a new directory behind the same names.
     """
     locations = (settings.key_store.location, settings.trust_store.location)
     return tuple(_identity(location) for location in locations)
@@ -111,7 +111,7 @@ def _identity(location: str | None) -> tuple[str, int, int, int] | None:
 
 
 def _try_handshake(context: ssl.SSLContext) -> None:
-    """Raise TlsError where not even a client that accepts everything could connect."""
+    """Raise TlsError if not even a client that accepts everything could connect."""
     import ssl
 
     client_context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

@@ -1,7 +1,7 @@
-"""Key stores and trust stores: from settings to a key, its certificates, and whom to trust.
+"""Key stores and trust stores: from settings to a key, its certificates, and trusted authorities.
 
-What a file is shows in its first bytes, not in the type that is configured: today's keytool writes
-PKCS12 and calls it JKS. Rules about several settings, and their words, are Apache Kafka's
+The first bytes of a file determine its type, not the configuration: today's keytool writes PKCS12
+and calls it JKS. Rules about several settings, and their messages, are Apache Kafka's
 (DefaultSslEngineFactory). Keys of TlsError are those of brokers and Java clients.
 """
 
@@ -37,7 +37,7 @@ TRUSTED: Final = "ssl.truststore.certificates"
 
 STORE_TYPES: Final = ("JKS", "PKCS12", "PEM")
 STORE_BYTES_MAX: Final = 4 * 1024 * 1024
-"""A store with all authorities that browsers know has a quarter of a megabyte."""
+"""Maximum size of a store; one with all authorities of the browsers has a quarter of a megabyte."""
 
 _JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
 _DER: Final = b"\x30"
@@ -49,7 +49,7 @@ _PEM_NEEDS_NONE: Final = "SSL trust store password cannot be specified for PEM f
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyStoreSettings:
-    """Where a key and its certificates are."""
+    """Location of a key and its certificates."""
 
     type: str = "JKS"
     location: str | None = None
@@ -61,7 +61,7 @@ class KeyStoreSettings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TrustStoreSettings:
-    """Where the certificates are that the other end's is verified by."""
+    """Location of the certificates that verify the peer's."""
 
     type: str = "JKS"
     location: str | None = None
@@ -71,19 +71,19 @@ class TrustStoreSettings:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class KeyMaterial:
-    """A private key and its certificates, its own first."""
+    """Private key and its certificates, its own first."""
 
     key_pem: str
     password: str | None
-    """Opens ``key_pem``; None: it is open."""
+    """Password of ``key_pem``, or None if it is not encrypted."""
     chain: tuple[Certificate, ...]
     key_name: str = KEY_STORE
-    """The setting that the key comes from."""
+    """Setting that the key comes from."""
     chain_name: str = KEY_STORE
 
 
 def load_key_store(settings: KeyStoreSettings) -> KeyMaterial | None:
-    """Return what is in a key store, None where there is none; raises TlsError."""
+    """Return the key and certificates of a key store, or None without one; raises TlsError."""
     if settings.key or settings.certificate_chain:
         return _inline_key_store(settings)
     if not settings.location:
@@ -101,10 +101,10 @@ def load_key_store(settings: KeyStoreSettings) -> KeyMaterial | None:
 
 
 def load_trust_store(settings: TrustStoreSettings) -> tuple[Certificate, ...] | None:
-    """Return whom to trust, None where nothing is configured; raises TlsError."""
+    """Return the trusted authorities, or None if none are configured; raises TlsError."""
     if settings.certificates:
         if settings.type != "PEM":
-            raise TlsError(TRUSTED, _pem_only("SSL trust store certs", "trust", settings.type))
+            raise TlsError(TRUSTED, _not_pem("SSL trust store certs", "trust", settings.type))
         if settings.location:
             reason = "Both SSL trust store location and separate trust certificates are specified"
             raise TlsError(TRUSTED, reason)
@@ -137,7 +137,7 @@ def _inline_key_store(settings: KeyStoreSettings) -> KeyMaterial:
     if not settings.key:
         raise TlsError(CHAIN, "SSL certificate chain is specified, but private key is not")
     if settings.type != "PEM":
-        raise TlsError(KEY, _pem_only("SSL private key", "key", settings.type))
+        raise TlsError(KEY, _not_pem("SSL private key", "key", settings.type))
     if not settings.certificate_chain:
         raise TlsError(KEY, "SSL private key is specified, but certificate chain is not specified")
     if settings.location:
@@ -148,8 +148,8 @@ def _inline_key_store(settings: KeyStoreSettings) -> KeyMaterial:
     return _pem_key(blocks, settings, KEY, CHAIN)
 
 
-def _pem_only(what: str, store: str, kind: str) -> str:
-    return f"{what} can be specified only for PEM, but {store} store type is {kind}"
+def _not_pem(subject: str, store: str, kind: str) -> str:
+    return f"{subject} can be specified only for PEM, but {store} store type is {kind}"
 
 
 def _pem_key(
@@ -177,7 +177,7 @@ def _pkcs12_key_store(data: bytes, settings: KeyStoreSettings) -> KeyMaterial:
     except Pkcs12Refused as error:
         raise _refused(error, KEY_STORE, KEY_STORE_PASSWORD) from None
     if store.key_pem is None:
-        raise TlsError(KEY_STORE, "there is no private key in it")
+        raise TlsError(KEY_STORE, "the key store has no private key")
     others = _certificates(KEY_STORE, store.others) if store.others else ()
     chain = _ordered(_certificates(KEY_STORE, store.chain), others)
     return KeyMaterial(store.key_pem, None, chain)
@@ -186,7 +186,7 @@ def _pkcs12_key_store(data: bytes, settings: KeyStoreSettings) -> KeyMaterial:
 def _ordered(
     own: tuple[Certificate, ...], others: tuple[Certificate, ...]
 ) -> tuple[Certificate, ...]:
-    """Put who vouches behind whom; a store may hold more than that."""
+    """Order the certificates, each before its issuer; a store may hold unrelated ones."""
     by_subject = {each.subject_der: each for each in others}
     chain = list(own)
     while not chain[-1].is_self_issued and len(chain) <= len(others):
@@ -198,7 +198,7 @@ def _ordered(
 
 
 def _checked(chain: tuple[Certificate, ...], name: str) -> tuple[Certificate, ...]:
-    """Return a chain in which each vouches for the one before."""
+    """Return a chain, in which each certificate issues the one before; raises TlsError."""
     for number, (each, issuer) in enumerate(pairwise(chain), 1):
         if each.issuer_der != issuer.subject_der:
             raise TlsError(
@@ -213,7 +213,7 @@ def _checked(chain: tuple[Certificate, ...], name: str) -> tuple[Certificate, ..
 
 
 def read_file(name: str, path: str) -> bytes:
-    """Read a file; raises TlsError. A pipe or a device, which may have no end, is none."""
+    """Read a regular file, not a pipe or a device, which may have no end; raises TlsError."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -232,14 +232,14 @@ def read_file(name: str, path: str) -> bytes:
 
 def _blocks_of_file(name: str, path: str, data: bytes) -> list[PemBlock]:
     if data.startswith((_JKS, _JCEKS)):
-        raise TlsError(name, _how_to_convert(path, "JKS" if data.startswith(_JKS) else "JCEKS"))
+        raise TlsError(name, _conversion(path, "JKS" if data.startswith(_JKS) else "JCEKS"))
     text = data.decode("utf-8", "replace")
     if "-----BEGIN " not in text:
         raise TlsError(name, f"{path}: neither PEM nor PKCS12")
     return _blocks(name, text)
 
 
-def _how_to_convert(path: str, kind: str) -> str:
+def _conversion(path: str, kind: str) -> str:
     target = f"{path.removesuffix('.jks').removesuffix('.jceks')}.p12"
     command = shlex.join(
         [

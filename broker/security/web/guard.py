@@ -1,7 +1,8 @@
-"""Which requests a web page of somebody else's could have had a browser make.
+"""Checks against requests that a foreign web page makes a browser send.
 
-A page of any site may send requests to an address within its visitor's reach, and a site whose name
-suddenly stands for 127.0.0.1 may even read the answers (DNS rebinding). Programs are not concerned.
+A page of any site can send requests to addresses that its visitor's browser reaches. A site whose
+name suddenly resolves to 127.0.0.1 can even read the responses (DNS rebinding). Requests of
+programs are not affected.
 """
 
 from __future__ import annotations
@@ -14,26 +15,26 @@ from typing import Final
 from barnabas.broker.http.messages.request import BadRequest, Request
 
 PROBES: Final = frozenset(("/livez", "/readyz", "/health", "/healthz"))
-"""What is alive and ready: asked by pod address or name, and nothing in it to hide."""
+"""Paths of the probes, which are called by pod address or name, and have no secrets."""
 METRICS: Final = "/metrics"
 _HOST: Final = re.compile(r"(?:\[([^\[\]]*)\]|([^\[\]:]*))(?::[0-9]{0,5})?")
-"""An address in brackets or a name, and a port."""
+"""Address in brackets or a name, and a port."""
 _SAFE: Final = frozenset(("GET", "HEAD"))
 _API: Final = "api"
-"""The first part of paths of which a page of another site may not even read: it could not see the
-answer, and would have the broker search."""
+"""First part of the paths that a foreign page may not even read: it could not see the response, but
+would make the broker search."""
 
 
 class HostCheck:
-    """Which names this port may be called by.
+    """Names by which this port may be called.
 
-    An address is no name that somebody could have made stand for this machine, so any will do.
+    Any address is accepted, since no site can make an address resolve to this machine.
     """
 
     def __init__(self, names: Iterable[str], *, metrics_by_any_name: bool = False) -> None:
         """``metrics_by_any_name``: Prometheus uses the name of a service, which is unknown here.
 
-        That is safe where ``/metrics`` needs a token or a user, which no page of another site has.
+        That is safe if ``/metrics`` needs a token or a user, which no foreign page has.
         """
         self._names = frozenset(name.lower().rstrip(".") for name in names if name)
         self._exempt = PROBES | {METRICS} if metrics_by_any_name else PROBES
@@ -63,9 +64,9 @@ class HostCheck:
 
 
 def check_origin(request: Request) -> None:
-    """Raise BadRequest for a change, or a search, that a page of another site has asked for.
+    """Raise BadRequest for a change, or a search, that a foreign page has requested.
 
-    Browsers say where a request comes from; what says nothing is no browser.
+    Browsers send the origin of a request; a request without one is not a browser's.
     """
     if request.method in _SAFE and request.parts[:1] != (_API,):
         return
@@ -93,7 +94,7 @@ def is_local_name(host: str) -> bool:
 
 
 def _name_of(host: str) -> str | None:
-    """Return a host without its port; None if it is no host."""
+    """Return a host without its port, or None if it is not valid."""
     found = _HOST.fullmatch(host.strip().lower())
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""Who asks over HTTP: with a token, or where others reach the port, all have to prove who they are.
+"""Authentication over HTTP: by a token, or if other machines reach the port, also by users.
 
-By a token (``Authorization: Bearer``), which stands for who runs the broker, as a user of a SASL
-listener (``Authorization: Basic``), or once with either for a session (a cookie). Probes are
-answered to everybody. What somebody may see is decided where the answer is made.
+A token (``Authorization: Bearer``) has the operator's permissions. A user of a SASL listener uses
+``Authorization: Basic``. Either can start a session (a cookie). Probes need no authentication. The
+handlers decide what a user may see.
 """
 
 from __future__ import annotations
@@ -35,16 +35,17 @@ PLAIN_HTTP: Final = (
     "a password is not sent over plain HTTP: use TLS, or a tunnel to http://localhost"
 )
 ATTEMPTS_MAX: Final = 16
-"""Passwords that are looked at at a time: for those of SCRAM it takes a thread."""
+"""Maximum number of passwords verified at a time: those of SCRAM need a thread."""
 TEXT_BYTES_MAX: Final = 2048
 NOTED_AGAIN_S: Final = 3600
-"""A login is noted once in this time for each user and address: every request is a login."""
+"""Interval, in seconds, at which the audit log repeats a user's login from an address, since every
+request is a login."""
 NOTED_MAX: Final = 10_000
-"""Users and addresses that are remembered as noted; then the oldest one is forgotten."""
+"""Maximum number of recorded pairs of user and address; then the oldest one is dropped."""
 
 
 class HttpLogin:
-    """Finds out whom a request comes from, or answers it."""
+    """Authentication of requests."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class HttpLogin:
         audit: LoginAudit,
         is_recovered: Callable[[], bool],
     ) -> None:
-        """``failed_logins`` are limited apart from the listeners'.
+        """``failed_logins`` count apart from the listeners'.
 
         Before recovery no user is known.
         """
@@ -65,20 +66,20 @@ class HttpLogin:
         self._token = None if token is None else token.encode()
         self._passwords = passwords
         self.ways = LoginWays(has_token=token is not None, has_passwords=bool(passwords))
-        """Ways in which a login can succeed here."""
+        """Ways to log in here."""
         self._failed_logins = failed_logins
         self._new_access = new_access
         self._audit = audit
         self._is_recovered = is_recovered
         self._attempts = 0
         self._sessions = HttpSessions(clock)
-        # When a login of a principal, from an address, by a mechanism, was noted; the latest last.
+        # Time of the last record by principal, address and mechanism; the latest one last.
         self._noted: dict[tuple[str, str, str], float] = {}
 
     def judge(
         self, request: Request, peer_host: str
     ) -> Access | Answer | Awaitable[Access | Answer]:
-        """Return what the client may do, or an answer to one who has not proved who he is."""
+        """Return the client's permissions, or a response that refuses the request."""
         if request.path in PROBES:
             return OPEN
         session = self._sessions.of(request)
@@ -104,7 +105,7 @@ class HttpLogin:
         return self._challenge(request, peer_host)
 
     def session(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
-        """Return the answer to who begins a session, or ends his."""
+        """Start or end a client's session, and return the response."""
         if request.method == "DELETE":
             return Answer(204, JSON, (), {"Set-Cookie": self._sessions.end(request)})
         problem_here = self._session_problem(request, peer_host)
@@ -195,7 +196,7 @@ class HttpLogin:
         return access
 
     def _note(self, principal: str, peer_host: str, mechanism: str) -> None:
-        """Write a login to the audit log, unless that was done a while ago."""
+        """Write a login to the audit log, unless it was written a short time ago."""
         key, now = (principal, peer_host, mechanism), self._clock.monotonic()
         noted = self._noted.get(key)
         if noted is not None and now - noted < NOTED_AGAIN_S:
@@ -220,7 +221,8 @@ class HttpLogin:
     def _challenge(self, request: Request, peer_host: str) -> Answer:
         """Return the response to a request without valid credentials.
 
-        A script of the console draws its own form, or says why there is none: it gets no challenge.
+        A script of the console shows its own form or the reason why it has none: it gets no
+        challenge.
         """
         is_script = "sec-fetch-mode" in request.headers
         is_api = request.parts[:1] == ("api",)
@@ -237,9 +239,9 @@ class HttpLogin:
         return json_answer(401, body, headers)
 
     def _session_problem(self, request: Request, peer_host: str) -> str | None:
-        """Return the reason why this client cannot begin a session, or ``None`` if it can.
+        """Return the reason why this client cannot start a session, or ``None`` if it can.
 
-        A browser that was sent to localhost has reached its own machine: a tunnel or a published
+        A browser that connects to localhost has reached its own machine: a tunnel or a published
         port of a container has brought the request here, from an address of its own.
         """
         if self.ways.closed_reason is not None:
@@ -249,15 +251,15 @@ class HttpLogin:
 
 
 class LoginAudit(Protocol):
-    """What keeps a record of logins."""
+    """Recorder of logins."""
 
     def logged_in(self, principal: str, host: str, listener: str, mechanism: str) -> None:
-        """Take note of a login."""
+        """Record a login."""
 
     def login_failed(
         self, user: str, host: str, listener: str, mechanism: str, reason: str
     ) -> None:
-        """Take note of a login that has failed."""
+        """Record a failed login."""
 
 
 def is_loopback(addresses: Iterable[str]) -> bool:
@@ -266,7 +268,7 @@ def is_loopback(addresses: Iterable[str]) -> bool:
 
 
 def refused(status: int, words: str) -> Answer:
-    """Return a refusal in the form that all of the API has."""
+    """Return a refusal in the form of all responses of the API."""
     name = "INVALID_REQUEST" if status == 400 else "SASL_AUTHENTICATION_FAILED"
     return json_answer(status, {"error": name, "message": words})
 

@@ -1,7 +1,7 @@
-"""Who has logged in with a browser: a cookie for each, known to this process only.
+"""Sessions of browsers: a cookie for each, known to this process only.
 
-A cookie is shared by all ports of a host, so its name carries the port that the browser has asked.
-A restart logs everybody out, and so does a change of what somebody has logged in with.
+All ports of a host share cookies, so the cookie's name includes the port of the request. A restart
+ends all sessions. A session also ends when the credential of its login changes.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ if TYPE_CHECKING:
 
 SESSION_SECONDS: Final = 12 * 3600
 SESSIONS_MAX: Final = 1000
-"""Sessions at a time; then the oldest one of the principal with most sessions ends."""
+"""Maximum number of sessions; then the oldest one of the principal with most sessions ends."""
 SESSIONS_EACH_MAX: Final = 16
-"""Sessions of one principal at a time; then its oldest one ends."""
+"""Maximum number of sessions of one principal; then its oldest one ends."""
 ID_BYTES: Final = 32
-_NOBODYS_PORT: Final = "80"
-"""Where a browser names none."""
+_DEFAULT_PORT: Final = "80"
+"""Port of a request that names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpSession:
-    """Somebody who has logged in."""
+    """Session of a browser."""
 
     principal: Principal | None
-    """None: who runs the broker, by the token."""
+    """Principal, or None for the operator with the token."""
     login_holds: Callable[[], bool]
     ends_s: float
 
 
 class HttpSessions:
-    """The sessions of one port."""
+    """Sessions of one port."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -49,7 +49,7 @@ class HttpSessions:
     def begin(
         self, request: Request, principal: Principal | None, login_holds: Callable[[], bool]
     ) -> str:
-        """Begin a session; return the header that has the browser keep it."""
+        """Start a session; return the header that makes the browser store the cookie."""
         self._make_room(principal)
         key = random_text(ID_BYTES)
         ends_s = self._clock.monotonic() + SESSION_SECONDS
@@ -57,7 +57,9 @@ class HttpSessions:
         return _cookie(request, key, SESSION_SECONDS)
 
     def _make_room(self, principal: Principal | None) -> None:
-        """End the oldest session of this principal, or of the one that has most, if need be."""
+        """End the oldest session of this principal, or of the one with
+        most.
+        """
         counts = Counter(each.principal for each in self._sessions.values())
         if counts[principal] >= SESSIONS_EACH_MAX:
             self._end_oldest_of(principal)
@@ -69,7 +71,7 @@ class HttpSessions:
         del self._sessions[oldest]
 
     def of(self, request: Request) -> HttpSession | None:
-        """Return the session that a request belongs to."""
+        """Return the session of a request, or None."""
         key = request.cookies.get(_name(request), "")
         found = self._sessions.get(key)
         if found is None:
@@ -80,20 +82,20 @@ class HttpSessions:
         return None
 
     def end(self, request: Request) -> str:
-        """End the session of a request; return the header that has the browser forget it."""
+        """End the session of a request; return the header that deletes the browser's cookie."""
         self._sessions.pop(request.cookies.get(_name(request), ""), None)
         return _cookie(request, "", 0)
 
 
 def is_encrypted(request: Request) -> bool:
-    """Whether a browser has asked over TLS, which somebody in between has taken off."""
+    """Whether a browser used TLS, which a proxy has terminated."""
     return request.headers.get("origin", "").startswith("https://")
 
 
 def _name(request: Request) -> str:
     host = request.headers.get("host", "")
     port = host.rpartition("]")[2].rpartition(":")[2] if ":" in host.rpartition("]")[2] else ""
-    return f"barnabas_{port if port.isdigit() else _NOBODYS_PORT}"
+    return f"barnabas_{port if port.isdigit() else _DEFAULT_PORT}"
 
 
 def _cookie(request: Request, value: str, seconds: int) -> str:

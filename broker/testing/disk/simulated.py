@@ -1,11 +1,11 @@
-"""A disk in memory that forgets what was not synced: for crash tests, and for the test broker.
+"""Disk in memory that loses data that was not synced: for crash tests, and for the test broker.
 
 Rules of this file:
 
-1. It answers as the operating system would, errors included; one suite of tests runs on both.
-2. Only ``fdatasync``, durable writes and ``sync_directory`` promise anything, and only about their
-   own file, range or directory. What survives of the rest is up to
-   ``barnabas.broker.testing.disk.unsynced``.
+1. Its results are those of the operating system, errors included; one suite of tests runs on both.
+2. Only ``fdatasync``, durable writes and ``sync_directory`` guarantee anything, and only about
+   their own file, range or directory. ``barnabas.broker.testing.disk.unsynced`` draws what survives
+   of the rest.
 3. Changes are counted (:attr:`SimulatedFileSystem.operations`), so that a test can run a scenario
    once, then crash it after each single change.
 """
@@ -34,15 +34,17 @@ from barnabas.storage.runtime.threads import new_rlock
 
 UNLIMITED_BYTES = 1 << 50
 NAME_BYTES_MAX = 255
-"""Of one name in a directory, as of every file system that Linux has."""
+"""Maximum length of a name in a directory, as in every file system of Linux."""
 
 
 class SimulatedCrash(BaseException):
-    """The machine is gone; not an ``Exception``, so that no handler mistakes it for an error."""
+    """Simulated crash of the machine; not an ``Exception``, so that no handler catches it as an
+    error.
+    """
 
 
 class Operation(NamedTuple):
-    """One call on the disk, as fault hooks see it; ``number`` counts changes, from 1."""
+    """Call of the disk, as fault hooks receive it; ``number`` counts changes, from 1."""
 
     number: int
     name: str
@@ -55,7 +57,7 @@ Hook = Callable[[Operation], None]
 
 
 class SimulatedFile:
-    """A handle; like a real one it outlives renames and the file's removal."""
+    """File handle; like a real one it outlives renames and the file's removal."""
 
     __slots__ = ("_inode", "_system", "path")
 
@@ -80,7 +82,7 @@ class SimulatedFile:
         return self.pread(size, position)
 
     def slice(self, size: int, position: int) -> None:
-        """Nothing: the kernel knows no such file."""
+        """Do not send the range to a socket: the kernel knows no such file."""
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write; lost at power loss unless synced."""
@@ -103,7 +105,7 @@ class SimulatedFile:
             self._system.sync(self._inode, self.path)
 
     def start_writeback(self, position: int, size: int) -> None:
-        """Promise nothing, do nothing."""
+        """Return at once, without a guarantee."""
 
     def truncate(self, size: int) -> None:
         """Set the size; lost at power loss unless synced."""
@@ -111,7 +113,7 @@ class SimulatedFile:
             self._system.truncate(self._inode, self.path, size)
 
     def allocate(self, position: int, size: int) -> None:
-        """Promise nothing, do nothing."""
+        """Return at once, without a guarantee."""
 
     def zero_fill(self, size: int) -> None:
         """Write zeros from the present end up to ``size``."""
@@ -129,11 +131,11 @@ class SimulatedFile:
         return len(self._inode.content)
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Return at once, since nothing is open."""
 
 
 class SimulatedDevice:
-    """The whole disk."""
+    """Disk as a whole."""
 
     __slots__ = ("_system",)
 
@@ -145,11 +147,11 @@ class SimulatedDevice:
         self._system.sync_everything()
 
     def close(self) -> None:
-        """Nothing to give back."""
+        """Return at once, since nothing is open."""
 
 
 class SimulatedLock:
-    """A lock file that ends with its file system's process."""
+    """Lock file that ends with its file system's process."""
 
     __slots__ = ("_held", "_path")
 
@@ -158,12 +160,12 @@ class SimulatedLock:
         self._path = path
 
     def release(self) -> None:
-        """Let another one take it."""
+        """Release the lock."""
         self._held.discard(self._path)
 
 
 class SimulatedFileSystem:
-    """Files in memory that behave like a disk when the power goes.
+    """Files in memory with the losses of a disk in a power failure.
 
     ``capacity_bytes`` limits what all files hold together (ENOSPC beyond). ``track_unsynced=False``
     is plain memory: faster, but it cannot :meth:`crash`. ``lying`` makes every sync a no-op, as a
@@ -196,17 +198,17 @@ class SimulatedFileSystem:
     # ------------------------------------------------------------------------------------- faults
 
     def crash_after(self, operation_number: int) -> None:
-        """Let operation ``operation_number`` be the last that happens; see ``operations``."""
+        """Make operation ``operation_number`` the last one that succeeds; see ``operations``."""
         self._last_operation = operation_number
 
     def fail(self, operation_number: int, error_code: int = errno.EIO) -> None:
-        """Let the change with this number fail with ``OSError(error_code)``, without effect."""
+        """Make the change with this number raise ``OSError(error_code)``, without effect."""
         self._failures[operation_number] = error_code
 
     def crash(self, random: Random, *, sector_bytes: int | None = None) -> SimulatedFileSystem:
-        """Answer the disk as the next boot finds it after a power loss now.
+        """Return the disk as the next boot finds it after a power loss now.
 
-        Leaves this one as it is: many losses can be drawn from one state.
+        This disk stays unchanged: many losses can be drawn from one state.
         """
         if not self.track_unsynced:
             raise ValueError("a file system without track_unsynced cannot lose power")
@@ -218,9 +220,9 @@ class SimulatedFileSystem:
         return survivor
 
     def kill(self) -> SimulatedFileSystem:
-        """Answer the disk as the next process finds it; every later call on this one crashes.
+        """Return the disk as the next process finds it; every later call of this one crashes.
 
-        Nothing is lost, but what was not synced still is not.
+        Nothing is lost, but unsynced data can still be lost later.
         """
         with self.lock_of_state:
             survivor = self._successor()

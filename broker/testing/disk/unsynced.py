@@ -1,14 +1,14 @@
-"""What the simulated disk has durably, and what a power loss makes of it.
+"""Durable state of the simulated disk, and the part of the rest that survives a power loss.
 
 Rules of this file:
 
-1. What a process sees (``content``, ``entries``) and what is stable (``durable``) are kept
-   apart; between them lies an ordered list of changes that no sync has covered yet.
-2. A power loss keeps an arbitrary part of those changes. Of each sector one of the versions
-   survives that it had since the last sync: writes tear and reorder, but a sector is never a
-   mixture. A size may survive without its data (zeros). Names survive only if their directory was
-   synced, else by chance and in any order. Files are independent of each other.
-3. All chance comes from one seeded generator: the same seed loses the same bytes.
+1. The content that a process sees (``content``, ``entries``) is separate from the durable content
+   (``durable``). The difference is an ordered list of changes that no sync has covered yet.
+2. A power loss keeps an arbitrary part of those changes. Of each sector one of its versions since
+   the last sync survives: writes tear and reorder, but a sector is never a mixture. A size may
+   survive without its data (zeros). Names that were not synced in their directory survive at random
+   and in any order. Files are independent of each other.
+3. All random decisions come from one seeded generator: the same seed loses the same bytes.
 """
 
 from collections.abc import Iterator
@@ -26,11 +26,11 @@ class Write(NamedTuple):
 
     @property
     def end(self) -> int:
-        """The byte after the last one written."""
+        """Return the position after the last written byte."""
         return self.position + len(self.data)
 
     def apply(self, content: bytearray) -> None:
-        """Do to ``content`` what this change did to the file."""
+        """Apply this change of the file to ``content``."""
         if self.position > len(content):
             set_size(content, self.position)
         content[self.position : self.end] = self.data
@@ -43,7 +43,7 @@ class Write(NamedTuple):
         return self.position, self.end
 
     def outside(self, start: int, end: int) -> Iterator["Write"]:
-        """The parts of this that do not lie in ``[start, end)``."""
+        """Return the parts of this write outside of ``[start, end)``."""
         if self.end <= start or self.position >= end:
             yield self
             return
@@ -54,12 +54,12 @@ class Write(NamedTuple):
 
 
 class Truncate(NamedTuple):
-    """A size set and not synced."""
+    """Size set and not synced."""
 
     size: int
 
     def apply(self, content: bytearray) -> None:
-        """Do to ``content`` what this change did to the file."""
+        """Apply this change of the file to ``content``."""
         set_size(content, self.size)
 
     def reach(self, present_size: int) -> tuple[int, int]:
@@ -68,7 +68,7 @@ class Truncate(NamedTuple):
 
 
 def set_size(content: bytearray, size: int) -> None:
-    """Cut, or extend with zeros."""
+    """Cut ``content``, or extend it with zeros."""
     if size < len(content):
         del content[size:]
     else:
@@ -76,7 +76,7 @@ def set_size(content: bytearray, size: int) -> None:
 
 
 class Inode:
-    """One file: its present content, its durable content, and the changes in between."""
+    """File: its current content, its durable content, and the changes between them."""
 
     __slots__ = ("content", "durable", "pending")
 
@@ -86,17 +86,17 @@ class Inode:
         self.pending: list[Write | Truncate] = []
 
     def make_durable(self) -> None:
-        """What ``fdatasync`` does."""
+        """Make all content durable, as ``fdatasync`` does."""
         for change in self.pending:
             change.apply(self.durable)
         self.pending.clear()
 
     def make_last_write_durable(self) -> None:
-        """What a write with RWF_DSYNC does: this range, and nothing else of the file."""
+        """Make a range durable, as a write with RWF_DSYNC does, and no other part of the file."""
         written = self.pending[-1]
         earlier = [change for change in self.pending[:-1] if isinstance(change, Write)]
         if isinstance(written, Truncate) or len(earlier) + 1 < len(self.pending):
-            self.make_durable()  # the file's size is part of the promise
+            self.make_durable()  # The file's size must be durable, too.
             return
         self.pending = [
             part for change in earlier for part in change.outside(written.position, written.end)
@@ -105,11 +105,11 @@ class Inode:
 
 
 Change = dict[str, "Inode | Directory | None"]
-"""One atomic change of a directory: names set, or removed (None)."""
+"""Atomic change of a directory: names set, or removed (None)."""
 
 
 class Directory:
-    """One directory: its present entries, its durable entries, and the changes in between."""
+    """Directory: its current entries, its durable entries, and the changes between them."""
 
     __slots__ = ("durable", "entries", "pending")
 
@@ -119,12 +119,12 @@ class Directory:
         self.pending: list[Change] = []
 
     def make_durable(self) -> None:
-        """What an fsync of the directory does."""
+        """Make the entries durable, as an fsync of the directory does."""
         self.durable = dict(self.entries)
         self.pending.clear()
 
     def make_all_durable(self) -> None:
-        """What a sync of everything does: this, and all below it."""
+        """Make the directory and everything below it durable."""
         self.make_durable()
         for node in self.entries.values():
             if isinstance(node, Inode):
@@ -133,7 +133,7 @@ class Directory:
                 node.make_all_durable()
 
     def inodes(self) -> Iterator[Inode]:
-        """All files below this directory."""
+        """Yield all files below this directory."""
         for node in self.entries.values():
             if isinstance(node, Inode):
                 yield node
@@ -142,7 +142,7 @@ class Directory:
 
 
 def apply_change(entries: dict[str, Inode | Directory], change: Change) -> None:
-    """Do one atomic change to a directory's entries."""
+    """Apply one atomic change to a directory's entries."""
     for name, node in change.items():
         if node is None:
             entries.pop(name, None)
@@ -151,7 +151,7 @@ def apply_change(entries: dict[str, Inode | Directory], change: Change) -> None:
 
 
 class PowerLoss:
-    """Decides, with one seed, what of the un-synced changes reached stable storage."""
+    """Chooses, with one seed, the unsynced changes that survive a power loss."""
 
     def __init__(self, random: Random, sector_bytes: int) -> None:
         self._random = random
@@ -159,7 +159,7 @@ class PowerLoss:
         self._copies: dict[int, Inode] = {}
 
     def directory(self, directory: Directory) -> Directory:
-        """A durable copy of ``directory`` with some of its pending changes, whatever their order.
+        """Return a durable copy of ``directory`` with some of its pending changes.
 
         Later changes may survive without earlier ones; a rename within a directory is atomic.
         """
@@ -177,7 +177,7 @@ class PowerLoss:
         return copy
 
     def _file(self, inode: Inode) -> Inode:
-        # Two names may lead to one file after a rename that survived by half.
+        # Two names can refer to one file after a rename of which only half survived.
         copy = self._copies.get(id(inode))
         if copy is None:
             copy = self._copies[id(inode)] = Inode(self._content(inode))
@@ -199,7 +199,7 @@ class PowerLoss:
         return bytes(content)
 
     def _sectors(self, inode: Inode) -> bytes:
-        """Each touched sector as it was after one of the changes to it, or before them all."""
+        """Return each touched sector as it was after one of its changes, or before all of them."""
         size = self._sector_bytes
         present = bytearray(inode.durable)
         sizes = [len(present)]

@@ -1,7 +1,7 @@
-"""A cluster's store in the memory of one process, and how each of its brokers gets at it.
+"""Store of a cluster in memory, and the connections of its brokers.
 
-``MemoryStore`` is what all share. Each broker has a ``MemoryBase`` of its own: a ``ClusterBase``
-all of whose ways can be cut at once, and mended.
+``MemoryStore`` is shared. Each broker has a ``MemoryBase`` of its own: a ``ClusterBase`` whose
+connections can all be cut at once, and restored.
 """
 
 from __future__ import annotations
@@ -22,28 +22,28 @@ class MemoryStore:
     """Sessions, logs and metadata of one cluster."""
 
     def __init__(self, cluster_id: str, clock: Callable[[], float] = monotonic) -> None:
-        """``cluster_id`` as in ``Identity``; ``clock`` says when leases end, in seconds."""
+        """``cluster_id`` as in ``Identity``; ``clock`` returns the time of leases, in seconds."""
         self.index = MemoryIndex(clock)
         self._metadata = MemoryMetadata(cluster_id, self.index)
 
     def base(self, on_flush: Callable[[Flush], None] = lambda _flush: None) -> MemoryBase:
-        """Return one more broker's way here; ``on_flush`` as in ``MemoryLogIndex``."""
+        """Return the base of one more broker; ``on_flush`` as in ``MemoryLogIndex``."""
         return MemoryBase(self.index, self._metadata, on_flush)
 
     def close(self) -> None:
-        """Forget the metadata; who still has a way there does not use it any more."""
+        """Drop the metadata; brokers must not use their connections any more."""
         self._metadata.close()
 
 
 class MemoryBase:
-    """A ``ClusterBase``: how one broker gets at a ``MemoryStore``. Any thread may cut and mend."""
+    """``ClusterBase`` of one broker at a ``MemoryStore``; any thread can cut and restore it."""
 
     warning = None
 
     def __init__(
         self, index: MemoryIndex, metadata: MemoryMetadata, on_flush: Callable[[Flush], None]
     ) -> None:
-        """Made by ``MemoryStore.base``."""
+        """Create the base; only ``MemoryStore.base`` calls this."""
         self._index = index
         self._metadata = metadata
         self._on_flush = on_flush
@@ -52,48 +52,48 @@ class MemoryBase:
         self._ways: list[Way] = []
         self._is_closed = False
         self.has_answered = False
-        """Whether anything was made while nothing was cut."""
+        """Whether a connection was created while the store was reachable."""
 
     def cut(self) -> None:
-        """Let nothing of this broker through until ``mend``: calls wait, and are not answered."""
+        """Block the calls of this broker until ``mend``."""
         self._link.cut()
 
     def mend(self) -> None:
-        """Let everything through again."""
+        """Unblock the calls."""
         self._link.mend()
 
     @property
     def last_error(self) -> str:
-        """Return why the store does not answer now; empty: it does."""
+        """Return the reason for an unreachable store, or ""."""
         return "it was cut off" if self._link.is_cut else ""
 
     def log_index(self) -> MemoryLogIndex:
-        """Return a new way to what is durable."""
+        """Return a new connection to the durable logs."""
         way = MemoryLogIndex(self._index, self._on_flush, self._link)
         self._take(way)
         return way
 
     def cluster_index(self) -> MemoryClusterIndex:
-        """Return a new way to who is there and leads."""
+        """Return a new connection to the members and leaders."""
         way = MemoryClusterIndex(self._index, self._link)
         self._take(way)
         return way
 
     def metastore(self, node_id: int) -> MemoryMetaStore:
-        """Return the metadata as a node has it."""
+        """Return the metadata for a node."""
         way = MemoryMetaStore(self._metadata, node_id, self._link)
         self._take(way)
         return way
 
     def transfer(self, node_id: int) -> MemoryTransfer:
-        """Return a way to fill the cluster, or to have it written out, as a node."""
+        """Return a connection for an import or export, as a node."""
         metastore = MemoryMetaStore(self._metadata, node_id, self._link)
         way = MemoryTransfer(self._index, metastore, self._link)
         self._take(way)
         return way
 
     def close(self) -> None:
-        """Close everything that was made here, and end whatever waits."""
+        """Close all connections and end their calls."""
         with self._lock:
             self._is_closed = True
             ways, self._ways = self._ways, []
@@ -101,7 +101,7 @@ class MemoryBase:
             way.close()
 
     def _take(self, way: Way) -> None:
-        """Have a way be closed with all others."""
+        """Register a connection, so that ``close`` closes it."""
         with self._lock:
             if self._is_closed:
                 raise IndexClosed

@@ -1,4 +1,4 @@
-"""One broker's way to who is there and leads, in the memory of a process."""
+"""Connection of one broker to the members and leaders, in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class MemoryClusterIndex(Way):
-    """A ``ClusterIndex``: one broker's calls, each made again until its answer is heard."""
+    """``ClusterIndex`` in memory: the calls of one broker, each repeated until it gets a result."""
 
     def __init__(self, index: MemoryIndex, link: Link | None = None) -> None:
         """``link``: see ``Way``."""
@@ -71,7 +71,7 @@ class MemoryClusterIndex(Way):
         )
 
     def wait(self, since: int, timeout_s: float) -> None:
-        """See ``ClusterIndex``; while the way is cut nothing is heard."""
+        """Wait for a change; see ``ClusterIndex``. A cut connection notices none."""
         with self._link.changed:
             is_cut = self._link.is_cut
             if is_cut:

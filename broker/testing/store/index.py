@@ -1,8 +1,8 @@
-"""The indexes of a cluster in memory: for brokers of one process, whose cluster ends with it.
+"""Indexes of a cluster in memory, for brokers of one process, whose cluster ends with it.
 
-``MemoryIndex`` is what all of them share; each call of it is one step that no other comes between.
-``MemoryLogIndex`` is one broker's way to what is durable: slow, cut, or losing answers, as it is
-told. ``MemoryClusterIndex`` (beside this) is its way to the other brokers.
+All brokers share a ``MemoryIndex``, whose calls are atomic. ``MemoryLogIndex`` is one broker's
+connection to the durable logs, which a test can delay, cut, or make lose results.
+``MemoryClusterIndex`` (cluster_index.py) is its connection to the other brokers.
 """
 
 from __future__ import annotations
@@ -58,31 +58,31 @@ _base_offset = attrgetter("base_offset")
 _next_offset = attrgetter("next_offset")
 
 _IMPORT_MS: Final = 60_000
-"""The lease of who imports, which nobody waits for."""
+"""Lease, in milliseconds, of an import, for which no caller waits."""
 
 
 @dataclass(slots=True)
 class PartitionRow:
-    """A partition: who leads it, and all that is durable of it."""
+    """Partition with its leader and its durable data."""
 
     leader_epoch: int
     leader_session: int | None = None
     extents: list[Extent] = field(default_factory=list)
     log_start_offset: int = 0
     log_end_offset: int = 0
-    """Where the next extent has to begin."""
+    """Offset at which the next extent must begin."""
     wanted_node: int | None = None
     pinned_node: int | None = None
     is_deleted: bool = False
     changed_in: int = 0
-    """The version of the picture in which who leads it, or is to, was changed last."""
+    """Version of the snapshot in which its leader or wanted leader changed last."""
     led_in: int = 0
-    """The one of those in which it has come to its leader."""
+    """Version of the snapshot in which it got its leader."""
     snapshot: LogSnapshot | None = None
 
     @property
     def needless_offset(self) -> int:
-        """Extents that end at or before it are garbage."""
+        """Return the offset up to which extents are garbage."""
         if self.is_deleted:
             return self.log_end_offset
         return min(self.log_start_offset, self.snapshot.next_offset) if self.snapshot else 0
@@ -90,7 +90,7 @@ class PartitionRow:
 
 @dataclass(slots=True)
 class _Session:
-    """One life of a broker."""
+    """Session of a broker."""
 
     token: UUID
     node_id: int
@@ -99,21 +99,21 @@ class _Session:
     is_live: bool = True
     is_draining: bool = False
     next_flushes: dict[int, int] = field(default_factory=dict)
-    """The number of each lane's next flush; a lane that is not here has had none."""
+    """Number of the next flush by lane; a missing lane has had none."""
 
     @property
     def takes_partitions(self) -> bool:
-        """Whether it may be given any."""
+        """Whether the session takes partitions."""
         return self.is_live and not self.is_draining
 
 
 _ENDED: Final = _Session(UUID(int=0), -1, "", 0.0, is_live=False)
-"""Stands for every session that is forgotten."""
+"""Session in the place of every deleted one."""
 
 
 @dataclass(slots=True)
 class _Transfer:
-    """An import or export that is under way, or was done last."""
+    """Import or export that is in progress, or was the last one."""
 
     token: UUID
     is_import: bool
@@ -121,18 +121,18 @@ class _Transfer:
 
 
 class MemoryIndex:
-    """All sessions and partitions. Any thread may call it.
+    """All sessions and partitions; callable on any thread.
 
-    See ``LogIndex`` and ``ClusterIndex`` for what it does.
+    See ``LogIndex`` and ``ClusterIndex`` for the methods.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
-        """``clock`` says when leases end, in seconds."""
+        """``clock`` returns the time of leases, in seconds."""
         self.rows: dict[int, PartitionRow] = {}
         self._sessions: dict[int, _Session] = {}
         self._next_session = 1
         self._nodes: set[int] = set()
-        """Every node id that a broker has had."""
+        """Node IDs that brokers have had."""
         self._clock = clock
         self._changed = new_condition()
         self._version = 0
@@ -152,7 +152,10 @@ class MemoryIndex:
             return self._next_node_id - 1
 
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """See ``ClusterIndex``; raises StoreUnusable while nobody is to serve."""
+        """Register a session; see ``ClusterIndex``.
+
+        Raises StoreUnusable during an import or export.
+        """
         with self._changed:
             self._refuse_session(token)
             for number, session in self._sessions.items():
@@ -211,7 +214,10 @@ class MemoryIndex:
     # -- imports and exports -----------------------------------------------------------------------
 
     def begin_import(self, token: UUID, node_id: int, *, has_topics: bool) -> int:
-        """See ``ClusterTransfer``; ``has_topics``: of the metadata."""
+        """Start an import; see ``ClusterTransfer``.
+
+        ``has_topics``: whether the metadata has topics.
+        """
         with self._changed:
             transfer = self._transfer
             for number, session in self._sessions.items():
@@ -241,7 +247,7 @@ class MemoryIndex:
             self._note_changed(added)
 
     def is_importing(self, token: UUID) -> bool:
-        """Whether this import goes on."""
+        """Whether this import is in progress."""
         with self._changed:
             transfer = self._transfer
             return transfer is not None and transfer.token == token and not transfer.is_done
@@ -300,7 +306,7 @@ class MemoryIndex:
                 self._note_changed([partition_id])
 
     def remove_partitions(self, partition_ids: Iterable[int]) -> None:
-        """Have nobody lead partitions of a topic that was deleted, for good."""
+        """Remove the leaders of a deleted topic's partitions, permanently."""
         with self._changed:
             for partition_id in partition_ids:
                 row = self.rows[partition_id]
@@ -311,14 +317,14 @@ class MemoryIndex:
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
         """See ``ClusterIndex``."""
         with self._changed:
-            asked = [each for each in assignments if self._session(each.session).takes_partitions]
-            changed = [each for each in asked if self._may_lead_next(each)]
+            valid = [each for each in assignments if self._session(each.session).takes_partitions]
+            changed = [each for each in valid if self._may_lead_next(each)]
             for each in changed:
                 self._lead(each.partition_id, each.session)
             self._note_changed([each.partition_id for each in changed])
             return frozenset(
                 each.partition_id
-                for each in asked
+                for each in valid
                 if self._leads(each.session, each.partition_id, each.expected_epoch + 1)
             )
 
@@ -335,14 +341,14 @@ class MemoryIndex:
             self._note_changed([each.partition_id for each in led])
 
     def want(self, nodes: Mapping[int, int | None], *, pins: bool = False) -> None:
-        """See ``ClusterIndex``; with ``pins`` its ``pin``."""
+        """Store wanted leaders, or pins with ``pins``; see ``ClusterIndex``."""
         with self._changed:
             changed = []
             for each, node_id in nodes.items():
                 row = self.rows.get(each)
                 if row is None or row.is_deleted:
                     continue
-                # A pin to who leads a partition already is no wish.
+                # A pin to the current leader is not a wish.
                 is_wish = not pins or node_id != self._leader_node(row)
                 later = (node_id if is_wish else None, node_id if pins else row.pinned_node)
                 if (row.wanted_node, row.pinned_node) != later:
@@ -376,17 +382,20 @@ class MemoryIndex:
     def wait(
         self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
     ) -> None:
-        """See ``ClusterIndex``; ``is_over``, asked at each ``wake``, ends it, too."""
+        """Wait for a change; see ``ClusterIndex``.
+
+        It also ends if ``is_over`` is true at a ``wake``.
+        """
         with self._changed:
             self._changed.wait_for(lambda: self._version > since or is_over(), timeout_s)
 
     def wake(self) -> None:
-        """Have all that wait ask whether their wait is over."""
+        """Make all waiting calls check whether their wait has ended."""
         with self._changed:
             self._changed.notify_all()
 
     def metadata_changed(self, version: int) -> None:
-        """Tell all of a new version of the metadata."""
+        """Notify all waiting calls of a new version of the metadata."""
         with self._changed:
             self._metadata_version = max(self._metadata_version, version)
             self._raise_version()
@@ -606,19 +615,19 @@ class MemoryIndex:
         found = self._controller
         return found if found is not None and self._session(found).is_live else None
 
-    def _may_lead_next(self, asked: Assignment) -> bool:
-        row = self.rows.get(asked.partition_id)
-        return row is not None and row.leader_epoch == asked.expected_epoch and not row.is_deleted
+    def _may_lead_next(self, taken: Assignment) -> bool:
+        row = self.rows.get(taken.partition_id)
+        return row is not None and row.leader_epoch == taken.expected_epoch and not row.is_deleted
 
     def _leader_node(self, row: PartitionRow) -> int | None:
-        """The node that leads a partition, or has led it last."""
+        """Return the node that leads a partition, or led it last, or None."""
         return None if row.leader_session is None else self._session(row.leader_session).node_id
 
     def _lead(self, partition_id: int, session: int) -> None:
         row = self.rows[partition_id]
         row.leader_session = session
         row.leader_epoch += 1
-        row.led_in = self._version + 1  # Whoever calls this notes the change.
+        row.led_in = self._version + 1  # The caller records the change.
         if row.wanted_node == self._session(session).node_id:
             row.wanted_node = None
 
@@ -626,7 +635,9 @@ class MemoryIndex:
         return self._clock() + lease_ms / 1000
 
     def _led_elsewhere(self, session: int, flush: Flush) -> frozenset[int]:
-        """The partitions of ``flush`` that its session does not lead in the epoch it says."""
+        """Return the partitions of ``flush`` that its session does not lead in the flush's
+        epoch.
+        """
         named: list[Item | LogStart] = [*flush.items, *flush.starts]
         return frozenset(
             each.partition_id
@@ -654,7 +665,7 @@ class MemoryIndex:
                 and len(data) == item.length > 0
             )
             if not fits:
-                raise IndexMisused(f"{item} does not go on at {row.log_end_offset} with its bytes")
+                raise IndexMisused(f"{item} does not start at {row.log_end_offset} with its bytes")
             row.extents.append(Extent(item.base_offset, item.next_offset, item.leader_epoch, data))
             row.log_end_offset = item.next_offset
         for start in flush.starts:
@@ -675,7 +686,7 @@ def _state(row: PartitionRow) -> PartitionState:
 
 
 class MemoryLogIndex(Way):
-    """A ``LogIndex``: one broker's calls, each made again until its answer is heard."""
+    """``LogIndex`` in memory: the calls of one broker, each repeated until it gets a result."""
 
     def __init__(
         self,
@@ -683,7 +694,7 @@ class MemoryLogIndex(Way):
         on_flush: Callable[[Flush], None] = lambda _flush: None,
         link: Link | None = None,
     ) -> None:
-        """``on_flush`` is called before each attempt of a flush: what it takes, the way takes.
+        """``on_flush`` is called before each attempt of a flush, which takes as long as that call.
 
         ``link``: see ``Way``.
         """

@@ -1,7 +1,7 @@
-"""The metadata of brokers of one process, in memory: one store, which each has under its own node.
+"""Metadata of the brokers of a process, in memory: one store, with a connection for each node.
 
-What makes or deletes partitions of topics is seen in the ``MemoryIndex`` of the cluster at once, as
-it is where both are one database.
+Created and deleted partitions appear in the ``MemoryIndex`` of the cluster at once, as if both were
+one database.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.threads import new_rlock
 
 Result = TypeVar("Result")
-Asked = ParamSpec("Asked")
+Arguments = ParamSpec("Arguments")
 
 
 class MemoryMetadata:
-    """What all of them share."""
+    """Metadata that all brokers share."""
 
     def __init__(self, cluster_id: str, index: MemoryIndex) -> None:
-        """It is a cluster of its own, without topics; ``index`` is shown their partitions."""
+        """Create the metadata of a cluster without topics; ``index`` gets their partitions."""
         self.store = SqliteMetaStore.open(MEMORY, node_id=0, new_cluster_id=cluster_id)
         self.index = index
         self.lock = new_rlock()
 
     def close(self) -> None:
-        """Forget it all."""
+        """Drop the metadata."""
         with self.lock:
             self.store.close()
 
 
 class MemoryMetaStore(Way, ReplacedTables):
-    """A MetaStore as one broker has it. A call waits while the way is cut; ``close`` ends that."""
+    """MetaStore of one broker. A call waits while the connection is cut; ``close`` ends it."""
 
     def __init__(self, shared: MemoryMetadata, node_id: int, link: Link | None = None) -> None:
         """``link``: see ``Way``."""
@@ -57,16 +57,16 @@ class MemoryMetaStore(Way, ReplacedTables):
 
     @property
     def identity(self) -> Identity:
-        """Return who this node is."""
+        """Return this node's identity."""
         return self._identity
 
     @property
     def version(self) -> int:
-        """Return the newest version that this object has made or seen."""
+        """Return the newest version that this object has written or read."""
         return self._version
 
     def based_on(self, version: int, change: Callable[[], Result]) -> Result:
-        """Make one change, by a call of this object; raise Outdated where others were quicker."""
+        """Run one change, which is a call of this object; raise Outdated if others were first."""
 
         def compared() -> Result:
             if self._store.version > version:
@@ -113,7 +113,7 @@ class MemoryMetaStore(Way, ReplacedTables):
         return self._change(self._create_partitions, topic_id, total_count)
 
     def delete_topic(self, topic_id: bytes) -> None:
-        """Hide a topic and leave a tombstone; nobody leads its partitions any more."""
+        """Hide a topic and leave a tombstone; its partitions have no leader any more."""
         self._change(self._delete_topic, topic_id)
 
     def forget_topic(self, topic_id: bytes) -> None:
@@ -125,19 +125,19 @@ class MemoryMetaStore(Way, ReplacedTables):
         self._change(self._store.set_topic_configs, topic_id, configs)
 
     def keep_secret(self, name: str, new: bytes) -> bytes:
-        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        """Return the secret stored under a name; if there is none, store ``new``."""
         return self._locked(self._store.keep_secret, name, new)
 
     def contents(self) -> Contents:
-        """Return all that is here."""
+        """Return all contents."""
         return self._locked(self._store.contents)
 
     def fill(self, contents: Contents) -> None:
-        """Hold that, and nothing else; who has opened this store has the cluster's id anew."""
+        """Replace all contents; open this store again to get the cluster's new ID."""
         self._change(self._store.fill, contents)
         self._identity = Identity(contents.cluster_id, self._identity.node_id)
 
-    # -- how changes are made ----------------------------------------------------------------------
+    # -- changes -----------------------------------------------------------------------------------
 
     def _replace(self, table: str, keys: Rows, rows: Rows) -> None:
         self._change(self._store._replace, table, keys, rows)
@@ -166,27 +166,27 @@ class MemoryMetaStore(Way, ReplacedTables):
 
     def _change(
         self,
-        change: Callable[Asked, Result],
-        *arguments: Asked.args,
-        **named: Asked.kwargs,
+        change: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
     ) -> Result:
-        def told() -> Result:
+        def changed() -> Result:
             result = change(*arguments, **named)
             self._version = self._store.version
             self._shared.index.metadata_changed(self._version)
             return result
 
-        return self._locked(told)
+        return self._locked(changed)
 
     def _locked(
         self,
-        call: Callable[Asked, Result],
-        *arguments: Asked.args,
-        **named: Asked.kwargs,
+        call: Callable[Arguments, Result],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
     ) -> Result:
-        """Call once: what the store does here it does not do again."""
+        """Call once: calls of the local store are not repeated."""
         try:
-            self._go_there()
+            self._wait_until_reachable()
         except IndexClosed as error:
             raise MetaStoreError("the metadata store was closed") from error
         with self._shared.lock:

@@ -1,4 +1,4 @@
-"""How one broker's calls reach what brokers of one process share: cut, or losing answers."""
+"""Calls of one broker to a store of the same process, which can be cut or lose results."""
 
 from __future__ import annotations
 
@@ -9,82 +9,84 @@ from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.threads import new_condition
 
 Answer = TypeVar("Answer")
-Asked = ParamSpec("Asked")
+Arguments = ParamSpec("Arguments")
 
 
 class Link:
-    """What all ways of one broker go over. Any thread may cut and mend it."""
+    """Link that all connections of one broker share; any thread can cut and restore it."""
 
     def __init__(self) -> None:
-        """It is whole."""
+        """Start with a working link."""
         self.changed = new_condition()
         self.is_cut = False
 
     def cut(self) -> None:
-        """Let nothing through until ``mend``: calls wait, and are not answered."""
+        """Block calls until ``mend``."""
         with self.changed:
             self.is_cut = True
             self.changed.notify_all()
 
     def mend(self) -> None:
-        """Let everything through again."""
+        """Unblock the calls."""
         with self.changed:
             self.is_cut = False
             self.changed.notify_all()
 
 
 class Way:
-    """Makes each call again until its answer is heard. Any thread may tell it what becomes of them.
+    """Repeats each call until it gets a result, with faults that any thread can set.
 
     One caller at a time.
     """
 
     def __init__(self, link: Link | None = None) -> None:
-        """``link``: what it goes over, together with others; None: something of its own."""
+        """``link`` is shared with other connections, or None for a link of its own."""
         self._link = Link() if link is None else link
         self.is_closed = False
-        """Whether it answers nobody any more."""
+        """Whether all calls are refused."""
         self._answers_to_lose = 0
 
     def cut(self) -> None:
-        """Let nothing through until ``mend``: calls wait, and are not answered."""
+        """Block calls until ``mend``."""
         self._link.cut()
 
     def mend(self) -> None:
-        """Let everything through again."""
+        """Unblock the calls."""
         self._link.mend()
 
     def lose_answers(self, count: int) -> None:
-        """Lose the next ``count`` answers: what was done is done, and nobody hears of it."""
+        """Lose the results of the next ``count`` calls: the calls have an effect, and are
+        repeated.
+        """
         with self._link.changed:
             self._answers_to_lose = count
 
     def close(self) -> None:
-        """End whatever waits, on whichever thread."""
+        """End all calls, on any thread."""
         with self._link.changed:
             self.is_closed = True
             self._link.changed.notify_all()
 
     def _ask(
         self,
-        question: Callable[Asked, Answer],
-        *arguments: Asked.args,
-        **named: Asked.kwargs,
+        question: Callable[Arguments, Answer],
+        *arguments: Arguments.args,
+        **named: Arguments.kwargs,
     ) -> Answer:
         while True:
-            self._go_there()
+            self._wait_until_reachable()
             answer = question(*arguments, **named)
             if self._answer_arrives():
                 return answer
 
-    def _go_there(self) -> None:
+    def _wait_until_reachable(self) -> None:
         with self._link.changed:
             self._link.changed.wait_for(lambda: self.is_closed or not self._link.is_cut)
             if self.is_closed:
                 raise IndexClosed
 
     def _answer_arrives(self) -> bool:
-        """Whether the way is open back, too."""
+        """Whether the result reaches the caller."""
         with self._link.changed:
             if self._answers_to_lose:
                 self._answers_to_lose -= 1

@@ -18,7 +18,7 @@ from barnabas.broker.cluster.membership.durable_logs import (
     FILLED_AT_ONCE,
     WAYS_MOST,
     StoredLogs,
-    _Asked,
+    _Request,
 )
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
@@ -352,14 +352,14 @@ def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
         for _ in range(LONG):
             leader.append(each, batch())
     base.refused = question
-    told: list[_Asked] = []
-    tell = logs._tell
+    told: list[_Request] = []
+    tell = logs._complete
 
-    def noted_tell(answered: Sequence[_Asked]) -> None:
+    def noted_tell(answered: Sequence[_Request]) -> None:
         told.extend(answered)
         tell(answered)
 
-    logs._tell = noted_tell
+    logs._complete = noted_tell
     with new_executor("threads", 8) as threads:
         reading = {each: threads.submit(read_stored, logs, each, epochs[each]) for each in epochs}
         damage = reading.pop(DAMAGED).exception(60)

@@ -91,7 +91,7 @@ class World:
 
 def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
     world = World()
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     let_go = []
     while world.releasing:
         let_go.append([each for each, _ in world.releasing])
@@ -114,10 +114,10 @@ def test_what_a_session_leads_that_is_not_begun_is_let_be():
     world.index.want(dict.fromkeys(range(PARTITIONS), TAKER))
     world.look()
     registered, world.session = world.session, begun
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     assert world.releasing == []
     world.session = registered
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     assert [each for each, _ in world.releasing] == [0, 1, 2, 3]
 
 
@@ -126,11 +126,11 @@ def test_nothing_is_let_go_of_while_the_next_leaders_read():
 
     def in_a_rest() -> None:
         world.look()
-        world.hand_overs.look()
+        world.hand_overs.release_next()
         assert world.releasing == []
 
     world.in_a_rest = in_a_rest
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     while world.releasing:
         world.release()
         world.run()
@@ -139,7 +139,7 @@ def test_nothing_is_let_go_of_while_the_next_leaders_read():
 
 def test_what_was_let_go_of_does_not_wait_for_the_end_of_a_rest():
     world = World(AT_ONCE)
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     (_, first_is_released), *world.releasing = world.releasing
     first_is_released()
     world.run_one()
@@ -154,7 +154,7 @@ def test_what_was_let_go_of_does_not_wait_for_the_end_of_a_rest():
 def test_who_has_many_to_hand_over_does_not_rest():
     count = handovers.MANY + AT_ONCE
     world = World(count)
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     rests = []
     for _ in range(3):
         world.release()
@@ -167,18 +167,18 @@ def test_who_has_many_to_hand_over_does_not_rest():
 def test_what_was_handed_over_is_let_be_until_the_view_has_shown_it():
     world = World(AT_ONCE)
     for _ in range(3):
-        world.hand_overs.look()
+        world.hand_overs.release_next()
         world.release()
         world.run()
     assert len(world.asked) == 1
     world.look()
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     assert not world.releasing
     # It comes back, and has to go again.
     assert world.index.assign([Assignment(2, world.session, world.epoch_of(2))])
     world.index.want({2: TAKER})
     world.look()
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     world.release()
     world.run()
     assert world.asked[1:] == [[HandOver(2, 2, world.other)]]
@@ -186,10 +186,10 @@ def test_what_was_handed_over_is_let_be_until_the_view_has_shown_it():
 
 def test_nothing_is_handed_over_any_more_once_it_is_stopped():
     world = World()
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     world.hand_overs.stop()
     world.release()
-    world.hand_overs.look()
+    world.hand_overs.release_next()
     assert (world.tasks, world.releasing, world.asked) == ([], [], [])
 
 
@@ -201,14 +201,14 @@ def test_in_whatever_order_things_happen_all_are_handed_over_once(seed):
         match random.randrange(4):
             case 0:
                 world.look()
-                world.hand_overs.look()
+                world.hand_overs.release_next()
             case 1 if world.releasing:
                 _, told = world.releasing.pop(random.randrange(len(world.releasing)))
                 told()
             case 2:
                 world.run()
             case 3:
-                world.hand_overs.look()
+                world.hand_overs.release_next()
         assert len(world.releasing) <= AT_ONCE
     given = [each.partition_id for batch in world.asked for each in batch]
     assert sorted(given) == list(range(PARTITIONS))

@@ -59,7 +59,7 @@ class Cluster:
     async def look(self, *brokers):
         """Have brokers look, and hear of it."""
         for broker in brokers or self.brokers:
-            broker.membership.look_once()
+            broker.membership.poll_once()
         await asyncio.sleep(0)
 
     async def settle(self, *brokers):
@@ -169,12 +169,12 @@ async def test_it_is_told_of_each_change_once(cluster):
     # A loop that is busy comes to several at once.
     version = one.view.version
     _, ids = cluster.topic(2)
-    one.membership.look_once()
+    one.membership.poll_once()
     topic_id, (gone,) = cluster.topic(1)
     cluster.index.want({gone: 1})
-    one.membership.look_once()
+    one.membership.poll_once()
     cluster.metastore.delete_topic(topic_id)
-    one.membership.look_once()
+    one.membership.poll_once()
     await asyncio.sleep(0)
     assert one.view.version == version + 1
     assert [one.view.leader_of(each).node_id for each in ids] == [1, 1]
@@ -191,7 +191,7 @@ async def test_the_log_of_what_comes_is_there_before_that_is_shown(cluster):
     gained_before = [*giver.gained]
     assert taker.gained == []
     giver.hand_over()
-    taker.membership.look_once()
+    taker.membership.poll_once()
     assert taker.gained == [partition_id]
     assert taker.view.leader_of(partition_id) == Leader(giver.node_id, 0), "it is shown later"
     await asyncio.sleep(0)
@@ -287,7 +287,7 @@ async def test_what_the_dead_led_has_no_leader_until_somebody_plans(cluster):
     (lost,) = two.view.led_by(one.session)
     cluster.index.fence(one.session)
     # The controller is gone, too; before it is somebody else, as this one sees it:
-    two.membership.look_once()
+    two.membership.poll_once()
     await asyncio.sleep(0)
     assert two.view.nodes == [node(2)]
     assert two.view.leader_of(lost) == Leader(NO_NODE, 0)
@@ -602,8 +602,8 @@ async def test_a_look_can_be_asked_for(cluster, monkeypatch):
     )
     one = cluster.broker(1)
     looks = []
-    look = one.membership.look_once
-    one.membership.look_once = lambda: (looks.append(1), look())
+    look = one.membership.poll_once
+    one.membership.poll_once = lambda: (looks.append(1), look())
     one.membership.start()
     await until(lambda: one.view.controller_id == 1)
     for _ in range(2):
@@ -618,7 +618,7 @@ async def test_what_breaks_a_thread_is_told(cluster):
     def broken():
         raise AssertionError("broken")
 
-    one.membership.look_once = broken
+    one.membership.poll_once = broken
     one.membership.start()
     await until(lambda: one.fatal)
     assert str(one.fatal[0]) == "broken"

@@ -41,7 +41,7 @@ class ScriptedLooks:
     async def ask(self) -> asyncio.Task[None]:
         """Somebody waits from now on."""
         asked = self.asked
-        task = asyncio.ensure_future(self.misses.look())
+        task = asyncio.ensure_future(self.misses.wait_for_poll())
         await until(lambda: self.asked > asked)
         return task
 
@@ -85,7 +85,7 @@ async def test_nobody_waits_for_long_nor_for_a_store_that_is_away():
     await waiting
     looks.is_away = True
     asked = looks.asked
-    await looks.misses.look()
+    await looks.misses.wait_for_poll()
     assert looks.asked == asked == 1
 
 
@@ -93,7 +93,7 @@ async def test_looks_are_taken_until_there_is_a_coordinator():
     """Also while the store is away: somebody takes over as soon as it is back."""
     looks, known = ScriptedLooks(), []
     looks.is_away = True
-    waiting = asyncio.ensure_future(looks.misses.look_for_coordinator(lambda: bool(known)))
+    waiting = asyncio.ensure_future(looks.misses.wait_for_coordinator(lambda: bool(known)))
     for count in (1, 2):
         await until(lambda count=count: looks.asked == count)
         looks.begin()
@@ -111,7 +111,7 @@ async def test_looks_are_taken_until_there_is_a_coordinator():
 
 async def test_a_coordinator_is_not_waited_for_for_ever():
     looks = ScriptedLooks()
-    waiting = asyncio.ensure_future(looks.misses.look_for_coordinator(lambda: False))
+    waiting = asyncio.ensure_future(looks.misses.wait_for_coordinator(lambda: False))
     await until(lambda: looks.asked)
     looks.clock.advance(seconds=COORDINATOR_PATIENCE_S)
     await waiting

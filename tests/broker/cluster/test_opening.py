@@ -157,7 +157,7 @@ def test_the_log_says_once_why_and_then_for_how_long(caplog):
     assert first == "the store of the cluster does not answer: connection refused"
     again = said(30)
     assert 5 <= len(again) <= 6
-    assert all("is away for_s=" in each for each in again)
+    assert all("is unavailable for_s=" in each for each in again)
     assert not any("refused" in each for each in again)
     last_error[0] = "password authentication failed; connection refused"
     first, *again = said(30)

@@ -20,7 +20,12 @@ class Others:
         self.forgotten: list[int] = []
         self.events: list[str] = []
         self.changes = 0
-        nothing: Any = SimpleNamespace(look=lambda: None, stop=lambda: None)
+        nothing: Any = SimpleNamespace(
+            look=lambda: None,
+            release_next=lambda: None,
+            follow_next=lambda: None,
+            stop=lambda: None,
+        )
         view: Any = self
         peers: Any = SimpleNamespace(forget=self.forgotten.append)
         self.service = Service(

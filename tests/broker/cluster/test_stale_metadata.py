@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.broker.api.dispatch import Deferred, Routes
 from barnabas.broker.api.refusals import refusal
-from barnabas.broker.cluster.serving.stale_metadata import look_before_refusing
+from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.metadata.resources import ResourceType
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.broker.network.large import LONG_ELEMENTS
@@ -225,11 +225,11 @@ class Asked:
         routes = Routes()
         routes.serves(OFFSET_COMMIT, versions=(2, 10))(handler)
         catalogue = type("Catalogue", (), {"topics": {}, "topics_by_id": {}})
-        look_before_refusing(routes, catalogue, self)
+        poll_before_refusing(routes, catalogue, self)
         self.route = routes.get(OFFSET_COMMIT.key)
         self.answer = Deferred()
 
-    async def look(self):
+    async def wait_for_poll(self):
         self.looks += 1
 
     async def ask(self):

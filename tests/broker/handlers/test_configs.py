@@ -397,7 +397,7 @@ class TestBrokerSettings:
                 42,
                 "Cannot update these configs dynamically: [auto.create.topics.enable]",
             ),
-            ("1", ("nope", SET, "7"), 40, "This broker has no setting nope"),
+            ("1", ("nope", SET, "7"), 40, "setting nope does not exist"),
             (
                 "1",
                 ("num.io.threads", SET, "7"),

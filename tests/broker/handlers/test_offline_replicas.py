@@ -113,7 +113,7 @@ async def test_console_shows_the_same_of_partitions_led_here(broker):
 
 def test_a_client_that_cannot_reach_a_broker_sees_its_replicas_offline(broker, wire, monkeypatch):
     """The other broker has no address at the listener of the client."""
-    looks = Held(monkeypatch, broker.server._member._membership, "look_once")
+    looks = Held(monkeypatch, broker.server._member._membership, "poll_once")
     wait_until(lambda: looks.calls)
     view = broker.server.view
     first, second = view.nodes

@@ -238,7 +238,7 @@ def test_an_open_listener_has_one_session_for_all():
         (None, "so listener.name.sasl_plaintext.plain.sasl.jaas.config must name its users"),
         ("", "the class of a login module is missing"),
         (f'{MODULE} required user_a="hidden"', "';' is missing"),
-        (f"{MODULE} required;", 'it names no user; write user_NAME="password"'),
+        (f"{MODULE} required;", 'the module names no user; write user_NAME="password"'),
         ("com.sun.JndiLoginModule required x=hidden;", f"PLAIN has the login module {MODULE}"),
     ],
 )

@@ -206,7 +206,7 @@ def refusal(settings):
         (
             TrustStoreSettings(location=str(STORES / "truststore.p12")),
             "ssl.truststore.password",
-            "it takes a password to read it",
+            "the store needs a password",
         ),
     ],
 )
@@ -302,7 +302,7 @@ def test_stores_without_what_is_needed(write, issued, authority):
     assert refusal(TrustStoreSettings(location=only_key))[1] == none
     trust = str(STORES / "truststore.p12")
     reason = refusal(KeyStoreSettings(location=trust, password=SECRET))[1]
-    assert reason == "there is no private key in it"
+    assert reason == "the key store has no private key"
 
 
 def test_a_certificate_that_is_none(write):

@@ -91,4 +91,4 @@ def test_what_cannot_be(made, tmp_path):
     assert contents(made) == before
     (made / "broker.pem").write_bytes((tmp_path / "other" / "broker.pem").read_bytes())
     error = error_of(barnabas("init", "--renew", "d", cwd=tmp_path), 1)
-    assert error.endswith("its certificate is not of this authority")
+    assert error.endswith("the server's certificate is not of this authority")
