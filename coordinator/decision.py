@@ -1,16 +1,16 @@
-"""What a coordinator says to do: records to write, changes, effects and answers, in that order.
+"""Decisions of a coordinator: records to write, changes, effects and responses, in that order.
 
 Rules of this folder:
 
 1. ``decide(command, now)`` reads state and never changes it. ``apply(record)`` and ``change`` do,
    and never decide. Start-up replays records through the same ``apply`` that live traffic uses.
-2. A ``Change`` is state that no restart needs (which member waits for a rebalance, when one was
-   last heard of). It is applied together with the decision's records, and never written.
-3. A decision applies as a whole when its records are appended: records, changes, effects. What
-   follows from it is appended behind it. Nothing of it leaves the broker before its records, and
-   those that it was decided upon, are durable (``broker/coordination/runner.py``).
+2. A ``Change`` is state that no restart needs (which member waits for a rebalance, when its last
+   heartbeat was). It is applied together with the decision's records, and never written.
+3. A decision applies as a whole when its records are appended: records, changes, effects. Later
+   decisions that build on it are appended after it. Nothing of it leaves the broker before its
+   records, and those that it was decided upon, are durable (``broker/coordination/runner.py``).
 4. Time, member ids and everything random arrive with the command. A timer is an effect that comes
-   back as a command. An answer that has to wait is parked under its command's ticket, and given by
+   back as a command. A response that has to wait is parked under its command's ticket, and sent by
    an ``Answer`` effect of a later decision.
 5. Every error is a value in the response; an exception is a bug.
 """
@@ -42,14 +42,14 @@ class Record(NamedTuple):
     key: Any
     value: Any
     version: int | None = None
-    """Version the value is written with; None: the newest."""
+    """Version of the record's value, or None for the newest."""
     producer_id: int = NO_PRODUCER_ID
-    """Whose open transaction the record is part of."""
+    """The producer whose open transaction contains the record."""
     meaning: Any = None
-    """What the value says, as it is kept in memory; None: ``apply`` has to read it."""
+    """The value as it is held in memory, or None if ``apply`` has to read it from ``value``."""
 
     def encode(self) -> tuple[bytes, bytes | None]:
-        """The record's key and value as they stand in the log."""
+        """The record's key and value as bytes of the log."""
         key = self.kind.encode_key(self.key)
         if self.value is None:
             return key, None
@@ -57,7 +57,7 @@ class Record(NamedTuple):
 
 
 class Timer(NamedTuple):
-    """What a timer is for; there is one at a time of each."""
+    """Purpose of a timer; there is one at a time of each."""
 
     key: str
     """The group, or the transactional id."""
@@ -79,14 +79,14 @@ class Cancel(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """Answer the command that was parked under ``ticket``."""
+    """Send a response to the command that was parked under ``ticket``."""
 
     ticket: int
     response: Any
 
 
 class TransactionalProducer(NamedTuple):
-    """Whose open transaction the records of a decision are part of."""
+    """The producer whose open transaction contains the records of a decision."""
 
     producer_id: int
     epoch: int
@@ -97,20 +97,21 @@ Effect: TypeAlias = Any
 
 
 class Decision(NamedTuple):
-    """What to persist, what to change, what to do, and what to answer, in that order."""
+    """Records to persist, changes to apply, effects to run, and the response, in that order."""
 
     response: Any = None
-    """None: the command is parked; a later decision answers it."""
+    """Response of the command, or None if it is parked and a later decision responds."""
     records: tuple[Record, ...] = ()
     changes: tuple[Any, ...] = ()
     effects: tuple[Effect, ...] = ()
     producer: TransactionalProducer | None = None
     """Makes the records part of this producer's transaction."""
     steps: Generator[None, None, LongDecision] | None = None
-    """Where deciding takes long: it goes on a few milliseconds at a time, and returns the decision
-    that counts in place of this one. Nothing else is done for the key until that is applied."""
+    """Steps of a long decision, of a few milliseconds each, or None. They return the decision that
+    counts in place of this one. No other command for the key runs until that is applied."""
     is_known: bool = False
-    """Whether the response tells the client nothing new, so that it need not wait for the disk."""
+    """Whether the client knows the response's content already, so that it need not wait for the
+    disk."""
 
 
 class LongDecision(NamedTuple):
@@ -118,7 +119,7 @@ class LongDecision(NamedTuple):
 
     response: Any
     records: Iterable[Record] = ()
-    """Made anew each time one goes through them, the same every time: they are never all there."""
+    """Records, created again for each iteration with equal content: never all in memory."""
     effects: tuple[Effect, ...] = ()
     changes: tuple[Any, ...] = ()
 

@@ -22,8 +22,8 @@ T = TypeVar("T")
 Decoder = Callable[[memoryview, int], tuple[T, int]]
 Encoder = Callable[[T, bytearray], Chunks]
 
-# What decoding raises when bytes do not add up; any other exception is a fault of ours. Mapped to
-# Malformed here and for headers in barnabas.protocol.header.
+# Exceptions of decoding for inconsistent bytes; any other exception is a bug. Mapped to Malformed
+# here and for headers in barnabas.protocol.header.
 BROKEN_BYTES: Final = (IndexError, struct.error, UnicodeDecodeError)
 
 # The flexible_from of what has no flexible version: above every int16.
@@ -137,7 +137,7 @@ class Message(Generic[T]):
 
 
 class ApiEntry(NamedTuple):
-    """What the registry knows of an API without importing its module."""
+    """Facts about an API that are available without importing its module."""
 
     key: int
     name: str

@@ -4,7 +4,7 @@ Zeroing a fresh megabyte costs as much as all the rest of a request that fills i
 have to be found first. Large frames and reads from files take their memory here.
 
 **Fresh memory is mapped and not touched**: it becomes resident page by page as it is filled, so the
-buffer of a frame of which little has come costs little, whatever the frame's length says.
+buffer of a frame of which little has arrived costs little, however long the frame is.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ STEP_BYTES: Final = 256 * 1024
 """Sizes are rounded up to this, so that requests of similar sizes share buffers."""
 
 _ONLY_HERE: Final = 2
-"""What getrefcount says of an object that one list holds: that reference and its own argument."""
+"""Result of getrefcount for an object that one list holds: that reference and its own argument."""
 
 
 class LargeBuffers:

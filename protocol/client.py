@@ -41,7 +41,7 @@ _LAST_CORRELATION_ID = 0x7FFF_FFFF
 
 
 class NeedData(enum.Enum):
-    """What ``next_response`` returns when the next response has not arrived in full."""
+    """Result of ``next_response`` when the next response has not arrived in full."""
 
     NEED_DATA = "need data"
 
@@ -74,7 +74,7 @@ class ClientConnection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests wait for their response."""
+        """Number of requests that wait for their response."""
         return len(self._in_flight)
 
     @property
@@ -163,9 +163,9 @@ class ClientConnection:
 
 
 def _body_version(expected: _InFlight, frame: memoryview, position: int) -> int:
-    """The version of a response's body: the request's own, but for a refused ApiVersions.
+    """Return the version of a response's body: the request's own, except for a refused ApiVersions.
 
-    A broker that does not know the version of an ApiVersions request answers in version 0
+    A broker that does not support the version of an ApiVersions request responds in version 0
     (KIP-511).
     """
     if expected.api.key == API_VERSIONS_KEY and len(frame) >= position + _ERROR_CODE.size:
@@ -176,7 +176,7 @@ def _body_version(expected: _InFlight, frame: memoryview, position: int) -> int:
 
 
 class AdvertisedVersions:
-    """What a broker speaks, from its ApiVersionsResponse."""
+    """Versions that a broker supports, from its ApiVersionsResponse."""
 
     def __init__(self, ranges: dict[int, tuple[int, int]]) -> None:
         """Take the lowest and the highest version by API key."""

@@ -4,15 +4,15 @@ Rules of this file:
 
 1. What a batch expands to is bounded by the caller: a decompressor never produces more than
    ``limit_bytes`` plus one piece, so a small batch cannot fill the memory.
-2. :func:`expand` yields pieces of ``PIECE_BYTES`` at most, and nothing else of the output exists
-   then, but for two things: a block of Snappy is expanded whole, and the window of Zstandard, which
-   is what its frame says, ``ZSTD_WINDOW_BYTES_MAX`` at most. It yields, if only an empty piece,
-   after every few microseconds of work that is done in Python.
+2. :func:`expand` yields pieces of ``PIECE_BYTES`` at most, and no other part of the output is in
+   memory then. There are two exceptions: a block of Snappy is expanded whole, and Zstandard has a
+   window of ``ZSTD_WINDOW_BYTES_MAX`` at most. ``expand`` yields, if only an empty piece, after
+   every few microseconds of work that is done in Python.
 3. Anything a codec library raises leaves as :class:`CompressionError`.
 4. Snappy on the wire is either a bare block or blocks inside the framing of the Java library
-   ("xerial"); both occur, the first bytes tell them apart.
+   ("xerial"); both occur, and the first bytes distinguish them.
 
-All four libraries let go of the interpreter while they expand a piece (measured).
+All four libraries release the interpreter while they expand a piece (measured).
 """
 
 import struct
@@ -42,11 +42,11 @@ SNAPPY_BLOCK_BYTES: Final = 32 * 1024
 PIECE_BYTES: Final = 64 * 1024
 """The largest piece that :func:`expand` yields."""
 ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
-"""What Apache Kafka's decoder takes, and what its producers ask for at their highest level."""
+"""Window of Apache Kafka's decoder, and of its producers at their highest level."""
 _GIVEN_BYTES: Final = 16 * 1024
-"""How much the libraries get at a time: what they did not take up yet they copy."""
+"""Bytes that the libraries get at a time: they copy what they have not consumed yet."""
 _SNAPPY_RATIO_MAX: Final = 22
-"""No block of Snappy expands further: three bytes stand for 64 at most."""
+"""Maximum expansion of a block of Snappy: three bytes stand for 64 at most."""
 _BLOCK_LENGTH: Final = struct.Struct(">i")
 _LZ4_FLAGS_AT: Final = 4
 _LZ4_INDEPENDENT_BLOCKS: Final = 0x20
@@ -231,7 +231,7 @@ def _compress_lz4(data: Buffer) -> bytes:
 
 
 def _expand_lz4(data: Buffer, limit_bytes: int) -> Iterator[bytes]:  # noqa: ARG001
-    """One frame, as in Kafka's clients: what follows it is not looked at."""
+    """Expand one frame, as Kafka's clients do; later bytes are ignored."""
     import lz4.frame
 
     view = memoryview(data)

@@ -1,7 +1,8 @@
-"""What an operator asks for to end the transaction of another producer.
+"""Requests of an operator to end the transaction of another producer.
 
-Through its coordinator it is what a new instance of the producer does: it fences the old one, and
-the coordinator aborts on every partition. Past the coordinator it is a marker on one partition.
+Through its coordinator it is the InitProducerId of a new instance of the producer: it fences the
+old one, and the coordinator aborts on every partition. Without the coordinator it is a marker on
+one partition.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 
 _TIMEOUT_MS: Final = 60_000
-"""What producers get that do not say one: more might be more than the broker allows by now."""
+"""Timeout of producers that set none: the broker's present limit may be lower than a longer one."""
 _CLASSIC: Final = 0
 """An operator's marker carries the epoch of the data."""
 

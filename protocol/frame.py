@@ -7,14 +7,14 @@ A frame is a 4-byte big-endian length and that many bytes. Rules of this file:
 * **A view of the ring dies when control returns to the caller's loop**: the next ``writable`` may
   reuse its place. The view of an owned frame (below) lives as long as a reference to it.
 * **Rings belong to a pool**, a connection has one only while there are bytes in it. That keeps
-  thousands of idle connections cheap and the few rings in use warm in the processor's cache.
-  A ring is borrowed when bytes have come, not when they are asked for: a transport asks before it
-  knows that all there is to read is the end, of two thousand connections at once if need be. So
-  ``received`` must follow its ``writable`` before that of another connection is called.
+  thousands of idle connections cheap and the few rings in use warm in the processor's cache. A ring
+  is borrowed when bytes have arrived, not when a transport requests memory. A transport does that
+  before it knows that only the end of the stream is left, maybe for two thousand connections at
+  once. So ``received`` must follow its ``writable`` before that of another connection is called.
 * **A frame larger than the ring** gets a buffer of its own, into which the rest of it is received
   directly, a piece at a time. It is allocated only after ``grant``: the connection that drives this
-  buffer decides how much memory all connections together may hold that way. Until then what is here
-  of the frame waits in a string of its size.
+  buffer decides how much memory all connections together may hold that way. Until then the received
+  part of the frame waits in a string of its size.
 * A length is checked against the limit before anything is allocated for it.
 """
 
@@ -32,8 +32,8 @@ MIN_FRAME_BYTES: Final = 10
 """The shortest request header: key, version, correlation id and a null client id."""
 
 STASH_BYTES: Final = 2048
-"""What is left of an incomplete frame is kept in a string of its own up to this size, so that a
-trickle of a few bytes does not hold a ring; above it, copying twice costs more than it saves."""
+"""Size up to which the rest of an incomplete frame is copied to a string of its own. So a trickle
+of a few bytes does not hold a ring; above it, copying twice costs more than it saves."""
 
 MIN_RECEIVE_BYTES: Final = 32 * 1024
 """A little room at the end of the ring is worth moving a short rest to the front for."""
@@ -93,7 +93,7 @@ class RingPool:
 
     @property
     def unused(self) -> int:
-        """Return how many rings are kept ready."""
+        """Return the number of free rings."""
         return len(self._free)
 
 
@@ -137,7 +137,7 @@ class FrameBuffer:
     # ------------------------------------------------------------------------------ receiving
 
     def writable(self) -> memoryview:
-        """Return where the next bytes go, at least one byte unless ``full``."""
+        """Return the memory for the next bytes, at least one byte unless ``full``."""
         if self._owned is not None:
             filled = self._owned_filled
             return self._owned[filled : filled + PIECE_BYTES]
@@ -153,7 +153,7 @@ class FrameBuffer:
         return ring[self._tail :]
 
     def received(self, size: int) -> None:
-        """Say that ``size`` bytes were received into what ``writable`` returned."""
+        """Register that ``size`` bytes were received into the memory that ``writable`` returned."""
         if self._owned is not None:
             self._owned_filled += size
         elif self._ring:
@@ -179,7 +179,7 @@ class FrameBuffer:
 
     @property
     def pending_bytes(self) -> int:
-        """Return how many received bytes were not handed out as frames yet."""
+        """Return the number of received bytes that were not handed out as frames yet."""
         if self._owned is not None:
             return self._owned_filled
         return len(self._stash) or self._tail - self._head
@@ -191,7 +191,7 @@ class FrameBuffer:
 
     @property
     def missing_bytes(self) -> int:
-        """Return how much has to come until the next frame is whole; 0 if it is here."""
+        """Return the number of bytes until the next frame is whole; 0 if it is."""
         if self._owned is not None:
             return len(self._owned) - self._owned_filled
         if self._stash:
@@ -206,7 +206,7 @@ class FrameBuffer:
 
     @property
     def held_bytes(self) -> int:
-        """Return how many bytes lie in memory that is this buffer's alone.
+        """Return the number of bytes in memory that is this buffer's alone.
 
         Those in a ring do not count, as there are few rings that are lent for longer; nor those of
         a stash so short that every connection may have one.
@@ -242,7 +242,7 @@ class FrameBuffer:
         return None
 
     def pending(self) -> memoryview:
-        """Return what has come in and was not handed out, from the length of the next frame on.
+        """Return the received bytes that were not handed out, from the length of the next frame on.
 
         Empty while that frame has a buffer of its own. The view dies like that of a frame.
         """
@@ -297,13 +297,13 @@ class FrameBuffer:
         return self.held_bytes
 
     def shrink(self) -> None:
-        """Keep what is here in a string of exactly its size and give the ring back."""
+        """Copy the received bytes to a string of exactly their size and give the ring back."""
         if self._ring:
             self._stash = bytes(self._ring[self._head : self._tail])
             self._give_back()
 
     def release(self) -> None:
-        """Drop everything: the connection is gone."""
+        """Drop everything: the connection has ended."""
         self._stash = b""
         self._owned = None
         self.wanted_bytes = 0

@@ -1,8 +1,8 @@
 """Request headers v1 and v2, response headers v0 and v1, and whole frames.
 
-A header is flexible (ends with tagged fields) when the version of its API is, with one exception
-for ever: the response of ApiVersions has header v0, so that a client can read it before it knows
-what the broker speaks.
+A header is flexible (ends with tagged fields) when the version of its API is. The response of
+ApiVersions is a permanent exception: it has header v0, so that a client can read it before it knows
+the broker's versions.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LENGTH_AND_CORRELATION_ID: Final = struct.Struct(">ii")
 
 @dataclasses.dataclass(slots=True)
 class RequestHeader:
-    """What precedes every request. ``client_id`` may be null on the wire."""
+    """The header of every request. ``client_id`` may be null on the wire."""
 
     api_key: int
     api_version: int
@@ -41,8 +41,8 @@ class RequestHeader:
 def is_flexible(api_key: int, api_version: int) -> bool:
     """Whether the request header of this API and version ends with tagged fields.
 
-    True for versions above the known ones, so that an ApiVersions request from a later client can
-    be answered; False for an unknown API.
+    True for versions above the known ones, so that an ApiVersions request from a later client gets
+    a response; False for an unknown API.
     """
     return api_version >= _FLEXIBLE_FROM.get(api_key, NEVER)
 

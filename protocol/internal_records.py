@@ -1,4 +1,4 @@
-"""What the records of the internal topics mean, as plain data: for people who look at logs."""
+"""The meaning of the internal topics' records, as plain data: for people who read logs."""
 
 from __future__ import annotations
 

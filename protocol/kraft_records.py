@@ -1,8 +1,8 @@
-"""The records of Kafka's own metadata log that say what a directory holds, and for whom (KRaft).
+"""Records of Kafka's own metadata log about topics, settings, users, ACLs and quotas (KRaft).
 
 A record's value starts with three unsigned varints: the version of this framing (1), the kind of
-record, the version of its layout; the fields follow in the compact encoding. Kinds that are not
-about names and settings are passed over.
+record, the version of its layout; the fields follow in the compact encoding. Other kinds are
+skipped.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class TopicAdded:
 
 @dataclass(frozen=True, slots=True)
 class TopicRemoved:
-    """A topic is gone, and its settings with it."""
+    """A topic was deleted, and its settings with it."""
 
     topic_id: bytes
 
@@ -62,7 +62,7 @@ class ProducerIdsTaken:
 
 @dataclass(frozen=True, slots=True)
 class ScramCredentialSet:
-    """What a user's password is verified by, for a mechanism by its number."""
+    """The stored credential of a user for a mechanism, by its number."""
 
     user: str
     mechanism: int
@@ -96,7 +96,7 @@ class AclAdded:
 
 @dataclass(frozen=True, slots=True)
 class AclRemoved:
-    """A rule is gone."""
+    """A rule was deleted."""
 
     acl_id: bytes
 

@@ -1,4 +1,4 @@
-"""Which partition a key goes to: as Kafka's Java client decides it, so that all agree."""
+"""The partition of a key: the same as that of Kafka's Java client, so that all agree."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. A batch keeps its offsets, its sequences and its producer whatever is taken out of it: first and
-   last offset stay those it was written with, so that offsets never move and a producer's last
+1. A batch keeps its offsets, its sequences and its producer, even if all records are removed: first
+   and last offset stay those it was written with, so that offsets never move and a producer's last
    sequence survives (K2, K4).
 2. Records that stay keep their bytes. Only a delete horizon (KIP-534), which takes the place of the
    batch's base timestamp, makes them be written again, for their timestamps are relative to it.
@@ -37,10 +37,10 @@ _MAX_VARLONG_BYTES = 10
 
 
 class StoredRecord(NamedTuple):
-    """Where one record is among its batch's expanded bytes, and what decides whether it stays.
+    """Position of one record among its batch's expanded bytes, and the facts that decide about it.
 
     ``data[start:end]`` is the record with its length; its attributes are at ``body``, and ``rest``
-    is what follows the timestamp.
+    is the position after the timestamp.
     """
 
     start: int
@@ -140,7 +140,7 @@ def _rebased(data: bytes, kept: Sequence[StoredRecord], by_ms: int) -> bytes:
 
 
 def emptied(header: BatchHeader) -> bytes:
-    """The batch without any record: only what it says about offsets and its producer."""
+    """Return the batch without any record: only its offsets and its producer are left."""
     return seal(
         header._replace(
             attributes=header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_BIT),
@@ -152,7 +152,7 @@ def emptied(header: BatchHeader) -> bytes:
 
 
 def placeholder(header: BatchHeader) -> bytes:
-    """A batch that says nothing but which offsets there were: not even who wrote them."""
+    """Return a batch that has only the offsets of another one: not even its producer."""
     return emptied(
         header._replace(
             attributes=header.attributes & TIMESTAMP_TYPE_BIT,

@@ -1,13 +1,14 @@
-"""Do the records of a batch add up? Looked at piece by piece, without making a record of them.
+"""A check that the records of a batch are consistent, piece by piece, without creating records.
 
 Rules of this file:
 
-1. A scan accepts exactly what ``records.iterate_records`` decodes, where the batch counts
-   its offsets as a client has to: from 0 on, without a gap.
-2. Its memory is bounded by the pieces it is fed, whatever the batch expands to: of a record that
-   continues in the next piece at most ``_KEPT_BYTES`` are kept, a larger one is walked through.
-3. A scan keeps the interpreter while it looks at one piece: 10 to 30 ns for each record of it
-   (measured, compiled). Who feeds it chooses the pieces.
+1. A scan accepts exactly what ``records.iterate_records`` decodes, where the batch counts its
+   offsets as a client has to: from 0 on, without a gap.
+2. Its memory is bounded by the pieces that it is fed, regardless of the batch's expanded size. Of a
+   record that continues in the next piece at most ``_KEPT_BYTES`` are kept; a larger one is skipped
+   field by field.
+3. A scan keeps the interpreter during one piece: 10 to 30 ns for each record of it (measured,
+   compiled). The caller chooses the pieces.
 
 Positions are 64-bit numbers in the compiled code; nothing here may grow beyond that.
 """
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 _INT64_MIN: Final = -(1 << 63)
 _INT64_MAX: Final = (1 << 63) - 1
 _NEAR: Final = 1 << 61
-"""Two numbers up to this size add up to one of 64 bits. Compiled code has it as a number of the
-machine; those above are objects to it, to be looked at anew each time."""
+"""Two numbers up to this size have a sum of 64 bits. Compiled code has it as a number of the
+machine; larger ones are objects to it, and are read from memory each time."""
 _MAX_VARLONG_BYTES: Final = 10
 _KEPT_BYTES: Final = 32 * 1024
 _LENGTH_BYTES: Final = 5
@@ -45,12 +46,12 @@ _END: Final = 5
 class RecordScan:
     """Feed it the expanded records of a client's batch, then ``finish``.
 
-    Both raise :class:`InvalidBatch` where the records are not exactly what the header says. After
-    ``finish`` the attributes tell what rules of a topic ask about.
+    Both raise :class:`InvalidBatch` if the records differ from the header. After ``finish`` the
+    attributes have the facts that rules of a topic need.
     """
 
     def __init__(self, header: BatchHeader) -> None:
-        """Nothing was looked at yet."""
+        """Start before the first record."""
         # Fields by number, and numbers as the machine has them: one is made for every small batch.
         base_timestamp: i64 = header[7]
         self._base_timestamp: i64 = base_timestamp
@@ -74,7 +75,7 @@ class RecordScan:
 
     @property
     def keyless(self) -> int:
-        """How many records have no key."""
+        """Number of records without a key."""
         return self._keyless
 
     @property
@@ -95,7 +96,7 @@ class RecordScan:
         return max(base_timestamp + largest_delta, -1)
 
     def feed(self, piece: bytes, start: int = 0) -> None:
-        """Look at what comes next, from ``start`` of ``piece`` on."""
+        """Check the next bytes, from ``start`` of ``piece`` on."""
         data, position = piece, start
         if self._kept:
             data, position, self._kept = self._kept + piece[start:], 0, b""
@@ -116,7 +117,7 @@ class RecordScan:
             self._kept = data[position:]
 
     def finish(self) -> None:
-        """Say that there is nothing more."""
+        """Check that the records end here."""
         if self._kept or self._in_large:
             raise InvalidBatch("a record runs past the end of its batch")
         if self._index < self._count:
@@ -131,9 +132,10 @@ class RecordScan:
             raise InvalidBatch("a timestamp is too far from the others")
 
     def _scan(self, data: bytes, start: i64) -> int:
-        """Look at whole records; answers where the first that is not whole begins.
+        """Check whole records; returns the position of the first incomplete one.
 
-        That one is a large one (``_in_large``, and the answer is behind its length), or is kept.
+        If that is a large one (``_in_large``), the position is after its length; otherwise it is
+        kept.
         """
         position: i64 = start
         size: i64 = len(data)
@@ -211,7 +213,7 @@ class RecordScan:
         self._skip = 0
 
     def _walk_large(self, data: bytes, start: int) -> int:
-        """Go on through a large record; answers where to go on with what comes next."""
+        """Continue through a large record; returns the position where the next piece continues."""
         position = start
         size = len(data)
         while True:
@@ -236,7 +238,7 @@ class RecordScan:
                 raise InvalidBatch("a key, value or header runs past the end of its record")
 
     def _read_field(self, data: bytes, start: int) -> int:
-        """Read what stands before the next thing to skip; answers where that begins."""
+        """Read the fields before the next bytes to skip; returns the position of those."""
         position = start
         stage = self._stage
         if stage == _HEAD:
@@ -278,7 +280,7 @@ def _largest() -> i64:
 
 
 def _after_value(data: bytes, start: i64, end: i64) -> i64:
-    """Where a value ends, its length included, which may be that of none at all."""
+    """Return the position after a value with its length, which may be that of null."""
     position: i64 = start
     number: i64 = data[position]
     position += 1
@@ -294,7 +296,7 @@ def _after_value(data: bytes, start: i64, end: i64) -> i64:
 
 
 def _after_headers(data: bytes, start: i64, end: i64) -> i64:
-    """Where the headers of a record end, of which there is at least one."""
+    """Return the position after a record's headers, of which there is at least one."""
     count, position = _long_number(data, start)
     if count & 1 or count >> 1 > end - position:
         raise InvalidBatch("an impossible number of headers in one record")

@@ -15,6 +15,7 @@ Layout, with the offset of each field::
 
     0 base_offset int64       8 batch_length int32      12 partition_leader_epoch int32
     16 magic int8            17 crc uint32              21 attributes int16
+
     23 last_offset_delta i32 27 base_timestamp int64    35 max_timestamp int64
     43 producer_id int64     51 producer_epoch int16    53 base_sequence int32
     57 record_count int32    61 records ...
@@ -57,7 +58,7 @@ _SMALLEST_LENGTH: Final = HEADER_BYTES - LENGTH_OVERHEAD
 CRC_START: Final = 21
 """A batch's checksum covers its bytes from here on."""
 ATTRIBUTES_LOW_BYTE: Final = 22
-"""Where codec, transactional and control bits stand: for who looks at one byte of a batch."""
+"""Position of codec, transactional and control bits, for code that reads one byte of a batch."""
 PRODUCER_ID_POSITION: Final = 43
 RECORD_COUNT_POSITION: Final = 57
 _INT64_MIN: Final = -(1 << 63)
@@ -144,7 +145,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def next_offset(self) -> int:
-        """Offset of whatever follows this batch."""
+        """Offset after the last offset of this batch."""
         return self.base_offset + self.last_offset_delta + 1
 
     @property
@@ -181,12 +182,12 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buffer: Buffer, position: int = 0) -> BatchHeader:
-    """Unpack the header at ``position``; checks nothing but that 61 bytes are there."""
+    """Unpack the header at ``position``; checks nothing except that 61 bytes exist."""
     return tuple.__new__(BatchHeader, HEADER.unpack_from(buffer, position))
 
 
 def read_producer(buffer: Buffer) -> tuple[int, int]:
-    """Only the producer's id and epoch of the batch that ``buffer`` begins with."""
+    """Return only the producer's id and epoch of the batch at the start of ``buffer``."""
     return _PRODUCER.unpack_from(buffer, PRODUCER_ID_POSITION)
 
 
@@ -592,7 +593,7 @@ def encode_record(record: Record, base_offset: int, base_timestamp: int) -> byte
 
 
 def _sized(content: bytes | None) -> tuple[bytes, bytes]:
-    """What stands for a key, a value or a part of a header: its length, and itself."""
+    """Return the length and the bytes of a key, a value or a part of a header."""
     return _NULL_SIZED if content is None else (varint(len(content)), content)
 
 
@@ -615,7 +616,7 @@ _NULL_SIZED: Final = _NULL_SIZE, b""
 
 
 class Marker(NamedTuple):
-    """What a control batch says about its producer's transaction."""
+    """The content of a control batch: the end of its producer's transaction."""
 
     commit: bool
     coordinator_epoch: int

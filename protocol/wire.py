@@ -1,9 +1,9 @@
-"""What generated codecs call when the straight line does not do: long lengths, tags, nulls, limits.
+"""Functions of the generated codecs for the uncommon cases: long lengths, tags, nulls, limits.
 
 The generated code handles the common case inline (one length byte below 0x80) and comes here for
 the rest, so every function below is off the hot path. Reading past the end of a memoryview raises
-IndexError or truncates a slice; both end as Malformed in ``api.py`` (a truncated slice leaves
-the position beyond the frame).
+IndexError or truncates a slice; both end as Malformed in ``api.py`` (a truncated slice leaves the
+position beyond the frame).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_TAGGED_FIELDS = 10_000
 # What one array of a message may have, and all arrays inside arrays together, tagged fields inside
 # arrays included. Code that decodes what clients sent may set less for its context.
 elements_most: ContextVar[int] = ContextVar("elements_most", default=MAX_ELEMENTS)
-# So many are within any limit, and are not looked at.
+# This number is within any limit, and is not checked.
 FEW_ELEMENTS = 10_000
 # An unsigned varint on the wire is a Java int: five bytes of seven bits, never negative.
 MAX_VARINT = 0x7FFF_FFFF
@@ -30,7 +30,7 @@ ABSENT: Any = object()
 
 
 class Structure:
-    """What all generated dataclasses share, so that importing them builds no methods by exec."""
+    """Base of all generated dataclasses, so that importing them builds no methods by exec."""
 
     __slots__: tuple[str, ...] = ()
     __hash__: ClassVar[None]  # type: ignore[assignment]  # mutable, like any dataclass with eq
@@ -173,7 +173,7 @@ def put_tag(out: bytearray, tag: int, body: bytearray) -> None:
 
 
 def wrong_tag_size(tag: int) -> Malformed:
-    """The error for a known tagged field that is longer or shorter than it says."""
+    """Return the error for a known tagged field whose length differs from its size."""
     return Malformed(f"tagged field {tag} has the wrong size")
 
 

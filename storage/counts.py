@@ -1,7 +1,7 @@
-"""What is counted, as plain integers, where it happens: 0.04 us each, and nothing is computed.
+"""Counters of storage: plain integers, incremented where the event happens, 0.04 us each.
 
-What shows it (``/metrics``) reads it on the loop; of what a storage thread counts it may see a
-moment between two additions.
+``/metrics`` reads them on the loop; of a storage thread's counters it may see the moment between
+two additions.
 """
 
 from typing import Final, NamedTuple
@@ -31,19 +31,19 @@ class Histogram:
 
 
 class FlushCounts:
-    """What became of the flushes of a broker of a cluster, beside those that were committed."""
+    """Flushes of a broker of a cluster that were not committed."""
 
     __slots__ = ("refused", "sessions")
 
     def __init__(self) -> None:
         self.refused = 0
-        """Because somebody else leads one of their partitions."""
+        """Flushes refused because another broker leads one of their partitions."""
         self.sessions = 0
-        """Sessions that were begun: each but the first because the one before it was lost."""
+        """Sessions started; each but the first because the one before it was lost."""
 
 
 class LogCounts:
-    """What a log counts beside what it has to know anyway."""
+    """Counters of a log, beside its regular state."""
 
     __slots__ = (
         "batches",
@@ -60,7 +60,7 @@ class LogCounts:
         self.opened_offset = 0
         self.opened_bytes = 0
         self.batches = 0
-        """Up to the latest snapshot."""
+        """Number of batches up to the latest snapshot."""
         self.duplicates = 0
         self.refused = 0
         self.reads = 0
@@ -69,7 +69,7 @@ class LogCounts:
 
 
 class Traffic(NamedTuple):
-    """What went through a log since it was opened."""
+    """Reads and writes of a log since it was opened."""
 
     records: int = 0
     bytes_in: int = 0

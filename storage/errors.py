@@ -1,8 +1,8 @@
-"""What storage refuses, and what it finds broken.
+"""Errors of storage: refused requests and damaged data.
 
-Refusals carry no state change with them: after any of these the log is as it was (S5). The broker
-maps them to the protocol's error codes in one table (``broker/api/storage_errors.py``); a new one
-without a row there fails a test.
+A refusal changes no state: after any of these the log is as it was (S5). The broker maps refusals
+to the protocol's error codes in one table (``broker/api/storage_errors.py``); a refusal without a
+row in it fails a test.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class TransactionCoordinatorFenced(Rejected):
 
 
 class StorageFull(Rejected):
-    """The disk holds no more than the emergency reserve; reads go on (D10)."""
+    """The disk's free space is down to the emergency reserve; reads are still served (D10)."""
 
 
 class OffsetOffline(Rejected):
@@ -79,19 +79,19 @@ class LedSince(StorageError):
 
 
 class NoRoom(StorageError):
-    """A log that was to be loaded does not fit on the disk as it is; nothing is left of it there.
+    """A log to be loaded does not fit on the disk as it is; none of it is left on the disk.
 
-    It is for who loads it to try again later: it may have been read from afar.
+    The caller loads it again later: the batches may come from a cluster's store.
     """
 
     def __init__(self, partition_id: int, needed_bytes: int) -> None:
-        """``needed_bytes``: what was read of it when there was no more room; all may be more."""
+        """``needed_bytes``: the bytes read when the disk became full; the log may need more."""
         super().__init__(f"partition {partition_id} needs more than {needed_bytes} bytes of disk")
         self.needed_bytes = needed_bytes
 
 
 class StoreDamaged(StorageError):
-    """The store cannot read what it has of the logs that it was asked for; of others it may."""
+    """The store cannot read the requested logs; other logs may be readable."""
 
 
 class StoreUnusable(StorageError):
@@ -113,7 +113,7 @@ class StrayDirectory(Corrupt):
     """A partition's directory that belongs to no topic, not even to a deleted one."""
 
     def __init__(self, path: str) -> None:
-        """Say what may have happened: the metadata was lost, or another broker wrote here."""
+        """Name two possible reasons: the metadata was lost, or another broker wrote here."""
         reason = "no topic owns it; is the metadata file missing, or another broker's data here?"
         super().__init__(path, 0, reason)
         self.args = (f"{path}: {reason}",)
@@ -154,7 +154,7 @@ class NotACache(StorageError):
     """A directory that is to be a cache holds what no cache does: it is not wiped."""
 
     def __init__(self, path: str, name: str) -> None:
-        """Say what was found in the directory."""
+        """Name the first entry that was found in the directory."""
         super().__init__(
             f"{path} is to be a broker's cache, which is emptied at every start, and holds {name}; "
             "only a directory that was empty at first becomes one"

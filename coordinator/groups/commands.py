@@ -1,7 +1,7 @@
-"""What clients and timers want of the group coordinator: one command for one group.
+"""Commands of clients and timers to the group coordinator: one command for one group.
 
-A command carries the decoded request, or its part for this group, and everything the machine may
-not find out by itself: who asks, new member ids, what topics there are.
+A command has the decoded request, or its part for this group, and everything that the machine
+cannot determine by itself: the caller, new member ids, the existing topics.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupRequest
 
 
 class Caller(NamedTuple):
-    """Who sent a request, and how."""
+    """The sender of a request, and the request's version."""
 
     client_id: str
     client_host: str
@@ -39,36 +39,36 @@ class TopicsImage(Protocol):
         """All topics."""
 
     def topic_id(self, name: str) -> bytes | None:
-        """A topic's 16-byte id; None: there is no such topic."""
+        """Return a topic's 16-byte id, or None if the topic does not exist."""
 
     def name(self, topic_id: bytes) -> str | None:
-        """The topic with this id; None: there is none."""
+        """Return the topic with this id, or None if it does not exist."""
 
     def partition_count(self, name: str) -> int:
-        """How many partitions a topic has; 0 if it does not exist."""
+        """Return the number of a topic's partitions, or 0 if it does not exist."""
 
 
 class NoTopics:
-    """What is seen of topics where none are shown."""
+    """An image without topics."""
 
     def version(self) -> int:
-        """Nothing ever changes."""
+        """Return the only version."""
         return 0
 
     def names(self) -> Iterable[str]:
-        """No topics."""
+        """Return no names."""
         return ()
 
     def topic_id(self, _name: str) -> bytes | None:
-        """There is no such topic."""
+        """Return None: no topic exists."""
         return None
 
     def name(self, _topic_id: bytes) -> str | None:
-        """There is none with this id."""
+        """Return None: no topic exists."""
         return None
 
     def partition_count(self, _name: str) -> int:
-        """It does not exist."""
+        """Return 0: no topic exists."""
         return 0
 
 
@@ -152,7 +152,7 @@ class ConsumerGroupHeartbeat:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """Offsets of one group; topics carry names and ids here, whatever the client sent."""
+    """Offsets of one group; topics have names and ids here, regardless of the request's version."""
 
     caller: Caller
     request: OffsetCommitRequest
@@ -197,14 +197,14 @@ class TransactionalOffsetCommit:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetch:
-    """Ask for committed offsets of one group; topics carry names here."""
+    """Fetch committed offsets of one group; topics have names here."""
 
     caller: Caller
     request: OffsetFetchRequestGroup
     require_stable: bool
     topics: TopicsImage
     is_one_of_many: bool = False
-    """Whether other groups asked for along with it make much work together: done in steps."""
+    """Whether the request's groups together are much work: done in steps."""
 
     @property
     def group_id(self) -> str:
@@ -231,14 +231,15 @@ class DeleteGroup:
 
     group_id: str
     is_one_of_many: bool = False
-    """As in OffsetFetch."""
+    """See OffsetFetch."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExpireOffsets:
-    """Drop what has not been used for the retention time; an empty group goes with its last offset.
+    """Remove offsets that were unused for the retention time; an empty group goes with its last
+    offset.
 
-    Asked from time to time for every group.
+    Sent from time to time for every group.
     """
 
     group_id: str

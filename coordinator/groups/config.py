@@ -1,4 +1,4 @@
-"""What the group coordinator can be told; Kafka's keys in another form."""
+"""Settings of the group coordinator; Kafka's keys in another form."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 
 class ConsumerTimes(NamedTuple):
-    """What may be set for one consumer group by itself, in ms."""
+    """Settings that one consumer group may override, in ms."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -38,5 +38,5 @@ class GroupConfig:
     consumer_regex_refresh_interval_ms: int = 600_000
     """Longest time before a regular expression is compared with all topics again."""
     consumer_migration_policy: str = "bidirectional"
-    """Which way groups may change their protocol while they live: disabled, upgrade, downgrade or
-    bidirectional."""
+    """Directions in which groups may change their protocol while they have members: disabled,
+    upgrade, downgrade or bidirectional."""

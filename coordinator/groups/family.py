@@ -1,4 +1,4 @@
-"""How a part of the group coordinator says what it decides and applies."""
+"""Tables of deciders and appliers, by which a part of the group coordinator is registered."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 NO_GROUP: Final = ""
-"""Stands for the type of a group that is not there."""
+"""Type of a group that does not exist."""
 ANY_GROUP: Final = "*"
 """Stands for every type, and for none."""
 
@@ -34,4 +34,4 @@ class Family:
     changers: Mapping[type, Changer] = field(default_factory=dict)
     """By type of the change."""
     begin: Starter | None = None
-    """What is due after a start: the timers of members that were there before."""
+    """Effects after a start: the timers of the members that the records contain."""

@@ -1,4 +1,4 @@
-"""What every kind of group is to the rest of the coordinator."""
+"""The interface of every kind of group to the rest of the coordinator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CONSUMERS = "consumer"
 
 
 class Identity(NamedTuple):
-    """Who claims to act for a group: -1, "" and None where the client did not say."""
+    """Claimed identity of a member: -1, "" and None for fields that the client omitted."""
 
     member_id: str = ""
     generation: int = -1
@@ -33,7 +33,7 @@ class Group(Protocol):
 
     @property
     def members(self) -> Mapping[str, object]:
-        """Its members by id."""
+        """Members by id."""
 
     @property
     def type_name(self) -> str:
@@ -41,7 +41,7 @@ class Group(Protocol):
 
     @property
     def protocol_type(self) -> str:
-        """What the group is for: consumers say "consumer"; empty where no member ever said."""
+        """Protocol type: "consumer" for consumers; empty if no member has ever set it."""
 
     @property
     def state_name(self) -> str:
@@ -52,26 +52,26 @@ class Group(Protocol):
         """Whether it has no members."""
 
     def refuse_commit(self, identity: Identity) -> ErrorCode:
-        """Why this member may not commit offsets; NONE if it may."""
+        """Return the error of an offset commit by this member, or NONE if it may commit."""
 
     def refuse_partition(self, identity: Identity, topic_id: bytes, partition: int) -> ErrorCode:
-        """Why it may not commit this partition, though ``refuse_commit`` let it pass; else NONE.
+        """Return the error of a commit of this partition that ``refuse_commit`` let pass, or NONE.
 
-        A member of a consumer group that has not heard of its newest epoch may still commit what
-        it has owned without a break since the epoch it names (KIP-1251).
+        A member of a consumer group with an older epoch may still commit partitions that it has
+        owned without a break since the epoch it names (KIP-1251).
         """
 
     def commit_effects(self, identity: Identity, now: Now) -> tuple[Effect, ...]:
-        """What an accepted commit causes: a classic member's session starts again."""
+        """Return the effects of an accepted commit: a classic member's session starts again."""
 
     def refuse_fetch(self, identity: Identity) -> ErrorCode:
-        """Why this member may not fetch offsets; NONE if it may."""
+        """Return the error of an offset fetch by this member, or NONE if it may fetch."""
 
     def is_subscribed(self, topic: str) -> bool:
         """Whether a member may read this topic now: its offsets are in use."""
 
     def empty_since_ms(self) -> int:
-        """Wall time since when it has been empty; -1: not known, or it is not."""
+        """Wall time at which the group became empty, or -1 if unknown or not empty."""
 
     def tombstones(self) -> tuple[Record, ...]:
         """The records that remove the group, its offsets not included."""

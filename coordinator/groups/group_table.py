@@ -1,4 +1,4 @@
-"""The groups and offsets of one partition of ``__consumer_offsets``, for all who decide by them."""
+"""Groups and offsets of one partition of ``__consumer_offsets``, for all decisions about them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ class GroupTable:
     """Groups and offsets whose group id falls to one partition."""
 
     def __init__(self, config: GroupConfig) -> None:
-        """Nothing is known before the partition's records are applied."""
+        """Start empty, before the partition's records are applied."""
         self.config = config
         self.groups: dict[str, Group] = {}
         """Groups with members, or with a record of their own. One that only has offsets (a "simple"
         group, of consumers that assign themselves) is not among them."""
         self.offsets = OffsetTable()
         self.on_generation: Callable[[str, int], None] = _noted_by_nobody
-        """Told of every other generation (or epoch) of a group, those of a replay included."""
+        """Called with each new generation (or epoch) of a group, those of a replay included."""
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
         """Take in the marker that ends a producer's transaction on this partition.
@@ -35,4 +35,4 @@ class GroupTable:
 
 
 def _noted_by_nobody(_group_id: str, _generation: int) -> None:
-    """Do nothing."""
+    """Ignore a new generation."""

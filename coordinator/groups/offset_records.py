@@ -1,4 +1,4 @@
-"""The records of committed offsets: how they are made, and what they change when they are there."""
+"""The records of committed offsets: their creation, and their effect when they are applied."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _VALUE_VERSION: Final = 4
 _VALUE_VERSION_WITH_EXPIRY: Final = 1
-"""What Apache Kafka 4.3.0 writes; only version 1 has a time of expiry (OffsetCommit 2-4)."""
+"""Versions that Apache Kafka 4.3.0 writes; only 1 has a time of expiry (OffsetCommit 2-4)."""
 
 
 def commit_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Record:
@@ -69,7 +69,7 @@ def apply_offset_commit(shard: GroupTable, record: Record, offset: int) -> None:
 
 
 def apply_legacy_offset_commit(shard: GroupTable, record: Record, offset: int) -> None:
-    """Take in a record of a log that was begun before Kafka 0.9: it says less."""
+    """Apply a record of a log that was written before Kafka 0.9: it has fewer fields."""
     key = record.key
     value = record.value
     if value is None:

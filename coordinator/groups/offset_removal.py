@@ -1,7 +1,7 @@
-"""Offsets that go: with their group, after the retention time, with their topic.
+"""Removal of offsets: with their group, after the retention time, with their topic.
 
-All tombstones of one decision are one batch: what is gone is gone as a whole, and after a restart
-too (O7). A sweep leaves to the next one what would make that batch long.
+All tombstones of one decision are one batch: offsets are removed as a whole, and after a restart
+too (O7). A sweep leaves offsets that would make the batch long to the next sweep.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _delete_group(shard: GroupTable, group_id: str) -> Steps:
 
 
 def topics_deleted(shard: GroupTable, command: TopicsDeleted, _now: Now) -> Decision:
-    """Remove the offsets of topics that are gone (A2)."""
+    """Remove the offsets of deleted topics (A2)."""
     return _decided(shard, command.group_id, _remove_gone(shard, command))
 
 
@@ -124,10 +124,10 @@ class _Removal:
 
 
 def _decided(shard: GroupTable, group_id: str, steps: Steps, *, is_long: bool = False) -> Decision:
-    """Decide at once, or in steps where there are many offsets.
+    """Decide at once, or in steps if there are many offsets.
 
-    Meanwhile the group is left alone but for markers, after which there is no commit of a place
-    that was not there before: who has looked at it need not look again.
+    Meanwhile no command for the group runs. Only markers are applied, and a marker never adds a
+    commit for a new partition: a partition is checked once.
     """
     if is_long or shard.offsets.count(group_id) > MANY:
         return Decision(steps=steps)
@@ -151,7 +151,9 @@ def _is_expired(
 
 
 def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset) -> int | None:
-    """Since when Kafka takes an offset for unused; None: it is used, or may be (KIP-211)."""
+    """Return the time since when Kafka counts an offset as unused, or None if it may be in use
+    (KIP-211).
+    """
     if group is None:
         return committed.commit_ms
     if group.is_subscribed(topic):
@@ -159,11 +161,11 @@ def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset
     if group.type_name != CLASSIC:
         return committed.commit_ms
     if group.is_empty:
-        # Apache Kafka looks at the first alone, and drops what an operator has just set for a group
-        # that was empty for long.
+        # Apache Kafka only uses the first, and drops offsets that an operator has just set for a
+        # group that was empty for long.
         empty_since_ms = group.empty_since_ms() if group.protocol_type else -1
         return max(empty_since_ms, committed.commit_ms)
-    # What members read is known only of consumers, and only between rebalances.
+    # Members' topics are known only of consumers, and only between rebalances.
     known = group.protocol_type == CONSUMERS and group.state_name == STABLE
     return committed.commit_ms if known else None
 

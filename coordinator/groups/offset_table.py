@@ -1,7 +1,7 @@
-"""Committed offsets as the records of the log say them.
+"""Committed offsets, from the records of the log.
 
 The last commit in the log's order is the one that counts (O1), that of a transaction from its
-COMMIT marker on; a tombstone forgets all commits before it, for good (O7).
+COMMIT marker on; a tombstone removes all commits before it permanently (O7).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ many may be due at once in every partition of ``__consumer_offsets``."""
 
 
 class CommittedOffset(NamedTuple):
-    """What was committed for one partition."""
+    """The committed offset of one partition."""
 
     offset: int
     leader_epoch: int
@@ -32,9 +32,9 @@ class CommittedOffset(NamedTuple):
     expire_ms: int
     """BY_RETENTION, or the time that an old client asked for."""
     topic_id: bytes
-    """ZERO_UUID where the record does not say it."""
+    """Topic id, or ZERO_UUID if the record does not have it."""
     log_offset: int
-    """Where the record stands in the log."""
+    """Offset of the record in the log."""
 
     def is_of(self, topic_id: bytes) -> bool:
         """Whether it was committed for this topic, and not for one of the same name before (A2)."""
@@ -76,20 +76,20 @@ class OffsetTable:
         )
 
     def count(self, group_id: str) -> int:
-        """How many offsets a group has, pending ones included."""
+        """Return the number of a group's offsets, pending ones included."""
         committed = sum(map(len, self.of_group(group_id).values()))
         return committed + len(self._pending.of_group(group_id))
 
     def snapshot(self, group_id: str) -> dict[str, dict[int, CommittedOffset]]:
-        """A group's offsets, by topic, as they are now: for who goes through them in steps."""
+        """Return a copy of a group's offsets, by topic, for an iteration in steps."""
         return {topic: {**partitions} for topic, partitions in self.of_group(group_id).items()}
 
     def pending_places(self, group_id: str) -> dict[OffsetKey, object]:
-        """What transactions still open have committed for, as it is now."""
+        """Return a copy of the keys that open transactions have committed offsets for."""
         return {**self._pending.of_group(group_id)}
 
     def offset_keys_of(self, group_id: str) -> Iterator[tuple[str, int]]:
-        """What a tombstone would forget something of, as it is when the first is asked for."""
+        """Yield the partitions with an offset to remove, as of the first iteration."""
         committed = self.snapshot(group_id)
         pending = self.pending_places(group_id)
         for topic, partitions in committed.items():
@@ -119,10 +119,10 @@ class OffsetTable:
         self._pending.put(offset_key, producer_id, committed)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
-        """Let the commits of a transaction count, unless a later one is there, or forget them.
+        """Apply a transaction's commits, unless a later one exists, or drop them.
 
-        Returns the steps that are left where there are very many; a reader who came before the last
-        of them would be shown a part of the transaction.
+        Returns the remaining steps if there are very many; a reader before the last step would see
+        a part of the transaction.
         """
         self._finish_ending(producer_id)
         offset_keys = self._pending.end(producer_id)
@@ -152,7 +152,7 @@ class OffsetTable:
         self._ending.pop(producer_id, None)
 
     def _finish_ending(self, producer_id: int) -> None:
-        """Take what is left of a producer's transaction that ended, before its next one is met."""
+        """Apply the remaining steps of a producer's ended transaction, before its next one."""
         for _ in self._ending.get(producer_id, ()):
             pass
 
@@ -164,7 +164,7 @@ class OffsetTable:
         partitions[partition] = committed
 
     def remove(self, group_id: str, topic: str, partition: int) -> None:
-        """Forget what was committed; nothing stays of a topic or group that held nothing else."""
+        """Remove a committed offset, and its topic and group if they have no other."""
         self._pending.remove(OffsetKey(group_id, topic, partition))
         topics = self._by_group.get(group_id, {})
         partitions = topics.get(topic, {})

@@ -49,12 +49,12 @@ if TYPE_CHECKING:
 
 GROUP_ID_NOT_FOUND_SINCE: Final = 9
 METADATA_MAX_BYTES: Final = 32_767
-"""What the record's string can hold, whatever ``offset.metadata.max.bytes`` says."""
+"""Maximum length of the record's string, regardless of ``offset.metadata.max.bytes``."""
 NO_RETENTION_TIME: Final = -1
 OFFSETS_PER_STEP: Final = 500
-"""Offsets answered before others may get a turn: about a millisecond's work."""
+"""Number of offsets in a response before other work gets a turn: about a millisecond's work."""
 LATEST_MS: Final = 2**63 - 1
-"""The last time that a record can name: what is kept for longer is kept till then."""
+"""The latest time that a record can contain: a longer retention ends at it."""
 
 
 # ------------------------------------------------------------------------------------ OffsetCommit
@@ -64,7 +64,7 @@ def commit(shard: GroupTable, command: OffsetCommit, now: Now) -> Decision:
     """Commit the partitions whose metadata is not too long, all in one decision."""
     request = command.request
     group = shard.groups.get(request.group_id)
-    identity = _who_commits(command.caller, request)
+    identity = _identity_of(command.caller, request)
     error = _refuse_commit(shard, group, identity, request)
     if error:
         return Decision(refuse_commit(request, error))
@@ -81,10 +81,10 @@ def commit_long(shard: GroupTable, command: LongOffsetCommit, now: Now) -> Decis
 def _commit_in_steps(
     shard: GroupTable, command: LongOffsetCommit, now: Now
 ) -> Generator[None, None, LongDecision]:
-    """Look at every part before the first is committed: one partition may refuse them all."""
+    """Check every part before the first is committed: one partition may refuse them all."""
     request = command.parts[0]
     group = shard.groups.get(request.group_id)
-    identity = _who_commits(command.caller, request)
+    identity = _identity_of(command.caller, request)
     for part in command.parts:
         error = _refuse_commit(shard, group, identity, part)
         if error:
@@ -101,7 +101,7 @@ def _commit_in_steps(
     return LongDecision(responses, records, effects)
 
 
-def _who_commits(caller: Caller, request: OffsetCommitRequest) -> Identity:
+def _identity_of(caller: Caller, request: OffsetCommitRequest) -> Identity:
     return Identity(
         request.member_id,
         request.generation_id_or_member_epoch,
@@ -202,7 +202,7 @@ def refuse_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommit
 def _refuse_commit(
     shard: GroupTable, group: Group | None, identity: Identity, request: OffsetCommitRequest
 ) -> ErrorCode:
-    """Why nothing of a commit may be done; NONE if it may (O5)."""
+    """Return the error of a commit as a whole, or NONE (O5)."""
     if group is None:
         return _refuse_commit_without_group(shard, identity, request.group_id)
     error = group.refuse_commit(identity)
@@ -237,7 +237,7 @@ def _fits(metadata: str, max_characters: int) -> bool:
 
 
 def fetch(shard: GroupTable, command: OffsetFetch, _now: Now) -> Decision:
-    """Say what is committed; a group that is not there has committed nothing."""
+    """Return the committed offsets; a group that does not exist has none."""
     asked = command.request
     if asked.topics is None and (
         command.is_one_of_many or shard.offsets.count(asked.group_id) > MANY
@@ -264,8 +264,10 @@ def fetch(shard: GroupTable, command: OffsetFetch, _now: Now) -> Decision:
 def _fetch_all_in_steps(
     shard: GroupTable, command: OffsetFetch
 ) -> Generator[None, None, LongDecision]:
-    """As ``fetch``, of what there is at one moment: commits and markers may come meanwhile."""
-    yield  # Of very many groups, each begins when it is its turn.
+    """Fetch all offsets as of one moment, in steps; commits and markers may be applied
+    meanwhile.
+    """
+    yield  # Of very many groups, each starts when it is its turn.
     group_id = command.group_id
     error = _refuse_fetch(shard, command)
     if error:
@@ -293,7 +295,7 @@ def _fetch_all_in_steps(
 
 
 def _refuse_fetch(shard: GroupTable, command: OffsetFetch) -> ErrorCode:
-    """Why a fetch is refused as a whole; NONE if it is not."""
+    """Return the error of a fetch as a whole, or NONE."""
     asked = command.request
     group = shard.groups.get(asked.group_id)
     says_nothing = asked.member_id is None and asked.member_epoch < 0
@@ -330,7 +332,9 @@ def _asked_of(
 def _mark_unstable(
     shard: GroupTable, group_id: str, answers: list[OffsetFetchResponseTopics]
 ) -> None:
-    """Let the client ask again for what a transaction still open is about to change (O3)."""
+    """Return an error for offsets that an open transaction is about to change, so that the client
+    repeats the request (O3).
+    """
     code = ErrorCode.UNSTABLE_OFFSET_COMMIT
     for topic in answers:
         for number, found in enumerate(topic.partitions):
@@ -339,7 +343,9 @@ def _mark_unstable(
 
 
 def _is_there(committed: CommittedOffset, topic_id: bytes | None) -> bool:
-    """Whether the topic is: offsets of a deleted one are gone, though their records may not be."""
+    """Whether the topic exists: offsets of a deleted topic count as removed before their
+    tombstones.
+    """
     return topic_id is not None and committed.is_of(topic_id)
 
 

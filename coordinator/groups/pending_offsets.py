@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class OffsetKey(NamedTuple):
-    """What an offset is committed for."""
+    """The group and partition of a committed offset."""
 
     group_id: str
     topic: str
@@ -43,7 +43,7 @@ class PendingOffsets:
         self._by_producer.setdefault(producer_id, {})[offset_key] = None
 
     def remove(self, offset_key: OffsetKey) -> None:
-        """Forget what any transaction has committed for a place: a tombstone has come (O7)."""
+        """Remove all transactions' commits for a key: a tombstone was written (O7)."""
         for producer_id in [*self.of_group(offset_key.group_id).get(offset_key, ())]:
             self.take(offset_key, producer_id)
             offset_keys = self._by_producer.get(producer_id)
@@ -54,11 +54,11 @@ class PendingOffsets:
                 del self._by_producer[producer_id]
 
     def end(self, producer_id: int) -> Collection[OffsetKey]:
-        """Where a transaction that has ended had committed; what it had, ``take`` says."""
+        """Return the keys of an ended transaction's commits; ``take`` returns the commits."""
         return self._by_producer.pop(producer_id, {})
 
     def take(self, offset_key: OffsetKey, producer_id: int) -> CommittedOffset | None:
-        """Take out what an ended transaction had committed for a place; None: a tombstone came."""
+        """Remove and return an ended transaction's commit for a key, or None after a tombstone."""
         offset_keys = self._by_group.get(offset_key.group_id, {})
         by_producer = offset_keys.get(offset_key, {})
         committed = by_producer.pop(producer_id, None)

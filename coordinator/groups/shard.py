@@ -28,7 +28,7 @@ FAMILIES: Final = (OFFSETS, OFFSET_REMOVAL, CLASSIC_GROUPS, CONSUMER_GROUPS)
 
 
 class GroupShard(GroupTable):
-    """A partition's groups and offsets, with who decides about them, applies and changes."""
+    """A partition's groups and offsets, with the functions that decide, apply and change."""
 
     def decide(self, command: Command, now: Now) -> Decision:
         """Judge a command; changes nothing."""
@@ -38,9 +38,10 @@ class GroupShard(GroupTable):
         return (decider or _DECIDERS[kind, ANY_GROUP])(self, command, now)
 
     def apply(self, record: Record, offset: int) -> None:
-        """Take in a record that was appended at ``offset`` of the partition.
+        """Apply a record that was appended at ``offset`` of the partition.
 
-        A log that Apache Kafka began may have records of share and streams groups: not served here.
+        A log that was written by Apache Kafka may have records of share and streams groups: they
+        are ignored.
         """
         applier = _APPLIERS.get(record.kind.key_type)
         if applier is not None:
@@ -51,14 +52,14 @@ class GroupShard(GroupTable):
         _CHANGERS[type(change)](self, change)
 
     def set_aside(self, _record_key: bytes) -> bool:
-        """Go on without an unreadable record: not here, it may be any part of a group."""
+        """Refuse to continue without an unreadable record: it may be any part of a group."""
         return False
 
     def forget(self) -> None:
         """Take back what was noted elsewhere: nothing is."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
-        """What is due after a start: the timers of members that were there before."""
+        """Return the effects after a start: the timers of the members that the records contain."""
         return tuple(
             effect
             for family in FAMILIES
@@ -70,7 +71,7 @@ class GroupShard(GroupTable):
 def _merged(
     families: tuple[Family, ...],
 ) -> tuple[dict[tuple[type, str], Decider], dict[int, Applier], dict[type, Changer]]:
-    """Everybody's functions in one table each; two for one thing are a mistake."""
+    """Return all families' functions in one table each; two for one key are a mistake."""
     deciders: dict[tuple[type, str], Decider] = {}
     appliers: dict[int, Applier] = {}
     changers: dict[type, Changer] = {}

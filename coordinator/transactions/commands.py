@@ -1,7 +1,7 @@
-"""What clients and timers want of the transaction coordinator: for one transactional id each.
+"""Commands of clients and timers to the transaction coordinator: for one transactional id each.
 
-A command that may need a producer id that no producer had yet brings one; the effect
-``TakeProducerId`` says that it was used.
+A command that may need a producer id that no producer had yet contains one; the effect
+``TakeProducerId`` reports that it was used.
 """
 
 from __future__ import annotations
@@ -22,22 +22,23 @@ from barnabas.protocol.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class InitProducer:
-    """Begin anew under a transactional id: the producer that had it before is fenced."""
+    """Start a producer under a transactional id: the producer that had it before is fenced."""
 
     transactional_id: str
     timeout_ms: int
     expected_producer_id: int = NO_PRODUCER_ID
     expected_epoch: int = NO_EPOCH
-    """What the producer had (KIP-360), or both -1."""
+    """The producer's present id and epoch (KIP-360), or both -1."""
     keep_prepared: bool = False
     """Take an open transaction over as prepared instead of aborting it (KIP-939)."""
     fresh_producer_id: int = NO_PRODUCER_ID
     oldest_producer_id: int = 0
-    """An epoch of an id below may have been given out by the original of what was restored."""
+    """Epochs of an id below may have been given to a producer by the original of a restored
+    directory."""
 
     @property
     def expected(self) -> tuple[int, int] | None:
-        """What the producer had; None if it says nothing of that."""
+        """The producer's present id and epoch, or None if the request has none."""
         if self.expected_epoch == NO_EPOCH:
             return None
         return self.expected_producer_id, self.expected_epoch
@@ -64,7 +65,7 @@ class AddPartitions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class VerifyPartitions:
-    """Ask whether partitions are part of the transaction (KIP-890)."""
+    """Check whether partitions are part of the transaction (KIP-890)."""
 
     transactional_id: str
     producer_id: int
@@ -93,14 +94,14 @@ class MarkersWritten(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TimerExpired:
-    """The transaction's time is over."""
+    """The transaction's timeout has expired."""
 
     timer: Timer
     fresh_producer_id: int = NO_PRODUCER_ID
 
     @property
     def transactional_id(self) -> str:
-        """Whose transaction it is."""
+        """The transaction's transactional id."""
         return self.timer.key
 
 
@@ -129,10 +130,10 @@ class Outcome(NamedTuple):
     error: ErrorCode = ErrorCode.NONE
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_EPOCH
-    """What the producer has to present from now on, where the command may change it."""
+    """Id and epoch that the producer must present from now on, if the command can change them."""
     ongoing_producer_id: int = NO_PRODUCER_ID
     ongoing_epoch: int = NO_EPOCH
-    """Of the open transaction that was taken over as prepared."""
+    """Id and epoch of the open transaction that was taken over as prepared."""
     partition_errors: Mapping[TopicPartition, ErrorCode] = {}
 
 
@@ -155,7 +156,7 @@ class WriteMarkers(NamedTuple):
 
 
 class MarkersPlaced(NamedTuple):
-    """Change: partitions have their marker, or are gone and need none."""
+    """Change: partitions have their marker, or were deleted and need none."""
 
     transactional_id: str
     partitions: Collection[TopicPartition]

@@ -1,9 +1,9 @@
 """EndTxn in all transaction versions, the fence that aborts for another client, and completion.
 
-The answer is true when the Prepare record is durable: from then on the decision stands (C3), and
-the markers follow, whatever happens. The tables say what each request meets in each state. While
-markers are on their way every request is answered CONCURRENT_TRANSACTIONS: what holds then is only
-known for sure when it comes again (Kafka's "pending").
+The response is true when the Prepare record is durable: from then on the decision is final (C3),
+and the markers follow in any case. The tables have the outcome of each request in each state. While
+markers are being written every request gets CONCURRENT_TRANSACTIONS: the state after them is only
+known for sure when the request is sent again (Kafka's "pending").
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Step(Enum):
-    """What to do with a request that is not an error."""
+    """Outcome of a request that is not an error."""
 
     PREPARE = "prepare"
     PREPARE_EMPTY = "prepare an abort of nothing"
@@ -104,7 +104,7 @@ def end(shard: TransactionTable, command: EndTransaction, now: Now) -> Decision:
     if step is Step.DONE:
         return Decision(_after(transaction, command))
     if step is Step.PREPARE_EMPTY:
-        # Nothing was added; Kafka lets the abort of nothing begin when it is asked for.
+        # Nothing was added; in Kafka the abort of nothing starts with its request.
         transaction = transaction._replace(partitions=frozenset(), start_ms=now.wall_ms)
     prepared = _prepared(
         transaction,
@@ -148,14 +148,14 @@ def _not_the_owner(transaction: Transaction, producer_id: int) -> ErrorCode:
 
 
 def _ended_by(transaction: Transaction) -> tuple[int, int] | None:
-    """Who has ended the latest transaction: the producer as it was before the end's bump.
+    """Return the producer that ended the latest transaction, as it was before the end's bump.
 
-    None if that was the classic way, which bumps nothing: a producer with the epoch before is a
-    zombie, and is not answered that its transaction is committed (stricter than Kafka).
+    None for transaction protocol v1, which bumps nothing: a producer with the previous epoch is a
+    zombie, and does not learn that its transaction is committed (stricter than Kafka).
     """
     if transaction.transaction_version < TRANSACTIONS_V2:
         return None
-    # The epochs were used up: the request went to the producer id before.
+    # The epochs were used up: the request was sent with the previous producer id.
     if transaction.producer_epoch == 0:
         return transaction.previous_producer_id, LARGEST_CLIENT_EPOCH
     return transaction.producer_id, transaction.producer_epoch - 1
@@ -166,7 +166,7 @@ def _refused(error: ErrorCode) -> Decision:
 
 
 def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
-    """What the producer has to present next; the classic answer has no place for it."""
+    """Return the id and epoch to present next; a response of protocol v1 has no field for them."""
     if command.transaction_version < TRANSACTIONS_V2:
         return DONE
     producer_id, epoch = _next_producer(transaction)
@@ -179,9 +179,9 @@ def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
 def fence(
     shard: TransactionTable, transaction: Transaction, fresh_producer_id: int, now: Now
 ) -> Decision | None:
-    """Abort an open transaction for another client, so that its producer cannot go on (C5, C10).
+    """Abort an open transaction for another client, so that its producer is fenced (C5, C10).
 
-    None: the epochs are used up and there is no producer id to go on with.
+    Returns None if the epochs are used up and there is no new producer id.
     """
     is_v2 = shard.transaction_version >= TRANSACTIONS_V2
     fenced = _prepared(
@@ -195,7 +195,7 @@ def fence(
     if fenced is None:
         return None
     if not is_v2:
-        # No client was given this epoch: there is no request to recognise by it.
+        # No client received this epoch: there is no request to recognise by it.
         fenced = fenced._replace(last_epoch=NO_EPOCH)
     concurrent = Outcome(ErrorCode.CONCURRENT_TRANSACTIONS)
     return _decided(shard, fenced, concurrent, fresh_producer_id)
@@ -213,15 +213,15 @@ def _prepared(
     bump: bool,
     rotates: bool = True,
 ) -> Transaction | None:
-    """The transaction as decided; None if it needs a fresh producer id that is not there.
+    """Return the transaction as decided, or None if it needs a fresh producer id and has none.
 
-    With ``bump`` its markers carry an epoch that no data has, so that late data is refused, and
-    late markers too (M4).
+    With ``bump`` its markers have an epoch that no data has, so that late data is refused, and late
+    markers too (M4).
     """
     owner_id, epoch = transaction.owner
     is_handed_on = owner_id != transaction.producer_id
     last_epoch = NO_EPOCH if is_handed_on else transaction.last_epoch
-    # The largest epoch cannot be open; should it be, let it end rather than hang (KAFKA-20090).
+    # The largest epoch cannot be open; should it be, it ends rather than hangs (KAFKA-20090).
     if bump and epoch < LARGEST_EPOCH:
         epoch, last_epoch = epoch + 1, epoch
     next_producer_id, next_epoch = NO_PRODUCER_ID, NO_EPOCH
@@ -267,7 +267,7 @@ def complete(shard: TransactionTable, command: MarkersWritten, now: Now) -> Deci
 
 
 def _next_producer(transaction: Transaction) -> tuple[int, int]:
-    """What the producer presents once the transaction is complete."""
+    """Return the producer id and epoch that apply once the transaction is complete."""
     if transaction.next_producer_id == NO_PRODUCER_ID:
         return transaction.producer
     return transaction.next_producer_id, max(transaction.next_epoch, 0)

@@ -1,8 +1,8 @@
-"""InitProducerId: a producer begins anew, and the one before it is fenced (KIP-98, 360).
+"""InitProducerId: a producer starts, and the one before it is fenced (KIP-98, 360).
 
-The answer means that no transaction of the id is open anywhere and no earlier epoch is accepted
-any more (C5). Where one is open it is aborted first, and the answer is CONCURRENT_TRANSACTIONS:
-asked again when that is done, the producer gets its epoch.
+A success means that no transaction of the id is open anywhere and no earlier epoch is accepted any
+more (C5). If one is open it is aborted first, and the response is CONCURRENT_TRANSACTIONS: when
+that is done, the repeated request gets the epoch.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Two-phase commit: a prepared transaction, which another system decides about (KIP-939).
 
-A client that begins with ``KeepPreparedTxn`` takes the open transaction over as it is: it is not
+A client that starts with ``KeepPreparedTxn`` takes the open transaction over as it is: it is not
 aborted, and the producer that wrote it can neither add to it nor end it any more. Its data keep
-their identity; who took it over presents a later epoch, or another id when the epochs are used up
-(C11). With ``Enable2Pc`` it has no timeout from then on, also if it was opened with one: that is
-what pins it.
+their identity; the client presents a later epoch, or another id when the epochs are used up (C11).
+With ``Enable2Pc`` the transaction has no timeout from then on, also if it was opened with one: so
+it stays open.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 PARTITIONS_MAX: Final = 100_000
-"""Of one transaction: its record names them all."""
+"""Maximum number of partitions of one transaction: its record names them all."""
 
 DONE: Final = Decision(Outcome())
 
@@ -57,7 +57,7 @@ def add(shard: TransactionTable, command: AddPartitions, now: Now) -> Decision:
 
 
 def verify(shard: TransactionTable, command: VerifyPartitions, _now: Now) -> Decision:
-    """Say of each partition whether it is part of the transaction."""
+    """Return for each partition whether it is part of the transaction."""
     transaction = shard.transactions.get(command.transactional_id)
     error = _refusal(transaction, command)
     if error or transaction is None:
@@ -83,11 +83,12 @@ def _refusal(
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     claim = (command.producer_id, command.producer_epoch)
     if transaction.is_two_phase_prepared and claim == transaction.owner:
-        return ErrorCode.INVALID_TXN_STATE  # Who took it over may only end it (KIP-939),
+        # The client that took it over may only end it (KIP-939),
+        return ErrorCode.INVALID_TXN_STATE
     if transaction.producer_id != command.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if transaction.is_two_phase_prepared:
-        return ErrorCode.PRODUCER_FENCED  # and who wrote it may do nothing more.
+        return ErrorCode.PRODUCER_FENCED  # and its previous producer may do nothing more.
     if transaction.producer_epoch != command.producer_epoch:
         return ErrorCode.PRODUCER_FENCED
     if transaction.state.is_decided:

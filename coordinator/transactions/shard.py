@@ -38,6 +38,6 @@ class TransactionShard(TransactionTable):
         return _DECIDERS[type(command)](self, command, now)
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
-        """What is due after a start."""
+        """Return the effects after a start."""
         self.drift_ms = now.wall_ms - now.tick_ms
         return tuple(timeouts.begin(self, now))

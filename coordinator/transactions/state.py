@@ -1,4 +1,4 @@
-"""What is known of a transactional id, and the record that says it.
+"""The state of a transactional id, and its record.
 
 The record in ``__transaction_state`` holds everything, so a restart loses nothing: also the epoch
 and the producer id before the latest bump, by which a repeated request is recognised (KIP-890).
@@ -36,7 +36,7 @@ TRANSACTIONS_V2: Final = 2
 
 
 class State(IntEnum):
-    """Kafka's states, by the number that stands in the record."""
+    """Kafka's states, by their numbers in the record."""
 
     EMPTY = 0
     ONGOING = 1
@@ -54,7 +54,7 @@ class State(IntEnum):
 
     @property
     def is_decided(self) -> bool:
-        """Whether the decision is made and its markers are on their way."""
+        """Whether the transaction is decided and its markers are being written."""
         return self in _PREPARED
 
     @property
@@ -95,7 +95,7 @@ PREDECESSORS: Final = {
     State.COMPLETE_COMMIT: {State.PREPARE_COMMIT},
     State.COMPLETE_ABORT: {State.PREPARE_ABORT},
 }
-"""Which state may follow which (C1)."""
+"""States that may precede each state (C1)."""
 
 
 class TopicPartition(NamedTuple):
@@ -111,23 +111,23 @@ class Transaction(NamedTuple):
     transactional_id: str
     producer_id: int
     producer_epoch: int
-    """What a legitimate producer must present now."""
+    """Id and epoch that a legitimate producer must present now."""
     timeout_ms: int
     state: State = State.EMPTY
     partitions: frozenset[TopicPartition] = frozenset()
     start_ms: int = NO_TIME
     last_update_ms: int = NO_TIME
     last_epoch: int = NO_EPOCH
-    """Before the latest bump: makes the repetition of a request recognisable (C8)."""
+    """Epoch before the latest bump: makes the repetition of a request recognisable (C8)."""
     previous_producer_id: int = NO_PRODUCER_ID
-    """Before the latest rotation."""
+    """Producer id before the latest rotation."""
     next_producer_id: int = NO_PRODUCER_ID
     """In force when this transaction is complete: its epochs are used up (KIP-890)."""
     next_epoch: int = NO_EPOCH
-    """Of ``next_producer_id``: what the owner of a prepared transaction presents, and once that is
-    decided, presents next (KIP-939). Its data keep theirs."""
+    """Epoch of ``next_producer_id``: the owner of a prepared transaction presents it, and once that
+    is decided, presents it next (KIP-939). Its data keep theirs."""
     transaction_version: int = CLASSIC
-    """CLASSIC or TRANSACTIONS_V2: how the present transaction began."""
+    """Protocol of the present transaction, CLASSIC (v1) or TRANSACTIONS_V2."""
 
     @property
     def producer(self) -> tuple[int, int]:
@@ -153,17 +153,19 @@ class Transaction(NamedTuple):
 
     @property
     def commits(self) -> bool:
-        """What a prepared transaction was decided to be."""
+        """Whether a prepared transaction was decided to commit."""
         return self.state == State.PREPARE_COMMIT
 
 
 def updated_ms(transaction: Transaction, now: Now) -> int:
-    """When a transaction is changed: never before its last change, whatever the clock did (T1)."""
+    """Return the time of a change: never before the last change, even if the clock was set back
+    (T1).
+    """
     return max(transaction.last_update_ms, now.wall_ms)
 
 
 def record_of(transaction: Transaction, version: int) -> Record:
-    """The record that says all this; ``version`` 0 has no room for what KIP-890 needs."""
+    """Return the record of the state; ``version`` 0 has no fields for KIP-890."""
     value = TransactionLogValue(
         producer_id=transaction.producer_id,
         previous_producer_id=transaction.previous_producer_id,

@@ -1,4 +1,4 @@
-"""Transactions whose time is over, and transactional ids that are not used any more."""
+"""Transactions whose timeout has expired, and transactional ids that are not used any more."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
 
 AGAIN_MS: Final = 1000
-"""When a fence finds no fresh producer id, it comes again after this time."""
+"""Time after which a fence without a fresh producer id is retried."""
 
 
 def time_is_over(shard: TransactionTable, command: TimerExpired, now: Now) -> Decision:
@@ -33,7 +33,7 @@ def expire(shard: TransactionTable, command: Expire, now: Now) -> Decision:
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or not transaction.state.is_idle:
         return NOTHING
-    # A wall clock that was moved since the start must not make anybody look idle (T1).
+    # A wall clock that was moved since the start must not make an id look idle (T1).
     now_ms = min(now.wall_ms, now.tick_ms + shard.drift_ms)
     if now_ms - transaction.last_update_ms < command.idle_ms:
         return NOTHING
@@ -41,13 +41,13 @@ def expire(shard: TransactionTable, command: Expire, now: Now) -> Decision:
 
 
 def begin(shard: TransactionTable, now: Now) -> Iterable[Effect]:
-    """After a start: finish what was decided, and let what is open have the rest of its time."""
+    """Yield the effects of a start: pending markers, and the remaining timeouts."""
     for transaction in shard.transactions.values():
         key = transaction.transactional_id
         if transaction.state.is_decided:
             yield WriteMarkers(key)
         elif transaction.state == State.ONGOING and transaction.timeout_ms != NEVER_MS:
-            # Whatever the wall clock did meanwhile, it is not made longer or negative (T1).
+            # The timeout gets neither longer nor negative if the wall clock was set meanwhile (T1).
             passed_ms = min(max(0, now.wall_ms - transaction.start_ms), transaction.timeout_ms)
             at = now.tick_ms + transaction.timeout_ms - passed_ms
             yield Schedule(timeout_timer(key), at)

@@ -22,7 +22,7 @@ _partition = itemgetter(1)
 
 
 class TransactionTable:
-    """What the records say of the transactional ids whose hash falls to one partition."""
+    """The state of all transactional ids whose hash falls to one partition, from its records."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class TransactionTable:
         self._producer_ids = {} if producer_ids is None else producer_ids
         self.transactions: dict[str, Transaction] = {}
         self.open: dict[str, Transaction] = {}
-        """Those of them in which something has begun and is not over everywhere."""
+        """Transactions that have started and are not yet complete on each partition."""
         self._awaiting: dict[str, set[TopicPartition]] = {}
         self.quarantined: set[str] = set()
         """Ids whose latest record cannot be read: nothing is known of them, nothing is decided."""
@@ -68,9 +68,9 @@ class TransactionTable:
             self._awaiting.pop(key, None)
 
     def _note_producer_ids(self, before: Transaction | None, after: Transaction | None) -> None:
-        """Note the ids that the producer of a transactional id writes with, now or next.
+        """Register the ids that the producer of a transactional id writes with, now or next.
 
-        The id before the latest rotation is none of them: nobody writes with it any more.
+        The id before the latest rotation is not among them: no producer writes with it any more.
         """
         if before is not None:
             if (
@@ -116,22 +116,22 @@ class TransactionTable:
         self._awaiting[change.transactional_id].difference_update(change.partitions)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> None:
-        """Nothing here is part of a transaction."""
+        """Ignore the end of a transaction: no record here is part of one."""
 
     def keys(self) -> list[str]:
         """Every transactional id there is."""
         return list(self.transactions)
 
     def owed_markers_of(self, transactional_id: str) -> list[TopicPartition]:
-        """The partitions that a decided transaction still owes a marker, in no order."""
+        """Return the partitions with a pending marker of a decided transaction, in no order."""
         return list(self._awaiting.get(transactional_id, ()))
 
     def owes_markers(self, transactional_id: str) -> bool:
-        """Whether a decided transaction still owes a marker."""
+        """Whether a decided transaction has a pending marker."""
         return bool(self._awaiting.get(transactional_id))
 
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
-        """The partitions that a decided transaction still owes a marker, in order."""
+        """Return the partitions with a pending marker of a decided transaction, in order."""
         owed = self._awaiting.get(transactional_id)
         if not owed:
             return []
@@ -141,14 +141,14 @@ class TransactionTable:
 
     @property
     def owed_markers(self) -> int:
-        """How many markers all decided transactions together still owe."""
+        """Number of pending markers of all decided transactions."""
         return sum(map(len, self._awaiting.values()))
 
     def record(self, transaction: Transaction) -> Record:
-        """The record that says what becomes of a transactional id."""
-        # A client may bring KIP-890 where it was not offered, and the level may have been lowered
-        # since a transaction was taken over (KIP-939): version 0 has no room for either, and what
-        # it leaves out a restart would not know. Apache Kafka does leave it out.
+        """Return the record of a transactional id's new state."""
+        # A client may use KIP-890 where it was not offered, and the level may have been lowered
+        # since a transaction was taken over (KIP-939). Version 0 has no fields for either, and a
+        # restart would not know the missing ones. Apache Kafka does omit them.
         needs_room = (
             transaction.transaction_version >= TRANSACTIONS_V2
             or transaction.next_producer_id != NO_PRODUCER_ID

@@ -26,7 +26,7 @@ def generate(schemas: Path) -> dict[str, str]:
 
 
 def write(files: dict[str, str], directory: Path) -> int:
-    """Write what differs and remove what is no longer generated; return 0."""
+    """Write the files that differ and remove those that are no longer generated; return 0."""
     for name in existing(directory) - files.keys():
         (directory / name).unlink()
     for name, text in files.items():
@@ -37,7 +37,7 @@ def write(files: dict[str, str], directory: Path) -> int:
 
 
 def check(files: dict[str, str], directory: Path) -> int:
-    """Print how the directory differs from what would be generated; return 1 if it does."""
+    """Print the differences between the directory and the generated files; return 1 if any."""
     different = False
     for name in sorted(existing(directory) | files.keys()):
         path = directory / name
@@ -55,7 +55,7 @@ def check(files: dict[str, str], directory: Path) -> int:
 
 
 def existing(directory: Path) -> set[str]:
-    """Names of the generated files that are there now."""
+    """Return the names of the existing generated files."""
     return {path.name for path in directory.glob("*.py")} - HAND_WRITTEN
 
 

@@ -161,7 +161,8 @@ class DecodeEmitter:
             self._construct(variable, element)
             return
         present = self._names.new(f"{field.name}_present", variable)
-        # A signed byte says whether it is there (null: -1), but a varint in a tagged field (0).
+        # A signed byte states whether it is present (-1 for null), but a varint in a tagged field
+        # (0).
         tagged = field.tag is not None
         self._defer("B" if tagged else "b", present)
         self._flush()

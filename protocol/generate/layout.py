@@ -1,4 +1,4 @@
-"""What one version of a structure looks like: the fields it has, resolved, and nothing else.
+"""The layout of one version of a structure: its fields, resolved, and nothing else.
 
 Layouts compare by value, so versions that look alike share one generated function.
 """

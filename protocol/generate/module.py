@@ -57,7 +57,7 @@ TUNED = {"fetch", "produce", "transaction_log_record"}
 
 
 def constant_name(schema: Schema) -> str:
-    """The constant a module is there for: ``PRODUCE``, ``OFFSET_COMMIT_RECORD``."""
+    """Return the name of a module's main constant: ``PRODUCE``, ``OFFSET_COMMIT_RECORD``."""
     suffix = "_RECORD" if schema.kind == "record" else ""
     return snake_case(schema.name).upper() + suffix
 

@@ -156,7 +156,7 @@ class _Parser:
         while self._next < len(self._lines):
             line = self._take()
             word, _, name = line.text.partition(" ")
-            # Keys of coordinator records have one version only, whatever their values have.
+            # Keys of coordinator records have one version only, even if their values have several.
             scope = Versions(0, 0) if word == "key" else versions
             if word == "struct":
                 self._structs[name] = Struct(name, self._fields(line, scope))

@@ -1,4 +1,4 @@
-"""One SASL exchange, whatever its mechanism: tokens in, tokens out, and how it ends."""
+"""One SASL exchange of any mechanism: tokens in, tokens out, and its result."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ class SaslFailed(Exception):
 
 
 class OtherUser(SaslFailed):
-    """Somebody else is to log in than the one who may; nothing was verified."""
+    """The client logs in as another user than the permitted one; nothing was verified."""
 
     def __init__(self, user: str) -> None:
         super().__init__("", user)
 
 
 class Challenge(NamedTuple):
-    """The server's next token; the exchange goes on."""
+    """The server's next token; the exchange continues."""
 
     token: bytes
 
 
 class Accepted(NamedTuple):
-    """The server's last token: the client is who it says."""
+    """The server's last token: the client's identity is proven."""
 
     token: bytes
     user: str
     expires_ms: int | None = None
-    """When the credential ends, in milliseconds since the epoch; None: not by itself."""
+    """Time when the credential expires, in milliseconds since the epoch, or None if it does not."""
 
 
 Step: TypeAlias = Challenge | Accepted
@@ -44,7 +44,7 @@ class ServerExchange(Protocol):
     """The server's side of one exchange."""
 
     def step(self, token: bytes) -> Step:
-        """Take the client's next token; raises SaslFailed, after which it must not go on."""
+        """Process the client's next token. After SaslFailed, no further token is allowed."""
 
 
 class ClientExchange(Protocol):
@@ -54,10 +54,12 @@ class ClientExchange(Protocol):
         """Return the first token."""
 
     def rounds(self, token: bytes) -> int:
-        """Return how many rounds of hashing ``step`` takes with this token.
+        """Return the number of rounds of hashing that ``step`` takes with this token.
 
-        Some ten thousand take 10 ms: whoever must not be held up calls ``step`` on a thread then.
+        About ten thousand take 10 ms: a caller that must not block calls ``step`` on a thread then.
         """
 
     def step(self, token: bytes) -> bytes | None:
-        """Take the server's next token; None: nothing more is to be sent. Raises SaslFailed."""
+        """Process the server's next token; returns the next one to send, or None. Raises
+        SaslFailed.
+        """

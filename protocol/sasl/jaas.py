@@ -83,7 +83,7 @@ def _module(words: _Words) -> JaasModule:
         raise MalformedJaas(f"behind the login module must stand one of {', '.join(FLAGS)}")
     options: dict[str, str] = {}
     while words.next != (";", False):
-        # By its number: what stands there may be the rest of a password with a space in it.
+        # By its number: the name may be the rest of a password with a space in it.
         which = f"option {len(options) + 1}"
         key = words.take_word(f"{which} or ';'")
         words.take("=", f"'=' behind the name of {which}")

@@ -7,8 +7,8 @@ ApiVersions, SaslHandshake, then SaslAuthenticate until the mechanism has said a
         login.take(send_and_receive(ask.api, ask.version, ask.request))
     use(login.versions, login.lifetime_ms)
 
-``take`` may have to hash a password many times: ``rounds_of`` tells before. Whoever must not be
-held up calls it on a thread where that is more than ROUNDS_ASIDE.
+``take`` may have to hash a password many times: ``rounds_of`` returns the number. A caller that
+must not block calls ``take`` on a thread if that is more than ROUNDS_ASIDE.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from barnabas.protocol.messages.sasl_handshake import (
 from barnabas.protocol.sasl.exchange import ClientExchange, SaslFailed
 
 ROUNDS_ASIDE: Final = 20_000
-"""What is more than this takes more than 5 ms."""
+"""Number of rounds that take about 5 ms."""
 
 _VERSIONS_VERSION: Final = 3
 _HANDSHAKE_VERSION: Final = 1
-"""After version 0 tokens come bare: no broker since Apache Kafka 1.0 needs that."""
+"""Later than version 0, whose tokens come bare: no broker since Apache Kafka 1.0 needs that."""
 
 
 class LoginRefused(Exception):
@@ -78,7 +78,7 @@ class LoginClient:
     ) -> None:
         """``software`` is this client's name and version; ``versions``, where they are known."""
         self.lifetime_ms = 0
-        """For how long the login holds; 0: as long as the connection."""
+        """Lifetime of the login in ms, or 0 if it lasts as long as the connection."""
         self.versions_response: ApiVersionsResponse | None = None
         self._mechanism = mechanism
         self._exchange = exchange
@@ -90,12 +90,12 @@ class LoginClient:
 
     @property
     def versions(self) -> AdvertisedVersions:
-        """What the broker speaks; once it has answered."""
+        """Versions that the broker supports, after its response."""
         assert self._versions is not None, "the broker has not been asked"
         return self._versions
 
     def next_request(self) -> Ask | None:
-        """Return what is to be sent now; None: the client is logged in.
+        """Return the next request, or None if the client is logged in.
 
         Raises KafkaError UNSUPPORTED_VERSION for a broker that is too old.
         """
@@ -116,7 +116,7 @@ class LoginClient:
         return None
 
     def rounds_of(self, response: object) -> int:
-        """Return how many rounds of hashing ``take`` makes of this response."""
+        """Return the number of rounds of hashing that ``take`` needs for this response."""
         if isinstance(response, SaslAuthenticateResponse) and not response.error_code:
             return self._exchange.rounds(bytes(response.auth_bytes))
         return 0

@@ -1,12 +1,12 @@
 """OAUTHBEARER (RFC 7628): a bearer token in place of a user and a password.
 
-What a token says and whether that holds is for ``verify``; here are the messages. A token that does
-not hold is answered with a status in JSON, the client acknowledges it with one byte, and only then
-the login fails: so the client learns why.
+``verify`` reads and checks the token; this file has the messages. An invalid token gets a response
+with a status in JSON, the client acknowledges it with one byte, and only then the login fails: so
+the client learns the reason.
 
 Rules are Apache Kafka's: no channel binding, an authorization id must be the token's user.
-Extensions (KIP-342) are what a client says of itself without any proof: they must be well-formed,
-and mean nothing.
+Extensions (KIP-342) are a client's claims without any proof: they must be well-formed, and have no
+effect.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class InvalidToken(Exception):
 
 
 class Verified(NamedTuple):
-    """What a token proves."""
+    """Facts that a token proves."""
 
     user: str
     expires_ms: int

@@ -15,9 +15,9 @@ class PlainServer:
     """Takes one token: authorization id, user, password, with NUL between them."""
 
     def __init__(self, verify: Callable[[str, str], bool], only: str | None = None) -> None:
-        """``verify`` says whether a password is a user's, in the same time for every user.
+        """``verify`` returns whether a password is a user's, in the same time for every user.
 
-        ``only``: the one user who may log in; of others no password is looked at.
+        ``only``: the one user who may log in; passwords of other users are not verified.
         """
         self._verify = verify
         self._only = only
@@ -64,5 +64,5 @@ class PlainClient:
         return 0
 
     def step(self, token: bytes) -> bytes | None:  # noqa: ARG002
-        """Take the server's last token, which says nothing."""
+        """Process the server's last token, which is empty."""
         return None

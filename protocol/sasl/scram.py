@@ -6,9 +6,8 @@ be the user. Stricter: a final message must repeat the GS2 header; user names ma
 
 Rules of this file:
 
-* **Which users there are does not show.** ``ScramServer`` is handed a credential for every name;
-  for a name that nobody has it is one that no proof matches. Work, words and the step that fails
-  are the same.
+* **Existing users are not revealed.** ``ScramServer`` gets a credential for every name; for the
+  name of no user it is one that no proof matches. Work, words and the step that fails are the same.
 * Secrets are compared in constant time.
 """
 
@@ -26,7 +25,7 @@ from barnabas.protocol.sasl.exchange import Accepted, Challenge, OtherUser, Sasl
 
 ITERATIONS_MIN: Final = 4096
 ITERATIONS_MAX: Final = 16_384
-"""Of credentials that clients set: Kafka's limits."""
+"""Limits for credentials that clients set: Kafka's."""
 
 CLIENT_ITERATIONS_MAX: Final = 1_000_000
 """Most that a broker may ask a client for: half a second. Without a limit any server could stop a
@@ -75,7 +74,7 @@ class ScramMechanism(NamedTuple):
 
     @property
     def failed(self) -> str:
-        """What the client is told: Kafka's one sentence for whatever is wrong."""
+        """The client's error message: Kafka's one sentence for every reason."""
         return (
             "Authentication failed during authentication due to invalid credentials with SASL "
             f"mechanism {self.name}"
@@ -89,7 +88,7 @@ MECHANISMS: Final = {each.name: each for each in (SCRAM_SHA_256, SCRAM_SHA_512)}
 
 @dataclass(frozen=True, slots=True)
 class ScramCredential:
-    """What a password is verified by."""
+    """The stored credential that verifies a password."""
 
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)
@@ -100,14 +99,14 @@ class ScramCredential:
 def salted_password(
     mechanism: ScramMechanism, password: str, salt: bytes, iterations: int
 ) -> bytes:
-    """Return what clients derive of a password: a millisecond for 4,096 iterations."""
+    """Return the salted password, as clients derive it: a millisecond for 4,096 iterations."""
     return hashlib.pbkdf2_hmac(mechanism.hash_name, password.encode(), salt, iterations)
 
 
 def credential_of(
     mechanism: ScramMechanism, salted: bytes, salt: bytes, iterations: int
 ) -> ScramCredential:
-    """Return what is stored for a salted password."""
+    """Return the stored credential of a salted password."""
     client_key = hmac.digest(salted, b"Client Key", mechanism.hash_name)
     stored_key = hashlib.new(mechanism.hash_name, client_key).digest()
     server_key = hmac.digest(salted, b"Server Key", mechanism.hash_name)
@@ -115,7 +114,7 @@ def credential_of(
 
 
 class _Conversation(NamedTuple):
-    """What the server keeps between its two messages."""
+    """The server's state between its two messages."""
 
     header: bytes
     user: str
@@ -134,7 +133,7 @@ class ScramServer:
         nonce: str,
         only: str | None = None,
     ) -> None:
-        """``find`` returns a user's credential; for a name of nobody one that nothing matches.
+        """``find`` returns a user's credential; for an unknown name one that no proof matches.
 
         ``nonce`` is the server's part: printable characters, used this once. ``only``: the one user
         who may log in; others fail at the first message.
@@ -207,7 +206,7 @@ class ScramClient:
         return _NO_BINDING + self._bare.encode()
 
     def rounds(self, token: bytes) -> int:
-        """Return how many rounds of hashing ``step`` takes."""
+        """Return the number of rounds of hashing that ``step`` takes."""
         found = _matched(_SERVER_FIRST, token) if self._expected is None else None
         iterations = 0 if found is None else int(found["iterations"])
         return iterations if iterations <= CLIENT_ITERATIONS_MAX else 0  # Refused, not counted.

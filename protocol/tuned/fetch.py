@@ -29,8 +29,8 @@ _ONE: Final = 2
 _FAR_AWAY: Final = 0x7FFF_FFFF_FFFF_FFFF
 
 # Wait, least and most bytes, isolation level, session id and epoch, number of topics, topic id,
-# number of partitions; the partition: index, leader epoch, offset, last epoch, log start, most
-# bytes, tags; tags of the topic, number of forgotten topics, length of the rack, tags.
+# number of partitions. The partition: index, leader epoch, offset, last epoch, log start, most
+# bytes, tags. Then tags of the topic, number of forgotten topics, length of the rack, tags.
 _unpack_request: Final = Struct(">iiibiiB16sBiiqiqiBBBBB").unpack_from
 _REQUEST_BYTES: Final = 76
 

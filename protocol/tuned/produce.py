@@ -77,7 +77,7 @@ def decode_by_id(view: memoryview, position: int) -> tuple[ProduceRequest, int]:
 
 
 def _after_transactional_id(view: memoryview, position: int) -> int:
-    """Where the fields behind the id begin; -1 for an unusually long one."""
+    """Return the position after the transactional id; -1 for an unusually long one."""
     size = view[position]
     if size == _NULL:
         return position + 1

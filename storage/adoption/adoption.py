@@ -1,11 +1,11 @@
 """Taking over the data directory of an Apache Kafka that was stopped cleanly.
 
-Its segments are our segments; what is missing is a checkpoint of ours. It is written once every
-topic has its row in the MetaStore, so a crash in between starts the take-over again from the
-beginning: Kafka's own mark of a clean stop goes last. After that Kafka must not open the directory
-as clean any more, for it would trust files that have changed. Where the mark exists beside files
-of Barnabas, or Kafka's metadata log has grown, Kafka has run since, and no start cuts off what it
-has acknowledged.
+Kafka's segments stay as they are; only a checkpoint of the storage is missing. It is written once
+every topic has its row in the MetaStore. Kafka's own mark of a clean stop is deleted last, so a
+crash in between repeats the take-over from the beginning. Afterwards Kafka must not open the
+directory as clean any more, for it would trust files that have changed. If the mark exists beside
+files of Barnabas, or Kafka's metadata log has grown, Kafka has run since: the start then removes no
+record that Kafka has acknowledged.
 """
 
 from collections.abc import Iterable, Mapping
@@ -47,7 +47,7 @@ _OF_KAFKA: Final = ("recovery-point-offset-checkpoint", "replication-offset-chec
 
 @dataclass(frozen=True, slots=True)
 class ForeignTopic:
-    """A topic as its directories tell of it; ``partition_count`` directories without a gap."""
+    """A topic as its directories describe it; ``partition_count`` directories without a gap."""
 
     name: str
     topic_id: bytes
@@ -188,7 +188,7 @@ def _position(
     starts: Mapping[tuple[str, int], int],
     cleaned: Mapping[tuple[str, int], int],
 ) -> PartitionCheckpoint:
-    """Where a foreign log ends: its last segment is read once, header by header."""
+    """Return the end of a foreign log, after one pass over the headers of its last segment."""
     topic, _, index = directory.name.rpartition("-")
     bases = sorted(
         int(name.removesuffix(LOG_SUFFIX))

@@ -1,4 +1,4 @@
-"""What Kafka's metadata log in a data directory says: topics, settings, users, ACLs, quotas.
+"""Contents of Kafka's metadata log in a data directory: topics, settings, users, ACLs, quotas.
 
 ``__cluster_metadata-0`` holds snapshots (``<offset>-<epoch>.checkpoint``) and the log; the newest
 snapshot stands for everything before its offset. Both are record batches. A single node's log has

@@ -1,16 +1,16 @@
-"""What is inside a client's batch, as far as a rule may ask: found once, for every rule.
+"""Facts about the records inside a client's batch, found once for all rules of a topic.
 
 Rules of this file:
 
-1. What is found depends on the batch's bytes alone, so it may be looked for on any thread, before
-   the topic's rules are applied where the batch is appended.
-2. Here, on the loop, a batch is looked into only while that takes well under a millisecond:
-   :func:`look_here` gives up beyond its limits. An :class:`Inspection` has none but
-   ``DECOMPRESSED_BYTES_MAX``, and goes in steps of one piece each, so that who drives it decides
-   how long it keeps the interpreter.
-3. What comes out of a decompressor is looked at and dropped: a batch is never expanded as a whole.
-   Where the topic has a codec of its own (``compression.type``) an :class:`Inspection` hands the
-   pieces on to an encoder, too.
+1. The facts depend on the batch's bytes alone, so any thread may collect them before the topic's
+   rules are applied, where the batch is appended.
+2. The loop inspects a batch only while that takes well under a millisecond: :func:`inspect_on_loop`
+   gives up beyond its limits. An :class:`Inspection` has no limit but ``DECOMPRESSED_BYTES_MAX``
+   and proceeds in steps of one piece each, so that its caller decides how long it keeps the
+   interpreter.
+3. A piece that comes out of a decompressor is inspected and dropped: a batch is never expanded as a
+   whole. If the topic has a codec of its own (``compression.type``), an :class:`Inspection` also
+   passes the pieces to an encoder.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from barnabas.storage.batches.batch_encoding import Allowance, BatchEncoder, Enc
 from barnabas.storage.files.file_system import Buffer
 
 DECOMPRESSED_BYTES_MAX: Final = 128 * 1024 * 1024
-"""What a batch may expand to wherever its records are needed."""
+"""Maximum size to which a batch may expand wherever its records are needed."""
 
 HERE_RECORDS: Final = 4096
 HERE_COMPRESSED_BYTES: Final = 32 * 1024
 HERE_EXPANDED_BYTES: Final = 256 * 1024
 HERE_BYTES: Final = 2 * 1024 * 1024
-"""What is looked into on the loop: so many records, from so many bytes if they are compressed, to
-so many when they are expanded; uncompressed ones, whose values are passed over, from so many."""
+"""Limits of an inspection on the loop: number of records; bytes of a compressed batch, before and
+after it is expanded; bytes of an uncompressed batch, whose values are skipped."""
 
 
 class TooMuchToLookHere(Exception):
@@ -50,11 +50,11 @@ class TooMuchToLookHere(Exception):
 
 
 class Contents(NamedTuple):
-    """What the records of a batch are like.
+    """Facts about the records of a batch.
 
-    ``fault`` says why they do not add up, "" where they do. ``keyless`` counts those without a key,
-    ``oldest_ms`` is their smallest timestamp except -1 (2^63-1 without any), ``newest_ms`` the
-    largest (-1 without any).
+    ``fault`` is the reason why the records are inconsistent, or "" if they are consistent.
+    ``keyless`` is the number of records without a key. ``oldest_ms`` is their smallest timestamp
+    except -1 (2^63-1 if there is none), ``newest_ms`` the largest (-1 if there is none).
     """
 
     fault: str
@@ -63,13 +63,14 @@ class Contents(NamedTuple):
     newest_ms: int
     expanded_bytes: int
     encoded: Buffer | None = None
-    """The batch as it is to be stored, where that is in another codec."""
+    """The batch in the topic's own codec, as it is to be stored, or None if it is stored as it
+    came."""
     too_large: str = ""
-    """The limit that ``encoded`` would exceed, in words, or ""."""
+    """Description of the limit that ``encoded`` would exceed, or ""."""
 
 
-def look_here(header: BatchHeader, batch: Buffer) -> Contents:
-    """Look into a batch at once; raises :class:`TooMuchToLookHere`."""
+def inspect_on_loop(header: BatchHeader, batch: Buffer) -> Contents:
+    """Return the contents of a batch at once; raises :class:`TooMuchToLookHere`."""
     codec = header.attributes & COMPRESSION_MASK
     if header.record_count > HERE_RECORDS:
         raise TooMuchToLookHere
@@ -121,7 +122,7 @@ class Inspection:
         self._expanded_bytes = 0
 
     def step(self) -> Contents | None:
-        """Look at one more piece; returns what was found at the end."""
+        """Inspect one more piece; returns the contents after the last piece, None before."""
         try:
             if self._pieces is None:
                 self._pieces = self._begin()

@@ -1,13 +1,14 @@
-"""What of a log may be compacted, whether it is time to, and the plan for it. All on the loop.
+"""Eligibility of a log for compaction, and the plan of a pass. All on the loop.
 
 Rules of this file (1 and 2 are Kafka's):
 
 1. Only sealed segments, wholly below the last stable offset, none of whose records is younger than
    ``min.compaction.lag.ms`` (K2).
-2. It is time when more of the log is dirty than ``min.cleanable.dirty.ratio``, or when a dirty
+2. A pass is due when more of the log is dirty than ``min.cleanable.dirty.ratio``, or when a dirty
    record is older than ``max.compaction.lag.ms``.
-3. What is damaged, and what lies behind it, is left alone: a tombstone or a marker there may be all
-   that keeps from sight what the damage hides. In front of it a log is compacted as ever.
+3. A damaged segment, and each segment after it, is left alone: a tombstone or a marker there may be
+   the only thing that hides a record inside the damage. The segments before it are compacted as
+   usual.
 4. A log is left alone while files of its last pass do not have their names, and while a reader
    walks over its segments.
 """
@@ -30,10 +31,10 @@ _NO_OFFSET: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class Cleanable:
-    """How much of a log is clean, how much could be cleaned, and whether it must be now.
+    """Clean and dirty bytes of a log, and whether a pass is overdue.
 
-    ``segments`` counts those that a pass would read; ``first_dirty_offset`` is where keys begin to
-    count.
+    ``segments`` is the number of segments that a pass would read; ``first_dirty_offset`` is the
+    first offset whose keys count.
     """
 
     first_dirty_offset: int
@@ -53,7 +54,7 @@ class Cleanable:
 
 
 def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
-    """Look at a log; None when it is not to be compacted now."""
+    """Return the log's bytes to compact, or None if the log is not to be compacted now."""
     cleaning = log.cleaning
     if (
         not log.config.is_compacted
@@ -146,10 +147,11 @@ def plan(
 def _last_offsets(
     entries: Iterable["ProducerEntry"], end_offset: int
 ) -> dict[int, tuple[int, int]]:
-    """What to keep of each producer; those whose last batch lies further on need nothing here.
+    """Return last offset and epoch of each producer whose last batch is before ``end_offset``.
 
-    There may be very many, so this runs on the pass's thread, while the loop goes on: whatever it
-    changes meanwhile lies beyond the pass. A new epoch is there before the old one's batches go.
+    There may be very many, so this runs on the pass's thread beside the loop: anything that the
+    loop changes meanwhile is beyond the pass. A producer's new epoch is registered before the old
+    epoch's batches are removed.
     """
     found = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Which transactions the cleaner meets on its way through a log, and what of them is left.
+"""Transactions that the cleaner meets on its way through a log, and their remaining records.
 
 Rules of this file:
 

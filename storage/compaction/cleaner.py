@@ -6,14 +6,14 @@ Rules of this file:
    under names of their own and synced. Putting them in place is ``storage/log/segment_swap.py``'s.
 2. It runs on a thread or in another process, on a :class:`CleaningPlan` that the loop has made; it
    knows nothing of live logs, and what happens to the log meanwhile cannot hurt it.
-3. Every batch is checked before it is looked at: a damaged one ends the pass, it is never written
-   again with a good checksum (D7).
-4. A batch whose checksum is right and whose records cannot be read stays as it is: its sender made
-   it so, and compaction of all the others goes on.
+3. Every batch's checksum is verified before its records are read: a damaged batch ends the pass, it
+   is never written again with a good checksum (D7).
+4. A batch whose checksum is right and whose records cannot be read stays as it is: its sender built
+   it so, and the other batches are still compacted.
 5. Groups come in log order, and none may be put in place unless all before it were: a tombstone
-   must not go while an older record of its key is still there.
-6. The last batch of each new segment stays, without records if need be: segments go on touching
-   each other, and a missing one is found.
+   must not be removed before each older record of its key.
+6. The last batch of each new segment stays, without records if need be: segments stay adjacent, so
+   that a missing segment is noticed.
 """
 
 from collections.abc import Iterator, Sequence
@@ -52,13 +52,13 @@ from barnabas.storage.log.segment_names import LOG_SUFFIX, OFFSET_DELTA_MAX, fil
 from barnabas.storage.log.segment_read import scan_batches
 
 ENTRY_BYTES: Final = 192
-"""What a key costs in memory: its digest, its offset, and its share of the table."""
+"""Memory that one key takes: its digest, its offset, and its share of the table."""
 
 _TABLES: Final = 256
 """One table of a million keys keeps the interpreter for 60 ms when it grows (measured), and with
 it the loop; as many small ones never for a millisecond."""
 _HIGH_BITS: Final = 40
-"""Which of a hash's bits choose the table: not the low ones, by which it places its keys."""
+"""Shift to those bits of a hash that choose the table; within it the low bits place the key."""
 
 _SHORT_KEY_BYTES: Final = 15
 _DIGEST_BYTES: Final = 16
@@ -107,7 +107,7 @@ class LatestOffsets:
 
 
 def clean(file_system: FileSystem, plan: CleaningPlan, pace: Pace) -> Iterator[CleanedGroup]:
-    """Run a pass, group by group. Raises Corrupt, OSError, and whatever ``pace`` raises."""
+    """Run a pass, group by group. Raises Corrupt, OSError, and any error of ``pace``."""
     source = _Source(file_system, plan.path, pace)
     latest, clean_offset = _find_latest(source, plan)
     reached = [segment for segment in plan.segments if segment.base_offset < clean_offset]
@@ -307,7 +307,7 @@ class _Filter:
             writer.keep(header, batch)
 
     def _drop(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
-        """Leave a batch out, unless a producer's last sequence or epoch is known from it (K4)."""
+        """Omit a batch, unless a producer's last sequence or epoch is known from it only (K4)."""
         if not self._is_last_of_producer(header):
             return
         if header.record_count:

@@ -1,4 +1,4 @@
-"""Which segments have outlived their topic's retention, by time and by size.
+"""Segments that have outlived their topic's retention, by time and by size.
 
 Never past the last stable offset (K5): a segment that holds the first unstable record, or anything
 after it, stays. Removing is one durable move of the log start; the files follow.

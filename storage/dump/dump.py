@@ -1,11 +1,11 @@
-"""What the files of a data directory say, row by row, and where they are damaged. Reads only.
+"""Rows of the files of a data directory, and the positions where they are damaged. Reads only.
 
 Rules of this file:
 
-1. Damage is a :class:`Problem` with its byte position, never an exception: what follows is shown as
-   far as it can be found. OSError is the caller's.
+1. Damage is a :class:`Problem` with its byte position, never an exception: the rows after it are
+   shown as far as they can be found. OSError is the caller's.
 2. An index is compared with the log beside it, if there is one.
-3. A file's name says what it is, as Kafka and the store name them.
+3. A file's name determines its format, as Kafka and the store name them.
 """
 
 import re
@@ -100,7 +100,7 @@ class Source:
 
 
 def dump_file(source: Source) -> Iterator[Item]:
-    """Yield what a file says; raises UnknownFile and OSError."""
+    """Yield the rows and problems of a file; raises UnknownFile and OSError."""
     return _dumper_of(source.name)(source)
 
 
@@ -161,7 +161,7 @@ def _dump_offset_index(source: Source) -> Iterator[Item]:
 
 
 def _index_problem(log: File, offset: int, position: int) -> str:
-    """Say how the batch at an entry's position differs from what the entry says; "" if not."""
+    """Return the difference between an index entry and the batch at its position, or ""."""
     header = next(headers_of(log, position), None)
     if header is None:
         return f"no batch starts at byte {position} of the log, where offset {offset} should be"
@@ -226,7 +226,8 @@ def _entries(source: Source, entry: struct.Struct) -> Iterator[tuple[int, tuple[
     used = len(data.rstrip(b"\0"))
     count = -(-used // entry.size)
     if not count and len(data) == entry.size:
-        count = 1  # An entry may be all zeros, and so is room for one: one that is there counts.
+        # An entry may be all zeros, like an unused slot: the only one in the file counts.
+        count = 1
     for number in range(min(count, len(data) // entry.size)):
         yield number * entry.size, entry.unpack_from(data, number * entry.size)
 
@@ -295,7 +296,7 @@ def _dump_checkpoint(source: Source) -> Iterator[Item]:
 
 
 def _dump_commit_mark(source: Source) -> Iterator[Item]:
-    """Which journal files there must be, and how far the journal has come."""
+    """Yield the files that the journal must have, and its newest durable group."""
     data = source.read()
     if len(data) < FILE_BYTES:
         yield Problem(len(data), f"the file ends here, it should have {FILE_BYTES} bytes")
@@ -322,17 +323,17 @@ def _dump_commit_mark(source: Source) -> Iterator[Item]:
 
 
 def _dump_commit_count(source: Source) -> Iterator[Item]:
-    """How many commits the metadata store has seen."""
+    """Yield the number of commits that the metadata store has seen."""
     yield from _marks(source.read().ljust(MARK_BYTES, b"\0"), 0, "commits")
 
 
-def _marks(data: bytes, position: int, what: str) -> Iterator[Item]:
+def _marks(data: bytes, position: int, counted: str) -> Iterator[Item]:
     marks = read_marks(data, position)
     newest = max((mark for mark in marks if mark is not None), default=None)
     for number, mark in enumerate(marks):
         fields = {
             "slot": number,
-            what: -1 if mark is None else mark,
+            counted: -1 if mark is None else mark,
             "valid": mark is not None,
             "newest": mark is not None and mark == newest,
         }

@@ -27,7 +27,7 @@ _EXPANDED_BYTES_MAX: Final = 256 * 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One thing that a file says; ids and keys are bytes."""
+    """One item of a file; ids and keys are bytes."""
 
     kind: str
     fields: dict[str, Any]

@@ -1,17 +1,18 @@
-"""What is known of the journal outside of it: which files it has, and how far it has come.
+"""The journal mark: the names of the journal's files and its newest durable group, kept beside it.
 
-Without this the loss of the journal's end looks like the end of the journal: a torn group and a
-group that was taken away later are both unreadable bytes.
+Without it a lost end of the journal looks like the regular end of the journal: a torn journal group
+and a group that was removed later are both unreadable bytes.
 
 Rules of this file:
 
 1. The files and their sizes are named, and that is durable, before anything is written to a new or
    longer one. The broker never removes a journal file, so after a crash each must still be there.
-2. After each group is durable, and before anybody is answered for it, its sequence is marked. Marks
-   are not synced one by one: after a kill the page cache has the newest one, after a power loss
-   the disk has an older one, of a second ago. An older mark promises less, never something wrong.
-3. Everything is written to two slots in turn, each with a checksum: of a write that is torn the one
-   before remains.
+2. After each journal group is durable, and before any response for it is sent, its sequence is
+   marked. Marks are not synced one by one: after a kill the page cache has the newest mark; after a
+   power loss the disk has an older one, of a second ago. An older mark promises less, never
+   something wrong.
+3. Everything is written to two slots in turn, each with a checksum: if a write is torn, the
+   previous one remains readable.
 
 ```
 files  slots at 0 and 16384: magic 8s | version u16 | reserved u16 | count u32 | generation u64
@@ -43,19 +44,19 @@ _FILES_MAX: Final = (_FILES_SLOT_BYTES - _HEADER.size) // _NAMED.size
 _SEQUENCE: Final = struct.Struct("<Q")
 _MARK: Final = struct.Struct("<QI")
 MARKS_AT: Final = 2 * _FILES_SLOT_BYTES
-"""Where in the file the marks are."""
+"""Offset of the marks in the file."""
 _MARK_SLOT_BYTES: Final = 4096
 MARK_BYTES: Final = 2 * _MARK_SLOT_BYTES
-"""What two slots of a mark take."""
+"""Bytes of the two slots of a mark."""
 FILE_BYTES: Final = MARKS_AT + MARK_BYTES
 _FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
 
 
 class CommitMark:
-    """The mark of one journal; ``sequence`` is the newest group known to be durable, 0: none."""
+    """The mark of one journal; ``sequence`` is the newest durable journal group, or 0."""
 
     def __init__(self, file_system: FileSystem, directory: str) -> None:
-        """Read what a former run left; nothing is written before :meth:`begin`."""
+        """Read the mark of the previous run; nothing is written before :meth:`begin`."""
         self._file_system = file_system
         self._directory = directory
         self.path = file_system.join(directory, FILE_NAME)
@@ -63,15 +64,15 @@ class CommitMark:
         self._generation = 0
         self.sequence = 0
         self.files: dict[int, int] = {}
-        """Bytes of each journal file that there must be, by its number."""
+        """Bytes that each journal file must have, by its number."""
         self.problem: str | None = "it is missing"
-        """Why nothing is known."""
+        """Reason why the mark is unusable, or None if it is usable."""
         if file_system.exists(self.path):
             self._file = file_system.open(self.path)
             self.problem = self._read(self._file)
 
     def _read(self, file: File) -> str | None:
-        """Take in what the file says; returns what is wrong with it."""
+        """Read the file's contents; returns the reason why they are unusable, or None."""
         data = file.pread(FILE_BYTES, 0)
         if len(data) < FILE_BYTES:
             return f"it has {len(data)} bytes, not {FILE_BYTES}"
@@ -86,9 +87,9 @@ class CommitMark:
         return None
 
     def begin(self, files: Mapping[int, int]) -> None:
-        """Have a file to write to, and name ``files`` (bytes by number) in it; durable on return.
+        """Open or create the file, and write ``files`` (bytes by number) to it; durable on return.
 
-        What it says of the former run stays, as long as a start may have to rely on that.
+        The previous run's mark stays, as long as a start may need it.
         """
         if self._file is None or self.problem is not None:
             self._make()
@@ -105,7 +106,9 @@ class CommitMark:
         self.problem = None
 
     def name_files(self, files: Mapping[int, int]) -> None:
-        """Say which files there must be from now on, by number, and their bytes; durable."""
+        """Record the journal files that must exist from now on (bytes by number); durable on
+        return.
+        """
         assert self._file is not None, "the mark is not begun"
         generation = self._generation + 1
         position = generation % 2 * _FILES_SLOT_BYTES
@@ -121,7 +124,7 @@ class CommitMark:
         write_mark(self._file, MARKS_AT, sequence)
 
     def start_writeback(self) -> None:
-        """Have the disk begin to take in the newest mark; guarantees nothing."""
+        """Start to write the newest mark to the disk; guarantees nothing."""
         if self._file is not None:
             self._file.start_writeback(MARKS_AT, MARK_BYTES)
 
@@ -131,9 +134,10 @@ class CommitMark:
             self._file.fdatasync()
 
     def refuse_other_files(self, sizes: Mapping[int, int], paths: Mapping[int, str]) -> None:
-        """Raise Corrupt unless each file that was named is there at its size.
+        """Raise Corrupt unless each named file exists and has its size.
 
-        ``sizes`` are the bytes of those that are there, by number; ``paths`` how all are called.
+        ``sizes`` are the bytes of the existing files, ``paths`` the paths of all files, both by
+        number.
         """
         for number, wanted in sorted(self.files.items()):
             size = sizes.get(number)
@@ -143,7 +147,7 @@ class CommitMark:
                 raise Corrupt(paths[number], size, f"the file ends here, it had {wanted} bytes")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 
@@ -157,7 +161,7 @@ def _encode_files(generation: int, files: Mapping[int, int]) -> bytes:
 
 
 def read_files(data: bytes) -> list[tuple[int, dict[int, int]] | None]:
-    """Generation, and bytes of each journal file by number, of both slots; None: unreadable."""
+    """Return of both slots the generation and each file's bytes by number; None if unreadable."""
     return [_decode_files(data, slot * _FILES_SLOT_BYTES) for slot in range(2)]
 
 
@@ -186,18 +190,18 @@ def write_mark(file: File, position: int, number: int) -> None:
 
 
 def read_mark(data: bytes, position: int) -> int | None:
-    """The newest number in the two slots at ``position``, 0 if there is none; None: unreadable."""
+    """Return the newer number of the two slots at ``position``, 0 if empty; None if unreadable."""
     marks = read_marks(data, position)
     return None if marks == [None, None] else max(mark or 0 for mark in marks)
 
 
 def read_marks(data: bytes, position: int) -> list[int | None]:
-    """The numbers in both slots at ``position``, 0 where there is none; None: unreadable."""
+    """Return the numbers in both slots at ``position``, 0 in an empty slot; None if unreadable."""
     return [_decode_mark(data, position + slot * _MARK_SLOT_BYTES) for slot in range(2)]
 
 
 def _decode_mark(data: bytes, position: int) -> int | None:
-    """The sequence in the slot at ``position``, 0 where there never was one; None: unreadable."""
+    """Return the sequence in the slot at ``position``, 0 in an empty slot; None if unreadable."""
     sequence, crc = _MARK.unpack_from(data, position)
     if not (sequence or crc):
         return 0

@@ -1,9 +1,9 @@
-"""What storage needs of files, directories and devices.
+"""Files, directories and devices, as storage needs them.
 
 Everything else in ``storage`` is written against :class:`FileSystem` and :class:`File`, so that
-tests can swap in ``simulated.py``, a disk that loses, tears and reorders what was not synced.
-Calls without a guarantee (:meth:`File.start_writeback`, :meth:`File.allocate`) are best effort and
-never raise for want of kernel support.
+tests can swap in ``simulated.py``, a disk that loses, tears and reorders what was not synced. Calls
+without a guarantee (:meth:`File.start_writeback`, :meth:`File.allocate`) are best effort and never
+raise if the kernel does not support them.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ class Lock(Protocol):
     """An exclusive lock, held until released or until the process ends."""
 
     def release(self) -> None:
-        """Let the next process have it."""
+        """Release the lock for the next process."""
         ...
 
 
@@ -38,7 +38,7 @@ class Device(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it; syncs nothing."""
+        """Close the file; syncs nothing."""
         ...
 
 
@@ -50,7 +50,7 @@ class File(Protocol):
         ...
 
     def pread_cached(self, size: int, position: int) -> Buffer | None:
-        """Like :meth:`pread`, but None where the disk would have to be waited for."""
+        """Like :meth:`pread`, or None if that would have to wait for the disk."""
         ...
 
     def pread_passing(self, size: int, position: int) -> bytes:
@@ -58,9 +58,10 @@ class File(Protocol):
         ...
 
     def slice(self, size: int, position: int) -> "FileSlice | None":
-        """These bytes, to be sent as they are; None where the disk would have to be waited for.
+        """Return these bytes, to be sent as they are, or None if that would have to wait for the
+        disk.
 
-        None also where that is not known, and of a file that is none of the operating system's.
+        Returns None also if that is unknown, and for a file outside of the operating system.
         """
         ...
 
@@ -84,7 +85,7 @@ class File(Protocol):
         ...
 
     def start_writeback(self, position: int, size: int) -> None:
-        """Ask the kernel to start writing this range back; best effort, guarantees nothing."""
+        """Start to write this range back in the kernel; best effort, guarantees nothing."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -102,8 +103,8 @@ class File(Protocol):
     def reserve(self, size: int) -> None:
         """Extend the file to ``size`` bytes with blocks of its own; not synced.
 
-        Afterwards writes within it do not fail for want of room. OSError (ENOSPC) leaves the file
-        somewhere between its old size and ``size``.
+        Afterwards writes within it do not fail because the disk is full. OSError (ENOSPC) leaves
+        the file somewhere between its old size and ``size``.
         """
         ...
 

@@ -38,11 +38,11 @@ IOV_MAX = 1024
 
 ZERO_CHUNK_BYTES = 1 << 20
 REUSED_BYTES_MIN = 64 * 1024
-"""From this size on, memory for reading is used again instead of made anew."""
+"""Size from which memory for reading is reused instead of allocated again."""
 
 PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 WINDOW_BYTES = 1 << 20
-"""So far ahead of a slow reader the page cache is looked at."""
+"""Bytes of the page cache that are checked ahead of a slow reader."""
 
 _UNSUPPORTED = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 _READ_BYTES = 1024 * 1024
@@ -99,9 +99,10 @@ def copy_private(original: str, copy: str) -> None:
 
 
 def make_private(path: str) -> None:
-    """Make a file that only its owner may read, where there is none; take others' rights away.
+    """Create a file that only its owner may read, or remove others' permissions from an existing
+    one.
 
-    Of a file of somebody else the rights stay as they are.
+    A file of another user keeps its permissions.
     """
     descriptor = private_opener(path, os.O_RDWR | os.O_CREAT)
     try:
@@ -122,7 +123,7 @@ class LocalFile:
         self.path = path
 
     def pread(self, size: int, position: int) -> bytes:
-        """Read until ``size`` bytes are there or the file ends."""
+        """Read until ``size`` bytes are read or the file ends."""
         data = os.pread(self._descriptor, size, position)
         if len(data) == size or not data:
             return data
@@ -167,7 +168,7 @@ class LocalFile:
         return cached_pages(self._descriptor, size, position) >= pages
 
     def will_need(self, size: int, position: int) -> None:
-        """Have the kernel begin to read these bytes."""
+        """Start to read these bytes in the kernel, without waiting."""
         os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_WILLNEED)
 
     def send(self, descriptor: int, size: int, position: int) -> int:
@@ -175,7 +176,7 @@ class LocalFile:
         return os.sendfile(descriptor, self._descriptor, position, size)
 
     def shortened(self) -> OSError:
-        """What to raise where bytes are missing that had been there."""
+        """Return the error to raise if bytes that existed are missing."""
         return OSError(errno.EIO, "the file has become shorter", self.path)
 
     def pwritev(self, buffers: Sequence[Buffer], position: int) -> None:
@@ -260,7 +261,7 @@ class LocalFile:
             self.zero_fill(size)
 
     def size(self) -> int:
-        """Ask the kernel, so that all handles agree."""
+        """Return the size from the kernel, so that all handles agree."""
         return os.fstat(self._descriptor).st_size
 
     def close(self) -> None:
@@ -288,7 +289,7 @@ class FileSlice:
         return self._size
 
     def send(self, descriptor: int) -> int:
-        """Have the kernel hand its pages to a socket; returns how many bytes it took.
+        """Send pages of the kernel to a socket; returns the number of bytes that it took.
 
         BlockingIOError when the socket takes none; another OSError when it or the disk is broken.
         """
@@ -302,11 +303,11 @@ class FileSlice:
         return self._file.has_cached(min(self._size, WINDOW_BYTES), self._position)
 
     def will_be_needed(self) -> None:
-        """Ask the kernel to read what comes next, without waiting for it."""
+        """Start to read the next bytes in the kernel, without waiting."""
         self._file.will_need(min(self._size, WINDOW_BYTES), self._position)
 
     def after(self, sent: int) -> "FileSlice":
-        """What follows the first ``sent`` bytes."""
+        """Return the slice after the first ``sent`` bytes."""
         return FileSlice(self._file, self._size - sent, self._position + sent)
 
     def first(self, size: int) -> "FileSlice":
@@ -437,7 +438,7 @@ class LocalFileSystem:
         replace_file(self, path, data)
 
     def free_bytes(self, path: str) -> int:
-        """What an ordinary user may still write (``f_bavail``)."""
+        """Bytes that an ordinary user may still write (``f_bavail``)."""
         state = os.statvfs(path)
         return state.f_bavail * state.f_frsize
 

@@ -23,7 +23,7 @@ _STATFS_LONGS = 32
 """More than any ``struct statfs`` has; the first says of what kind the file system is."""
 
 TELLS_ERRORS_SINCE = (5, 8)
-"""Before this Linux, syncing a whole file system did not say that a write had failed (D9)."""
+"""First Linux version on which syncing a whole file system reports a failed write (D9)."""
 
 
 class _Range(ctypes.Structure):
@@ -42,9 +42,10 @@ class _CacheState(ctypes.Structure):
 
 
 def cached_pages(descriptor: int, size: int, position: int) -> int:
-    """How many pages of a range of a file are in the page cache; -1 if the kernel does not say.
+    """Return the number of cached pages of a range of a file, or -1 if the kernel does not report
+    it.
 
-    A page that is being read counts already: it is waited for a moment.
+    A page that is being read counts already: it is available in a moment.
     """
     call = _system_call()
     state = _CacheState()
@@ -73,9 +74,9 @@ def _system_call() -> Callable[..., int] | None:
 
 
 def unsent_bytes(descriptor: int) -> int:
-    """How much of what was written to a socket its peer's system has not confirmed yet.
+    """Return the number of bytes written to a socket that the peer's system has not confirmed.
 
-    0 where the system does not say: what another one calls by this name may be something else.
+    Returns 0 on other systems than Linux: there the same name may mean something else.
     """
     if sys.platform != "linux":
         return 0
@@ -102,7 +103,7 @@ def linux_release() -> tuple[int, int]:
 
 
 def file_system_type(descriptor: int) -> int:
-    """The number by which ``statfs`` names the kind of a file system; 0 if it cannot be asked."""
+    """Return the number by which ``statfs`` names a file system's kind, 0 if it reports none."""
     function = ctypes.CDLL(None, use_errno=True).fstatfs
     state = (ctypes.c_long * _STATFS_LONGS)()
     if function(descriptor, state) != 0:

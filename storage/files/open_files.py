@@ -1,8 +1,8 @@
-"""How many segment files are open at once: thousands of sealed segments share few descriptors.
+"""A limit on open segment files: thousands of sealed segments share few descriptors.
 
-A segment opens its file when it is used. When there are too many, the one that was opened first
-lets go of its file, and of its indexes when those can be read again. Nothing is closed under a
-reader: a descriptor goes when the last one who holds the file has let go of it.
+A segment opens its file when it is used. When there are too many, the segment that opened its file
+first releases it, and its indexes if those can be read again. Nothing is closed during a read: a
+descriptor is closed when the last user of the file has released it.
 """
 
 from collections import OrderedDict
@@ -14,8 +14,8 @@ from barnabas.storage.runtime.threads import new_lock
 class Holder(Protocol):
     """The owner of an open file that can be opened again."""
 
-    def let_go(self) -> None:
-        """Hold the file no longer. Called on any thread."""
+    def release_file(self) -> None:
+        """Release the file. Called on any thread."""
 
 
 class OpenFiles:
@@ -39,9 +39,9 @@ class OpenFiles:
             while len(self._holders) > self._limit:
                 too_many.append(self._holders.popitem(last=False)[0])
         for former in too_many:
-            former.let_go()
+            former.release_file()
 
     def closed(self, holder: Holder) -> None:
-        """Forget ``holder``, whose file is gone."""
+        """Forget ``holder``, whose file was closed."""
         with self._lock:
             self._holders.pop(holder, None)

@@ -1,10 +1,10 @@
-"""What an append returns."""
+"""The result of an append."""
 
 from barnabas.storage.journal.journal import CommitGroup
 
 
 class Appended:
-    """Where a batch went. ``durable`` None: it is durable already (an old duplicate)."""
+    """Offsets and times of an appended batch. ``durable`` is None for an old, durable duplicate."""
 
     __slots__ = ("base_offset", "durable", "log_append_time_ms", "log_start_offset")
 

@@ -1,22 +1,23 @@
-"""What the storage threads do: make groups durable, and write them to the segments behind that.
+"""The storage threads' work: make commit groups durable, then write them to the segments.
 
 Rules of this file:
 
 1. ``Committer`` is plain calls without a thread, so that tests drive it step by step on a simulated
-   disk; ``CommitterThreads`` runs it beside the loop: ``commit`` on the journal thread,
-   ``write_segments`` on the segment thread, so that the disk syncs one group while the page cache
-   takes another. ``JournalCommitter`` is the one for a journal in files; in a cluster it is that of
+   disk. ``CommitterThreads`` runs it beside the loop: ``commit`` on the journal thread,
+   ``write_segments`` on the segment thread. So the disk syncs one commit group while the page cache
+   takes another. ``JournalCommitter`` serves a journal in files; a cluster has the one of
    ``barnabas.storage.replicated.flush_committer``.
-2. A group's bytes become durable first, and only then go to the segment files (D1): what a segment
-   holds is durable elsewhere already, so segments are never synced before a checkpoint.
-3. The segment thread does everything to partition directories, in the order of the groups.
-4. Any I/O error but a full disk is final (D9): nothing is answered after it, the process stops.
-   A full disk is met by segments and checkpoints only; the journal has its spare file. The write is
-   tried again until there is room; appends are refused meanwhile (D10).
-5. A small group behind which nothing comes in is committed on the loop itself (``commit_inline``),
-   for two hand-overs between threads cost more than a quick disk. A disk that was slow a moment
-   ago, a full one, and a change of the journal's file are left to the journal thread.
-6. While the disk writes such a group the loop makes the answers to it ready (``meanwhile``). They
+2. A commit group's bytes become durable first, and only then go to the segment files (D1): a
+   segment's records are durable elsewhere already, so segments are never synced before a
+   checkpoint.
+3. The segment thread does everything to partition directories, in the order of the commit groups.
+4. Any I/O error except a full disk is final (D9): no response is sent after it, the process stops.
+   Only segments and checkpoints meet a full disk; the journal has its spare file. The write is
+   repeated until there is room; appends are refused meanwhile (D10).
+5. The loop itself commits a small commit group after which no request arrives (``commit_inline``),
+   for two hand-overs between threads cost more than a quick disk. The journal thread commits if the
+   disk was slow a moment ago or is full, and when the journal changes to the next file.
+6. While the disk writes such a commit group the loop prepares its responses (``meanwhile``). They
    leave after the sync, or never: any error of the sync is final, a full disk's too.
 """
 
@@ -44,17 +45,17 @@ from barnabas.storage.runtime.threads import (
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
 _HAND_OVER_SECONDS: Final = 0.2
-"""The segment thread writes after so much or after this time: each time it takes the interpreter
-from the loop, and what came in between goes to a segment in one write. Readers do not wait for it:
-memory has what is not in the segments yet. A checkpoint does, and has it begin at once."""
+"""The segment thread writes after this number of bytes, or after this time: each write takes the
+interpreter from the loop, and later commit groups go to a segment in the same write. Readers do not
+wait for it: records that are not in the segments yet are in memory. A checkpoint does wait, and
+makes the segment thread write at once."""
 
 _REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
-"""So much is written before the loop learns that memory can let go of it. What has to wait until
-the backlog is smaller waits for so much, not for all of it."""
+"""Bytes that are written before the loop learns that memory can release them. An appender that
+waits for a smaller backlog waits for this many bytes, not for all of it."""
 
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
-"""A disk from which a flush must be expected to take longer is none for the loop, which serves
-nobody meanwhile."""
+"""Expected time of a flush above which the loop does not commit: it serves no client meanwhile."""
 _EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
 
 _COPIED_BYTES_MAX: Final = 512
@@ -75,21 +76,21 @@ class Listener(Protocol):
         """The oldest ``groups`` groups are in the segment files."""
 
     def disk_full(self, *, full: bool) -> None:
-        """The disk refused a write for want of room, or has room again; each True has its False."""
+        """The disk refused a write because it is full, or has room again; each True has a False."""
 
     def refused(self, groups: int, partition_ids: Collection[int]) -> None:
         """The oldest ``groups`` groups submitted are not durable and never will be.
 
-        Somebody else leads these partitions, of which there are entries in them. What was placed
-        behind may build on what was refused, so no more groups of that run are committed, whenever
-        they are submitted, nor is anything told of them. A journal in files refuses nothing.
+        Another broker leads these partitions, of which they contain entries. Later commit groups of
+        the same run may build on refused ones, so none of them is committed, whenever it is
+        submitted, and the listener is not called for them. A journal in files refuses nothing.
         """
 
     def lost(self) -> None:
-        """Somebody else leads everything: as ``refused``, of all groups and all partitions."""
+        """Another broker leads everything: as ``refused``, for all groups and all partitions."""
 
     def failed(self, error: BaseException) -> None:
-        """Storage cannot go on; the process must stop."""
+        """Storage failed permanently; the process must stop."""
 
 
 class Committer:
@@ -103,32 +104,34 @@ class Committer:
         *,
         reported_bytes_min: int = _REPORTED_BYTES_MIN,
     ) -> None:
-        """What a flush took, and held, is counted if asked.
+        """Times and sizes of flushes go to the histograms, if there are any.
 
-        ``reported_bytes_min``: how much goes to the segments before the listener is called.
+        ``reported_bytes_min`` is the number of bytes written to segments before the listener is
+        called.
         """
         self._listener = listener
         self._unwritten: deque[CommitGroup] = deque()
         self._reported_bytes_min = reported_bytes_min
         self._flush_times = flush_times or Histogram()
         self._flush_batches = flush_batches or Histogram(shift=0)
-        # Each of the two is changed by one thread at a time: by who commits, by who writes.
+        # One thread at a time changes each of the two: the committing one, the writing one.
         self._committed_bytes = 0
         self._written_bytes = 0
         self._awaited = False
         self.patience_seconds: float | None = None
-        """How long the end waits for groups that are on their way; None: as long as it takes."""
+        """Maximum time in seconds for which a stop waits for submitted groups, or None for no
+        limit."""
 
     @property
     def flushes_are_quick(self) -> bool:
-        """Whether the loop should rather wait for a flush than hand a group over."""
+        """Whether the loop commits rather than hand a commit group to the journal thread."""
         return False
 
     def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        """Make one group durable without waiting for room; False: nothing was done.
+        """Make one commit group durable without waiting for room; False if that was not possible.
 
-        ``meanwhile`` is called while the disk is at work. The listener is not called, the caller
-        knows.
+        ``meanwhile`` is called while the disk is at work. The listener is not called: the caller
+        has the result.
         """
         del group, meanwhile
         return False
@@ -143,14 +146,16 @@ class Committer:
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """Have ``commit`` return soon, whatever it waits for: what is not durable is nobody's now.
+        """Make ``commit`` return soon, even if it waits: groups that are not durable are abandoned.
 
         Called on another thread, after ``patience_seconds``.
         """
         raise NotImplementedError
 
     def _leave_to_segments(self, groups: Sequence[CommitGroup], size: int, sequence: int) -> None:
-        """Leave to the segment thread what has become durable as flush ``sequence``."""
+        """Queue the commit groups that became durable as flush ``sequence`` for the segment
+        thread.
+        """
         for group in groups:
             group.sequence = sequence
         self._unwritten.extend(groups)
@@ -165,7 +170,7 @@ class Committer:
 
     @property
     def unwritten_bytes(self) -> int:
-        """How much is durable but not in the segments yet."""
+        """Number of bytes that are durable but not in the segments yet."""
         return self._committed_bytes - self._written_bytes
 
     @property
@@ -181,7 +186,9 @@ class Committer:
             waiting -= self._write_some(waiting)
 
     def _write_some(self, waiting: int) -> int:
-        """Write the oldest of ``waiting`` groups and tell of them; returns how many they were."""
+        """Write the oldest of ``waiting`` groups and report them; returns the number of groups
+        written.
+        """
         groups: list[CommitGroup] = []
         runs = _SegmentRuns()
         size = 0
@@ -230,7 +237,7 @@ class JournalCommitter(Committer):
         """See ``Committer``."""
         size = GROUP_HEADER_BYTES + group.stored_bytes
         if self._lacks_spare or not self._files.has_room_for(size):
-            return False  # Without a spare file each group is an occasion to try for one.
+            return False  # Without a spare file each commit group is an occasion to try for one.
         if group.entry_count:
             return self._flush_here(group, meanwhile)
         meanwhile()
@@ -267,7 +274,9 @@ class JournalCommitter(Committer):
             yield
 
     def _mergeable(self, groups: Sequence[CommitGroup], start: int) -> tuple[int, int]:
-        """How far from ``start`` groups go into one on-disk group, and their body bytes."""
+        """Return the end of the run from ``start`` that shares one journal group, and its body
+        bytes.
+        """
         room = min(_MERGED_BYTES_MAX, self._files.capacity_bytes) - GROUP_HEADER_BYTES
         end, size, used = start, 0, 0
         while end < len(groups):
@@ -300,13 +309,14 @@ class JournalCommitter(Committer):
     def _flush_took(self, elapsed_ns: int, *, aside_ns: int = 0) -> None:
         """Expect the next flush to take as long, or not much less than those before it.
 
-        But for what the loop did ``aside_ns``: it says nothing of the disk.
+        The loop's own work of ``aside_ns`` does not count: the disk did not cause it.
         """
         self._flush_times.observe(elapsed_ns)
         self._expected_flush_ns = max(elapsed_ns - aside_ns, self._expected_flush_ns * 3 // 4)
 
     def _keep_a_spare(self) -> None:
-        """Have the next journal file ready; without one, refuse appends and try with each group.
+        """Prepare the next journal file; without one, refuse appends and try with each commit
+        group.
 
         Waiting here would stop the checkpoint that may give a file back.
         """
@@ -330,10 +340,10 @@ class JournalCommitter(Committer):
 
 
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
-    """Call ``operation`` again and again while the disk is full; the listener is called then.
+    """Repeat ``operation`` while the disk is full; report to the listener that it is, and its end.
 
-    And once it is over, however it ends. Only for what may be called twice. Waits, so never on the
-    loop.
+    The end is reported even if ``operation`` fails. Only for operations that may be repeated.
+    Waits, so never call it on the loop.
     """
     told = False
     try:
@@ -365,9 +375,9 @@ def apply_operations(operations: Sequence[StoredBatches | Operation]) -> None:
 
 
 def apply_group(group: CommitGroup) -> None:
-    """Apply the operations of a group at once, after which nothing of it is held in memory.
+    """Apply the operations of a commit group at once; afterwards no record of it is in memory.
 
-    It may be called again after an error. Of logs that nobody else uses yet.
+    It may be called again after an error. Only for logs that have no other user yet.
     """
     apply_operations(group.operations)
     for member, end in group.ends.items():
@@ -433,7 +443,7 @@ class CommitterThreads:
         self._committing = new_lock()
         self._groups: Queue[CommitGroup | None] = new_queue()
         self._unwritten: Queue[bool] = new_queue()
-        self._told = 0
+        self._notified = 0
         self._journal_thread = self._start("barnabas-journal", self._commit_next)
         self._segment_thread = self._start("barnabas-segments", self._write_next)
 
@@ -444,8 +454,8 @@ class CommitterThreads:
     def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Commit on the caller's thread; False if the journal thread has to do it.
 
-        ``meanwhile`` is called while the disk is at work. Only while nothing that was submitted
-        waits to be durable. Raises what cannot be answered any more (D9).
+        ``meanwhile`` is called while the disk is at work. Commits only while no submitted group
+        waits to be durable. Raises an error after which no response may be sent (D9).
         """
         if not (self._commits_here and self._committer.flushes_are_quick):
             return False
@@ -454,7 +464,7 @@ class CommitterThreads:
         try:
             done = self._committer.commit_inline(group, meanwhile)
             if done:
-                self._tell_segment_thread()
+                self._notify_segment_thread()
         finally:
             self._committing.release()
         return done
@@ -462,7 +472,7 @@ class CommitterThreads:
     def stop(self) -> None:
         """Finish what was submitted, segments included, and end the threads. Blocks.
 
-        What is not durable when the committer's patience ends is given up, without a word.
+        Groups that are not durable when ``patience_seconds`` end are abandoned without a report.
         """
         self._groups.put(None)
         self._journal_thread.join(self._committer.patience_seconds)
@@ -480,7 +490,7 @@ class CommitterThreads:
                 pass
         except BaseException as error:  # noqa: BLE001  Any failure here ends the process (D9).
             self._listener.failed(error)
-            self._unwritten.put(False)  # So that no thread waits for the other in vain.
+            self._unwritten.put(False)  # So that no thread waits for the other forever.
 
     def _commit_next(self) -> bool:
         """Wait for groups and commit them; False once told to stop."""
@@ -488,13 +498,13 @@ class CommitterThreads:
         with self._committing:
             # Told of each: what makes room on a full disk is done by that thread.
             for _ in self._committer.commit_by_step(groups):
-                self._tell_segment_thread()
+                self._notify_segment_thread()
         if stopping:
             self._unwritten.put(False)
         return not stopping
 
     def _take(self) -> tuple[list[CommitGroup], bool]:
-        """Everything that waits, at least one; True: told to stop."""
+        """Return all groups that wait, at least one, and whether ``stop`` was called."""
         groups: list[CommitGroup] = []
         item = self._groups.get()
         try:
@@ -505,10 +515,10 @@ class CommitterThreads:
             return groups, False
         return groups, True
 
-    def _tell_segment_thread(self) -> None:
+    def _notify_segment_thread(self) -> None:
         wanted = 2 if self._committer.segments_are_urgent else 1
-        while self._told < wanted:
-            self._told += 1
+        while self._notified < wanted:
+            self._notified += 1
             self._unwritten.put(True)
 
     def _write_next(self) -> bool:
@@ -517,8 +527,8 @@ class CommitterThreads:
         if goes_on:
             with suppress(Empty):
                 goes_on = self._unwritten.get(timeout=_HAND_OVER_SECONDS)
-        # Before the look at what there is: who commits behind it tells again. Who tells at this
+        # Before the segments are written: a commit after it notifies again. A notification at this
         # very moment may be counted wrongly; then a large pile waits for its time, once.
-        self._told = 0
+        self._notified = 0
         self._committer.write_segments()
         return goes_on

@@ -1,21 +1,22 @@
-"""The group-commit journal as the event loop sees it.
+"""The journal as the event loop sees it: appends of one turn are committed together.
 
 Rules of this file:
 
-1. Only the loop calls it. What one turn of the loop appends is one ``CommitGroup``; the journal
-   thread merges the groups that wait into one on-disk group and one ``fdatasync``. While that
-   thread has nothing to do, a small group stays open as long as each turn brings more, and may
-   then be made durable on the loop: nothing is left that could use the loop meanwhile.
-2. Where the loop itself commits, a group's logs advance and the answers to it are made before it is
-   durable, if it can be while the disk is at work. Nothing of that leaves the process before it is.
-3. Groups become durable in the order in which they were submitted, so what waits for the newest
+1. Only the loop calls it. The batches that one turn of the loop appends are one ``CommitGroup``.
+   The journal thread merges the commit groups that wait into one journal group and one
+   ``fdatasync``. While that thread is idle, a small commit group stays open as long as each turn
+   adds to it. It may then be made durable on the loop, which has no other work meanwhile.
+2. Where the loop itself commits, a commit group's logs advance and its responses are prepared
+   before it is durable, if possible while the disk is at work. None of that leaves the process
+   before.
+3. Commit groups become durable in the order in which they were submitted, so a waiter of the newest
    one also waits for everything before it (S4: a duplicate waits for its original).
-4. A group's ``operations`` change the partition directories and segment files. They run on the
-   segment thread, in order, after the group is durable; no other thread changes those files
-   meanwhile.
-5. In a cluster groups may be refused. Then every group that is not durable is dropped,
-   the open one too, for each may build on what was refused, and a new run of groups begins.
-   Whoever waits for a group is told one of two, once: it is durable, or it never will be.
+4. The ``operations`` of a commit group change the partition directories and segment files. They run
+   on the segment thread, in order, after the commit group is durable; no other thread changes those
+   files meanwhile.
+5. In a cluster commit groups may be refused. Then each one that is not durable is dropped,
+   including the open one, for it may build on a refused one, and a new run of commit groups starts.
+   Each waiter is notified once: its commit group is durable, or never will be.
 """
 
 from collections import deque
@@ -28,47 +29,49 @@ from barnabas.storage.journal.journal_format import ENTRY
 from barnabas.storage.journal.refusal import Refusal
 
 STABLE_BATCH_BYTES: Final = 64 * 1024
-"""From this size on a batch whose memory is its own is kept by reference instead of copied."""
+"""Size from which a batch whose memory is its own is referenced instead of copied."""
 
 _OWN_CHUNK_BYTES: Final = 4 * 1024
-"""From this size on a copied batch gets a chunk of its own: growing a large one copies it again."""
+"""Size from which a copied batch gets a chunk of its own: growing a large one copies it again."""
 
 _CHUNK_BYTES: Final = 64 * 1024
 _GROUP_BYTES: Final = 4 * 1024 * 1024
 
 _ALONE_BYTES_MAX: Final = 512 * 1024
-"""From here on a group goes to the journal thread: the loop has better to do than to write it."""
+"""Size above which a commit group goes to the journal thread: the loop has other work than to write
+it."""
 
 _LINGER_TURNS_MAX: Final = 4
-"""So often the sockets are looked at again before a group closes, as long as that brings more. Who
-is answered together asks again together: one sync for all of them costs less than one for each
-half, and no request waits for the other half's."""
+"""Maximum number of turns that the sockets are read again before a commit group is closed, as long
+as each turn adds to it. Clients that get their responses together send their next requests
+together: one sync for all costs less than one for each half, and no request waits for the other
+half's."""
 _ENTRY_PACK: Final = ENTRY.pack
 
 Operation = Callable[[], None]
 
 
 class Answer(Protocol):
-    """What leaves the process when a group is durable, or the error that leaves instead."""
+    """A response that leaves the process when a commit group is durable, or else an error."""
 
     def prepare(self) -> None:
-        """Make ready what leaves once the group is durable.
+        """Prepare the response that leaves once the commit group is durable.
 
-        It may run before that is so: it must do nothing that is seen outside of the process.
+        It may run before that: it must have no effect outside of the process.
         """
 
     def refused(self, refusal: Refusal) -> None:
-        """Answer that the group was refused; ``prepare`` was not called and will not be."""
+        """Respond that the commit group was refused; ``prepare`` was not called and will not be."""
 
 
 class Waiter(Protocol):
-    """Who has to know whether a group is durable; told on the loop, once, one of two."""
+    """A waiter of a commit group: exactly one of its methods is called, once, on the loop."""
 
     def durable(self) -> None:
-        """The group survives a power loss now."""
+        """The commit group survives a power loss now."""
 
     def refused(self, refusal: Refusal) -> None:
-        """The group was refused: nothing of it is durable, nor ever will be."""
+        """The commit group was refused: nothing of it is durable, nor ever will be."""
 
 
 class WhenDurable:
@@ -77,7 +80,7 @@ class WhenDurable:
     __slots__ = ("_then",)
 
     def __init__(self, then: Callable[[], None]) -> None:
-        """Call ``then`` when the group is durable."""
+        """Call ``then`` when the commit group is durable."""
         self._then = then
 
     def durable(self) -> None:
@@ -89,16 +92,18 @@ class WhenDurable:
 
 
 class Submit(Protocol):
-    """Where groups go to become durable."""
+    """The function that submits commit groups to become durable."""
 
     def __call__(self, group: "CommitGroup", *, alone: bool) -> None:
-        """``alone``: small, no other group waits, and nothing more comes in: it may be durable
-        when this returns.
+        """Submit ``group``.
+
+        ``alone``: it is small, no other commit group waits, and no request arrives. Then it may be
+        durable on return.
         """
 
 
 class SegmentFile(Protocol):
-    """What a batch is written to once it is durable."""
+    """The file that durable batches are written to."""
 
     def write(self, buffers: list[Buffer], position: int) -> None:
         """Write at ``position`` of the log file, into the page cache."""
@@ -110,7 +115,7 @@ class GroupMember(Protocol):
     def durable_up_to(self, end: tuple[int, int]) -> None:
         """Everything before ``end`` (next offset, bytes ever appended) is visible.
 
-        It survives a power loss before anybody outside can see it.
+        It survives a power loss before any client can see it.
         """
 
     def written_up_to(self, end: tuple[int, int]) -> None:
@@ -143,7 +148,7 @@ class StoredBatches:
 
 
 class CommitGroup:
-    """What one turn of the loop appended: made durable together, answered together."""
+    """The batches that one turn of the loop appended, made durable and acknowledged together."""
 
     __slots__ = (
         "answers",
@@ -182,13 +187,15 @@ class CommitGroup:
 
     @property
     def stored_bytes(self) -> int:
-        """What it takes in the journal, but for the header it may share: table and bodies."""
+        """Bytes in the journal, without the header that it may share: table and bodies."""
         return len(self.table) + self.body_bytes
 
     def add_waiter(self, waiter: Waiter) -> None:
-        """Tell ``waiter`` on the loop once this group is durable (at once if it already is).
+        """Notify ``waiter`` on the loop once this commit group is durable (at once if it already
+        is).
 
-        Call it in the turn that placed what is waited for: a group may be refused in the next one.
+        Call it in the turn that appended the batches: a later turn may find the commit group
+        refused.
         """
         if self.durable:
             waiter.durable()
@@ -196,14 +203,14 @@ class CommitGroup:
             self.waiters.append(waiter)
 
     def add_answer(self, answer: Answer) -> None:
-        """Have ``answer`` made ready on the loop, to leave once this is durable; as add_waiter."""
+        """Prepare ``answer`` on the loop, to leave once this is durable; see add_waiter."""
         if self.durable:
             answer.prepare()
         else:
             self.answers.append(answer)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Tell everyone who waits that nothing of this group is durable, nor ever will be."""
+        """Notify every waiter that nothing of this commit group is durable, nor ever will be."""
         answers, self.answers = self.answers, []
         for answer in answers:
             answer.refused(refusal)
@@ -221,7 +228,7 @@ class CommitGroup:
         size: int,
         batches: int = 0,
     ) -> None:
-        """Add a row to the group's table, for a body of ``batches`` batches."""
+        """Add a row to the commit group's table, for a body of ``batches`` batches."""
         self.table += _ENTRY_PACK(
             kind, leader_epoch, partition_id, base_offset, next_offset, size, 0
         )
@@ -291,7 +298,9 @@ class Journal:
         self.batches = 0
 
     def group_for(self, size: int) -> CommitGroup:
-        """The open group, with room for ``size`` more bytes; submitted soon after this turn."""
+        """Return the open commit group, with room for ``size`` more bytes; submitted soon after
+        this turn.
+        """
         group = self._open
         if group.body_bytes + size > _GROUP_BYTES and group.entry_count:
             self.flush()
@@ -307,11 +316,13 @@ class Journal:
 
     @property
     def refusals(self) -> int:
-        """How often groups were refused: what was placed before the last time may be gone."""
+        """Number of refusals so far: batches appended before the last one may have been dropped."""
         return self._open.run
 
     def newest_group(self) -> CommitGroup | None:
-        """The group to wait for so that everything appended so far is durable; None: it is."""
+        """Return the commit group whose durability covers all appends so far, or None if all are
+        durable.
+        """
         if self._scheduled:
             return self._open
         return self._in_flight[-1] if self._in_flight else None
@@ -327,7 +338,7 @@ class Journal:
         return None
 
     def _end_turn(self) -> None:
-        """Submit the open group, unless another look at the sockets may bring more for it."""
+        """Submit the open commit group, unless another turn of the sockets may add to it."""
         group = self._open
         if self._in_flight or group.body_bytes > _ALONE_BYTES_MAX:
             self._close_group(alone=False)
@@ -339,7 +350,7 @@ class Journal:
             self._close_group(alone=True)
 
     def flush(self) -> None:
-        """Submit the open group, if anything is in it."""
+        """Submit the open commit group, if anything is in it."""
         self._close_group(alone=False)
 
     def _close_group(self, *, alone: bool) -> None:
@@ -361,7 +372,7 @@ class Journal:
     def advance_high_watermarks(self, count: int) -> None:
         """Move the high watermarks over the oldest ``count`` groups in flight.
 
-        Before any answer is made: who is answered can read its record.
+        Called before any response is prepared: a producer with a response can read its record.
         """
         for member, end in _newest_ends(list(islice(self._in_flight, count))).items():
             member.durable_up_to(end)
@@ -374,7 +385,7 @@ class Journal:
                 answer.prepare()
 
     def groups_became_durable(self, count: int) -> None:
-        """The oldest ``count`` groups in flight survive a power loss now; tell who waited.
+        """The oldest ``count`` groups in flight survive a power loss now; notify their waiters.
 
         ``advance_high_watermarks`` and ``prepare_answers`` have been called for them.
         """
@@ -399,7 +410,7 @@ class Journal:
         self._in_flight.clear()
         self._open = CommitGroup(self._open.run + 1)
         self._linger_turns = self._entries_seen = 0
-        self._look_at_backlog()
+        self._resume_if_backlog_drained()
         return dropped
 
     def groups_were_written(self, count: int) -> None:
@@ -409,17 +420,19 @@ class Journal:
             self.backlog_bytes -= group.body_bytes
         for member, end in _newest_ends(done).items():
             member.written_up_to(end)
-        self._look_at_backlog()
+        self._resume_if_backlog_drained()
 
-    def _look_at_backlog(self) -> None:
-        """Let appenders go on once little enough waits."""
+    def _resume_if_backlog_drained(self) -> None:
+        """Admit appends again if the backlog is small enough."""
         if self._backlogged and self.backlog_bytes <= self._backlog_max_bytes:
             self._backlogged = False
             self._on_backlogged(False)
 
 
 def _newest_ends(groups: list[CommitGroup]) -> dict[GroupMember, tuple[int, int]]:
-    """How far each log has come with ``groups``: the last one that it is in says so."""
+    """Return the end of each log with ``groups``: the last commit group that contains the log
+    decides.
+    """
     if len(groups) == 1:
         return groups[0].ends
     newest: dict[GroupMember, tuple[int, int]] = {}

@@ -2,17 +2,18 @@
 
 Rules of this file:
 
-1. After recovery only one thread at a time calls it, the one that commits, but for ``release``:
-   the segment thread moves files from one end of one deque to the end of another, which no thread
-   else does at that end.
-2. A file is reused only when every group in it is older than the newest checkpoint (``release``).
+1. After recovery only one thread at a time calls it, the one that commits. Only ``release`` is
+   different: with it the segment thread moves files from one end of one deque to the end of
+   another, which no thread else does at that end.
+2. A file is reused only when every journal group in it is older than the newest checkpoint
+   (``release``).
 3. One spare file is always ready before the current one is full, so that a full disk is met here,
    before an append is accepted, and never in the middle of a commit (D10).
-4. The files, and how far they are written, are also known beside them (``commit_mark.py``): an
-   end of the journal that was taken away is no torn tail.
+4. The files, and how far they are written, are also known beside them (``commit_mark.py``): an end
+   of the journal that was removed is no torn tail.
 5. The first write into reserved blocks makes the file system change its own tables, and a sync wait
-   for that as well. So a small group writes zeros behind itself, and the next ones find the blocks
-   written.
+   for that as well. So a small journal group writes zeros after itself, and the next ones find the
+   blocks written.
 """
 
 from collections import deque
@@ -54,11 +55,11 @@ class JournalFile:
     first_sequence: int = -1
     last_sequence: int = -1
     touched_bytes: int = 0
-    """Up to here this run has written, or filled, the file once."""
+    """The end of the bytes that this run has written, or filled with zeros, at least once."""
 
     @property
     def number(self) -> int:
-        """What its name ends with."""
+        """The number at the end of the file's name."""
         return int(self.path.rpartition(FILE_NAME_PREFIX)[2])
 
 
@@ -73,12 +74,12 @@ class GroupPosition:
 
 @dataclass(frozen=True, slots=True)
 class JournalLoss:
-    """An end of the journal that cannot be read, or was taken away, though it was durable.
+    """An end of the journal that cannot be read, or was removed, though it was durable.
 
-    It begins with the group ``first_sequence``; ``last_sequence`` is the last one known of, less
-    than the first if nothing that is needed is gone. ``is_known``: the mark beside the journal
-    says how far it came. ``ends`` are offsets that the lost groups reached, by partition id, as far
-    as some of them can still be read.
+    It starts with the journal group ``first_sequence``. ``last_sequence`` is the last one known; it
+    is less than the first if no needed group is lost. ``is_known``: the end of the journal is known
+    from the journal mark. ``ends`` are the offsets that the lost groups reached, by partition id,
+    from those groups that can still be read.
     """
 
     reason: str = field(compare=False)
@@ -89,7 +90,7 @@ class JournalLoss:
 
 
 class PlacedGroup:
-    """A group on its way to the disk: ``end`` and ``touched`` are bytes of its file."""
+    """A journal group on its way to the disk: ``end`` and ``touched`` are positions in its file."""
 
     __slots__ = ("buffers", "crc", "durable", "end", "journal_file", "touched")
 
@@ -174,23 +175,23 @@ class JournalFiles:
         return bool(self._used)
 
     def has_room_for(self, group_bytes: int) -> bool:
-        """Whether a group (header, table, bodies) goes into the current file."""
+        """Whether a journal group (header, table, bodies) fits into the current file."""
         return (
             self._current is not None and self._position + padded(group_bytes) <= self._file_bytes
         )
 
     def append(self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int) -> int:
-        """Write one group and make it durable; returns its sequence. ``size`` is of the bodies."""
+        """Make a journal group durable and return its sequence. ``size`` is of the bodies."""
         placed = self._place(entry_count, table, bodies, size)
         placed.journal_file.file.pwritev_durable(placed.buffers, self._position)
-        return self._go_on_behind(placed)
+        return self._finish_group(placed)
 
     def begin(
         self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int
     ) -> PlacedGroup:
-        """Write one group and have the disk begin with it; it is durable after ``finish``.
+        """Start to write one journal group to the disk; it is durable after ``finish``.
 
-        A long one is durable already: beginning does not pay where the write takes longer.
+        A long one is durable already: an early start does not pay where the write takes longer.
         """
         placed = self._place(entry_count, table, bodies, size)
         file = placed.journal_file.file
@@ -202,18 +203,18 @@ class JournalFiles:
         return placed
 
     def finish(self, placed: PlacedGroup) -> int:
-        """Wait until a group that was begun is durable; returns its sequence.
+        """Wait until a journal group started by ``begin`` is durable; returns its sequence.
 
         Any error is final, a full disk's too: what was written may be lost.
         """
         if not placed.durable:
             placed.journal_file.file.fdatasync()
-        return self._go_on_behind(placed)
+        return self._finish_group(placed)
 
     def _place(
         self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int
     ) -> PlacedGroup:
-        """Say where the next group goes, in a file with room for it, and what is written there."""
+        """Return the place of the next journal group, in a file with room for it, and its bytes."""
         group_bytes = GROUP_HEADER_BYTES + len(table) + size
         current = self._current
         if current is None or not self.has_room_for(group_bytes):
@@ -225,8 +226,8 @@ class JournalFiles:
         zeros = _ZEROS[: touched - self._position - group_bytes]
         return PlacedGroup(current, [header, table, *bodies, zeros], end, touched, crc)
 
-    def _go_on_behind(self, placed: PlacedGroup) -> int:
-        """Take in that a group is durable; returns its sequence."""
+    def _finish_group(self, placed: PlacedGroup) -> int:
+        """Register that a journal group is durable; returns its sequence."""
         current, sequence = placed.journal_file, self.next_sequence
         current.touched_bytes = max(current.touched_bytes, placed.touched)
         if current.first_sequence < 0:
@@ -240,7 +241,9 @@ class JournalFiles:
         return sequence
 
     def _end_of_zeros(self, current: JournalFile, group_bytes: int, end: int) -> int:
-        """Where the zeros behind a group end: at its block's ``end``, or farther for the next."""
+        """Return the end of the zeros after a journal group: its block's ``end``, or more for the
+        next.
+        """
         if end <= current.touched_bytes or group_bytes > _SMALL_GROUP_BYTES:
             return end
         return min(end + _BEHIND_BYTES, self._file_bytes)
@@ -268,7 +271,7 @@ class JournalFiles:
 
     @property
     def size_bytes(self) -> int:
-        """What all files hold together, whether it is still needed or not."""
+        """Bytes of all files together, needed or not."""
         return sum(self._sizes().values())
 
     def _sizes(self) -> dict[int, int]:
@@ -276,7 +279,7 @@ class JournalFiles:
         return {each.number: each.file.size() for each in self._files}
 
     def start_marking_back(self) -> None:
-        """Have the disk begin to take in how far the journal has come; guarantees nothing."""
+        """Start to write the newest journal mark to the disk; guarantees nothing."""
         self._mark.start_writeback()
 
     def sync_mark(self) -> None:
@@ -297,11 +300,12 @@ class JournalFiles:
     # Recovery
 
     def verify(self, from_sequence: int, *, marked: bool) -> Iterator[int]:
-        """Raise Corrupt unless every group from ``from_sequence`` on is there that may be promised.
+        """Raise Corrupt unless each journal group that may be promised exists from
+        ``from_sequence`` on.
 
-        ``marked``: a broker that keeps a mark was here. Reads all of it and changes nothing, so
-        that nothing is touched for the sake of a journal that cannot give it back. Yields the size
-        in bytes of one group after the other.
+        ``marked``: a broker that keeps a journal mark was here. Reads all of the journal and
+        changes nothing, so that a journal with lost records leaves all files as they are. Yields
+        the size in bytes of each journal group.
         """
         mark = self._mark
         if mark.problem is not None:
@@ -313,10 +317,11 @@ class JournalFiles:
             yield header.padded_bytes
 
     def give_up_end(self, from_sequence: int, reason: str) -> JournalLoss:
-        """Let the journal end at its first unreadable group, whatever was promised behind it.
+        """End the journal at its first unreadable journal group, even if later ones were
+        acknowledged.
 
-        What :meth:`verify` refused, and why, is the ``reason``. A new run has sequences that no
-        group of the lost end had, so that what is left of it never passes for part of the journal.
+        ``reason`` is the refusal of :meth:`verify`. A new run has sequences that no journal group
+        of the lost end had, so that its remains never pass for part of the journal.
         """
         self._is_given_up = True
         first = from_sequence
@@ -337,12 +342,13 @@ class JournalFiles:
         return max(sequences, default=0)
 
     def replay(self, from_sequence: int) -> Iterator[tuple[GroupHeader, list[Entry]]]:
-        """Yield the groups from ``from_sequence`` on, in order, until the first unreadable one.
+        """Yield the journal groups from ``from_sequence`` on, in order, until the first unreadable
+        one.
 
-        Raises Corrupt when a readable group with a higher sequence lies behind the end, or when one
-        behind it is marked as durable: then the unreadable one is damage in the middle, or the end
-        was taken away; it is not the torn tail of a crash (D7).
-        Afterwards ``next_sequence`` is safe to start a new run with.
+        Raises Corrupt if a readable journal group with a higher sequence follows the end, or if a
+        later one is marked as durable. Then the unreadable one is damage in the middle, or the end
+        was removed; it is not the torn tail of a crash (D7). Afterwards ``next_sequence`` is safe
+        to start a new run with.
         """
         expected = from_sequence
         previous_crc: int | None = None
@@ -360,7 +366,7 @@ class JournalFiles:
             after = found.position + found.header.padded_bytes
             end = (found.journal_file.path, after)
             found = self._header_at(found.journal_file, after, expected) or self._find(expected)
-        # One is skipped for good: a torn group may carry ``expected`` in its header.
+        # One is skipped permanently: a torn journal group may have ``expected`` in its header.
         self.next_sequence = expected + 1
         if self._is_given_up:
             known = max(expected, self._mark.sequence, self._last_readable(expected))
@@ -370,9 +376,9 @@ class JournalFiles:
         self._refuse_marked_groups(expected, end)
 
     def reaches(self, sequence: int) -> bool:
-        """Whether a group ``sequence`` or a later one was ever durable.
+        """Whether a journal group ``sequence`` or a later one was ever durable.
 
-        Then a file begins with such a one, as one does for each run, or it is marked.
+        Then it is marked, or a file begins with a sequence that high, as one does for each run.
         """
         if self._mark.sequence >= sequence:
             return True
@@ -380,7 +386,7 @@ class JournalFiles:
         return any(first is not None and first.header.sequence >= sequence for first in firsts)
 
     def _find(self, sequence: int) -> GroupPosition | None:
-        """The group with ``sequence``, if any file holds a good header of it."""
+        """Return the journal group with ``sequence``, if any file has a good header of it."""
         firsts = [self._header_at(journal_file, 0, None) for journal_file in self._files]
         candidates = [first for first in firsts if first and first.header.sequence <= sequence]
         if not candidates:
@@ -422,7 +428,7 @@ class JournalFiles:
             )
 
     def _groups_from(self, sequence: int) -> Iterator[GroupPosition]:
-        """Every group with a good header and this sequence or a later one, wherever it is."""
+        """Yield every journal group with a good header and at least this sequence, in any file."""
         for journal_file in self._files:
             for position in self._positions_of_magic(journal_file.file):
                 found = self._header_at(journal_file, position, None)

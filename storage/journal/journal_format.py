@@ -1,18 +1,19 @@
-"""The journal's bytes: groups of entries, as one `fdatasync` made them durable.
+"""The journal's bytes: journal groups of entries, as one `fdatasync` made them durable.
 
 Rules of this format (version 1):
 
-1. A group starts on a 4 KiB boundary and is padded to the next one with zeros.
-2. Group sequences rise by one within a run of the broker; a start-up may leave a gap, and the
-   checkpoint names the first sequence after it. Stale groups of a recycled file have lower
-   sequences and therefore never pass for new ones. Two copies of a data directory that went on
-   apart have the same sequences: so each group but the first of a run names the header's CRC of the
-   one before it, and with it all headers and tables back to the first (not what is in the bodies).
+1. A journal group starts on a 4 KiB boundary and is padded to the next one with zeros.
+2. Sequences of journal groups rise by one within a run of the broker; a start-up may leave a gap,
+   and the checkpoint names the first sequence after it. Stale groups of a recycled file have lower
+   sequences and therefore never pass for new ones. Two copies of a data directory that were used
+   separately have the same sequences. So each journal group except the first of a run names the CRC
+   of its predecessor's header, and with it all headers and tables back to the first (not the
+   bodies).
 3. The header's CRC covers the header and the entry table. A batch's own bytes are covered by the
-   batch's CRC (from byte 21 on) and, before byte 21, by the table: its batches must follow each
-   other from the entry's base offset to its next offset, have its leader epoch, and fill its body.
-   So no byte of a group goes unchecked, and no byte is summed twice.
-4. Only one group is in flight at a time, so only the last one can be torn (D7). An
+   batch's CRC (from byte 21 on) and, before byte 21, by the table. An entry's batches must follow
+   each other from its base offset to its next offset, have its leader epoch, and fill its body. So
+   no byte of a journal group goes unchecked, and no byte is summed twice.
+4. Only one journal group is in flight at a time, so only the last one can be torn (D7). An
    unreadable group followed by a readable one is corruption, never a torn tail.
 
 ```
@@ -55,9 +56,9 @@ ENTRIES_MAX: Final = 1 << 22
 
 
 class Entry:
-    """One row of a group's table with the bytes it speaks of (empty for LOG_START).
+    """One row of a journal group's table, and its bytes (empty for LOG_START).
 
-    A plain class: mypyc knows no memoryview among the fields of a tuple or a dataclass.
+    A plain class: mypyc has no memoryview among the fields of a tuple or a dataclass.
     """
 
     __slots__ = ("base_offset", "body", "kind", "leader_epoch", "next_offset", "partition_id")
@@ -81,7 +82,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class GroupHeader:
-    """A group's header whose own CRC was good."""
+    """The header of a journal group; its own CRC was good."""
 
     sequence: int
     entry_count: int
@@ -91,7 +92,7 @@ class GroupHeader:
 
     @property
     def padded_bytes(self) -> int:
-        """The group's length on disk, padding included."""
+        """Length of the journal group on disk, padding included."""
         return padded(self.group_bytes)
 
 
@@ -103,7 +104,7 @@ def padded(size_bytes: int) -> int:
 def encode_header(
     sequence: int, entry_count: int, table: bytes | bytearray, body_bytes: int, previous_crc: int
 ) -> tuple[bytes, int]:
-    """Encode a group's header; returns its bytes and its CRC (the next group names it)."""
+    """Encode a journal group's header; returns its bytes and its CRC, which its successor names."""
     group_bytes = GROUP_HEADER_BYTES + len(table) + body_bytes
     header = GROUP_HEADER.pack(
         MAGIC, FORMAT_VERSION, 0, entry_count, sequence, group_bytes, previous_crc, 0
@@ -131,7 +132,7 @@ def decode_header(view: memoryview) -> GroupHeader | None:
 
 
 def table_bytes(prefix: memoryview) -> int | None:
-    """How many bytes from a group's start its header claims for header and table.
+    """Return the number of bytes of header and table that a journal group's header claims.
 
     None when this is not a header at all. Unverified: for sizing a read, not for trust.
     """
@@ -144,7 +145,9 @@ def table_bytes(prefix: memoryview) -> int | None:
 
 
 def decode_entries(view: memoryview, header: GroupHeader) -> list[Entry] | None:
-    """Read a group's entries; None when any body is missing or fails its check (a torn group)."""
+    """Return a journal group's entries, or None if a body is missing or fails its check (a torn
+    group).
+    """
     if len(view) < header.group_bytes:
         return None
     entries: list[Entry] = []

@@ -1,8 +1,8 @@
-"""What was placed and will never be durable, for those who wait for it.
+"""Batches that were appended and will never be durable, for the requests that wait for them.
 
-In a cluster it is decided elsewhere whether a flush is committed, all or nothing. What is refused
-was shown to nobody. Each log with something in it, or placed behind it, is closed: what such a log
-holds below its high watermark is durable, what lies from there on is not.
+In a cluster another place decides whether a flush is committed, all or nothing. No consumer has
+seen what is refused. Each log with a refused batch, or with one appended after it, is closed: its
+records below its high watermark are durable, those from there on are not.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class ClosedLog(Protocol):
-    """What has to be known of a log that was closed."""
+    """A closed log, as far as waiters need it."""
 
     topic: str
     partition: int
@@ -22,7 +22,7 @@ class ClosedLog(Protocol):
 
 
 class Refusal:
-    """Up to where each log is durable of which something was refused."""
+    """The durable end of each log of which batches were refused."""
 
     __slots__ = ("_ends",)
 
@@ -33,7 +33,9 @@ class Refusal:
             self._note((log.topic, log.partition), log.high_watermark)
 
     def _note(self, key: tuple[str | bytes, int], end: int) -> None:
-        """Two topics may have had one name, one after the other: nothing too much is promised."""
+        """Record an end; of two topics that had one name in turn the lower end holds, which is
+        safe.
+        """
         self._ends[key] = min(end, self._ends.get(key, end))
 
     def takes_back(self, topic: str | bytes, partition: int, offset: int) -> bool:

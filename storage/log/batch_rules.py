@@ -1,15 +1,16 @@
-"""What a client's batch must be to enter a log: the rules of the format and of the topic.
+"""Rules that a client's batch must meet to enter a log: those of the format and of the topic.
 
 Rules of this file:
 
-1. The records of a batch are looked at where nothing else would before they are read: compressed
-   ones, a few in a batch, and where a rule of the topic needs them (keys on a compacted topic, the
-   age of each record). For the rest it is up to the topic (``LogConfig.validates_records``): in a
-   large batch of small records it costs as much as a fifth of the whole Produce (measured).
-2. What that would take longer for than the loop may be held, a thread has to have looked into
-   before: ``check`` raises TooMuchToLookHere, and takes what was found as ``contents``. So it is
-   with a batch in another codec than the topic's (``compression.type``): ``check`` gets the batch
-   that the thread has made of it.
+1. The records of a batch are inspected if nothing else would inspect them before they are read.
+   That is so for compressed records, for a batch of few records, and for a rule of the topic that
+   needs them (keys on a compacted topic, the age of each record). For other batches the topic
+   decides (``LogConfig.validates_records``): in a large batch of small records it costs as much as
+   a fifth of the whole Produce (measured).
+2. A thread must inspect a batch in advance if that takes longer than the loop may be blocked:
+   ``check`` raises TooMuchToLookHere, and takes the thread's result as ``contents``. The same holds
+   for a batch in another codec than the topic's (``compression.type``): ``check`` gets the batch as
+   the thread has encoded it.
 3. The broker computes a header's largest timestamp and timestamp type (docs/batch-header.md), since
    retention and look-ups by time use them: ``check`` returns a corrected header.
 4. Producers' sequences and epochs are not judged here (``storage/log/producers.py``).
@@ -33,7 +34,7 @@ from barnabas.protocol.records import (
     corrected,
     read_header,
 )
-from barnabas.storage.batches.batch_contents import Contents, TooMuchToLookHere, look_here
+from barnabas.storage.batches.batch_contents import Contents, TooMuchToLookHere, inspect_on_loop
 from barnabas.storage.batches.batch_encoding import Encoding
 from barnabas.storage.errors import (
     CorruptMessage,
@@ -47,7 +48,7 @@ from barnabas.storage.log.config import LOG_APPEND_TIME, LONG_MAX, LogConfig
 from barnabas.storage.record_rule import RecordRule
 
 FEW_RECORDS: Final = 16
-"""A batch of so many records is looked into wherever it goes: it costs next to nothing."""
+"""Number of records up to which every batch is inspected: it costs next to nothing."""
 
 
 class BatchRules:
@@ -119,10 +120,11 @@ class BatchRules:
             self._check_contents(contents)
         return header
 
-    def look_into(self, batch: Buffer, *, always: bool = False) -> Contents | None:
-        """What ``check`` will ask about a batch; None if that costs nothing, or it is refused.
+    def inspect(self, batch: Buffer, *, always: bool = False) -> Contents | None:
+        """Return the contents that ``check`` will need, or None if they cost nothing, or it is
+        refused.
 
-        ``always``: the client's software is no known writer. Raises TooMuchToLookHere.
+        ``always``: the client's software is not a known writer. Raises TooMuchToLookHere.
         """
         header = self._plausible_header(batch)
         if header is not None and (always or self._must_look(header)):
@@ -158,7 +160,7 @@ class BatchRules:
         encoding = self.encoding
         if encoding is not None and encoding.codec != header.attributes & COMPRESSION_MASK:
             raise TooMuchToLookHere
-        return look_here(header, batch)
+        return inspect_on_loop(header, batch)
 
     def _must_look(self, header: BatchHeader) -> bool:
         return (
@@ -182,7 +184,7 @@ class BatchRules:
         config = self._config
         if self._stamps:
             return
-        # Time goes on, so what is plausible now needs no look at the clock later.
+        # Time only increases, so a plausible timestamp needs no clock later.
         now_ms = self._now_ms()
         self._plausible_until_ms = now_ms + config.timestamp_after_max_ms
         if newest_ms > self._plausible_until_ms:

@@ -1,9 +1,9 @@
-"""What a restart may rely on: our binary checkpoint, and Kafka's small text files. Pure data.
+"""The files that a restart relies on: the binary checkpoint, and Kafka's text files. Pure data.
 
 Rules of this file:
 
-1. Our checkpoint stands in two files that are written in turn; the newest one that is whole counts.
-   One that is damaged is as if it were not there, two that are damaged are an error of the caller.
+1. The checkpoint is stored in two files that are written in turn; the newest valid one counts. One
+   damaged file counts as missing; with two damaged files the caller must fail.
 2. Kafka's files are written as its release 4.3.0 writes them, and read as leniently as it reads
    them. A file that cannot be read raises :class:`CorruptFile`; nothing is guessed.
 """
@@ -21,11 +21,10 @@ from crc32c import crc32c
 CHECKPOINT_MAGIC = b"BARNCKPT"
 CHECKPOINT_VERSION = 3
 _FIRST_VERSION = 1
-"""Without what compaction has to say; a data directory of the first release has such a one."""
+"""Version without fields for compaction; a data directory of the first release has it."""
 _UNMARKED_VERSION = 2
-"""Of a directory whose journal may have no mark beside it
-(``barnabas.storage.files.commit_mark``).
-"""
+"""Version of a directory whose journal may have no mark beside it
+(``barnabas.storage.files.commit_mark``)."""
 
 _HEAD = struct.Struct(">8sHBxIqqI")
 """Magic, version, clean flag, checksum of all that follows, generation, sequence, partitions."""
@@ -56,10 +55,10 @@ class SegmentSwap(NamedTuple):
 
 
 class PartitionCheckpoint(NamedTuple):
-    """Where one partition stood: up to here its segment files alone are the truth.
+    """Position of one partition up to which its segment files alone hold its records.
 
-    ``position`` is the size in bytes of the active segment, ``snapshot_offset`` names the
-    producer snapshot to start from. -1 in the last two: not known.
+    ``position`` is the size in bytes of the active segment, ``snapshot_offset`` names the producer
+    snapshot to start from. -1 in the last two: not known.
 
     ``aborted_checksum`` is the CRC32C of the sealed segments' transaction indexes, one after the
     other: unlike other derived files they can be compared with nothing, and a lost entry would show
@@ -227,7 +226,7 @@ def encode_offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
 
 
 def decode_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
-    """Read what :func:`encode_offset_checkpoint` writes; raises :class:`CorruptFile`."""
+    """Decode the bytes of :func:`encode_offset_checkpoint`; raises :class:`CorruptFile`."""
     return {
         (topic, _number(partition)): _number(offset)
         for topic, partition, offset in _decode_lines(data, 3)
@@ -283,7 +282,9 @@ def decode_partition_metadata(data: bytes) -> bytes:
 
 
 class MetaProperties(NamedTuple):
-    """``meta.properties``: who this data directory belongs to; ``directory_id`` has 16 bytes."""
+    """``meta.properties``: cluster and node that own the data directory; ``directory_id``: 16
+    bytes.
+    """
 
     cluster_id: str
     node_id: int

@@ -1,7 +1,7 @@
-"""A pass of compaction as data, what comes of it, and the writer of its new segments.
+"""Data of a compaction pass: its plan, its results, and the writer of its new segments.
 
-New files stand beside the old ones, under names of their own, and are durable when
-:meth:`SegmentWriter.finish` returns; what is not taken over is removed again.
+New files are stored beside the old ones, under names of their own, and are durable when
+:meth:`SegmentWriter.finish` returns; files that no log takes over are removed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -46,10 +46,10 @@ class CleaningPlan:
     """Everything a pass needs to know; times in ms.
 
     ``segments`` reach from the log's first up to the first that may not be cleaned. ``producers``
-    returns the last offset (-1: only markers) and the epoch of everyone still remembered (K4).
-    ``generation`` is this pass's alone: the names of the new files carry it, so that what another
-    pass left is never taken for what a swap is still to put in place. ``salt`` keeps clients from
-    choosing keys that collide.
+    returns the last offset (-1 if only markers are left) and the epoch of each known producer (K4).
+    ``generation`` is this pass's alone: the names of the new files contain it, so that files of
+    another pass are never mistaken for files that a swap has yet to put in place. ``salt`` keeps
+    clients from choosing keys that collide.
     """
 
     path: str

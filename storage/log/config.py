@@ -55,18 +55,20 @@ class LogConfig:
     max_compaction_lag_ms: int = LONG_MAX
     min_cleanable_dirty_ratio: float = 0.5
     replication_factor: int = 1
-    """How many copies clients are told of: none of them is made here."""
+    """Number of copies that clients see; the log itself keeps no copies."""
     validates_records: bool = False
-    """Whether the records of every batch are looked at, large uncompressed ones included."""
+    """Whether the records of every batch are inspected, large uncompressed ones included."""
 
     @property
     def is_compacted(self) -> bool:
-        """Whether records are kept by key, so that every record needs one."""
+        """Whether the topic is compacted by key, so that every record needs one."""
         return COMPACT in self.cleanup_policy
 
     @property
     def roll_ms(self) -> int:
-        """How old a segment gets: compaction within its maximum lag needs sealed ones."""
+        """Maximum age of the active segment: compaction needs sealed ones within its maximum
+        lag.
+        """
         if self.is_compacted:
             return min(self.segment_ms, max(self.max_compaction_lag_ms, 1))
         return self.segment_ms

@@ -1,9 +1,8 @@
-"""Which offsets of a log cannot be read, because their bytes are not what was written.
+"""Offset ranges of a log that cannot be read because their bytes have changed.
 
-A log keeps its damaged ranges as a list in the order of their offsets; these functions answer
-questions about such a list and make new ones. What is damaged is found by
-``storage/repair/scrub.py``, and by nothing else: readers, compaction and recovery only say where to
-look.
+A log keeps its damaged ranges as a list in the order of their offsets; these functions query such a
+list or return a changed one. Only ``storage/repair/scrub.py`` finds damage: readers, compaction and
+recovery only report where to check.
 """
 
 from bisect import bisect_right
@@ -15,15 +14,15 @@ _end_offset: Final = attrgetter("end_offset")
 
 
 UNREADABLE: Final = "it cannot be read: "
-"""How the reason begins where reading failed."""
+"""Start of the reason of a range where reading failed."""
 
 
 class DamagedRange(NamedTuple):
     """Offsets from ``base_offset`` up to ``end_offset`` that are not served.
 
     Their bytes are those from ``position`` up to ``end_position`` of the log file of the segment
-    that begins at ``segment``. The range begins behind the last sound batch, so that offsets that
-    compaction took away in front of the damage belong to it: what comes next is not known there.
+    that begins at ``segment``. The range begins after the last sound batch. So it includes offsets
+    that compaction removed directly before the damage: the next existing offset is not known there.
     """
 
     base_offset: int
@@ -39,7 +38,7 @@ class DamagedRange(NamedTuple):
         return self.reason.startswith(UNREADABLE)
 
     def __str__(self) -> str:
-        """What an operator has to know, but for the directory."""
+        """Facts for an operator, without the directory."""
         return (
             f"offsets={self.base_offset}-{self.end_offset - 1} file={self.segment:020d}.log "
             f"bytes={self.position}-{self.end_position} reason={self.reason}"
@@ -61,7 +60,7 @@ def last_before(ranges: Sequence[DamagedRange], offset: int) -> DamagedRange | N
 def with_findings(
     ranges: Iterable[DamagedRange], base_offset: int, end_offset: int, found: Iterable[DamagedRange]
 ) -> list[DamagedRange]:
-    """The ranges once those offsets were looked at again: ``found`` is all that is wrong there."""
+    """Return the ranges after a check of some offsets: ``found`` is all the damage in them."""
     others = (
         each for each in ranges if each.end_offset <= base_offset or each.base_offset >= end_offset
     )
@@ -69,7 +68,7 @@ def with_findings(
 
 
 def from_offset(ranges: Iterable[DamagedRange], start_offset: int) -> list[DamagedRange]:
-    """What is left of the ranges once a log starts at ``start_offset``."""
+    """Return the parts of the ranges at or after ``start_offset``."""
     return [
         each._replace(base_offset=max(each.base_offset, start_offset))
         for each in ranges

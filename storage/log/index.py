@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. Indexes are caches. Whatever cannot be right (:class:`CorruptIndex`) is rebuilt from the log and
-   never trusted (D7); a rebuild gives the same bytes (D4).
+1. Indexes are caches. An index that cannot be right (:class:`CorruptIndex`) is rebuilt from the log
+   and never trusted (D7); a rebuild gives the same bytes (D4).
 2. An offset entry points at the batch whose *last* offset it names. It is written before a batch
    that starts more than ``index.interval.bytes`` after the batch of the previous entry; with it
    goes a time entry, if the largest timestamp so far has grown. The first batch needs no entry.
@@ -173,7 +173,7 @@ class TimeIndex:
             yield TimeEntry(timestamp, self.base_offset + relative)
 
     def maybe_append(self, timestamp: int, offset: int) -> bool:
-        """Add an entry if it says more than the last one does."""
+        """Add an entry if its timestamp is higher than the last one's."""
         if timestamp <= self.last_timestamp:
             return False
         relative = offset - self.base_offset
@@ -271,9 +271,10 @@ class TransactionIndex:
         self._last_offsets.append(aborted.last_offset)
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTransaction], bool]:
-        """What a reader of ``[fetch_offset, upper_bound)`` must know of this segment.
+        """Return the aborted transactions of this segment that affect ``[fetch_offset,
+        upper_bound)``.
 
-        The flag says that no later segment can add to it: an entry's last stable offset reached
+        The flag is True if no later segment can add to them: an entry's last stable offset reached
         the bound, so everything before the bound was decided by then (L10).
         """
         found: list[AbortedTransaction] = []
@@ -343,9 +344,9 @@ class SegmentIndex:
         self.offset_of_max_timestamp = base_offset
 
     def resume(self, offsets: OffsetIndex, times: TimeIndex) -> None:
-        """Go on with indexes read from files.
+        """Continue with indexes read from files.
 
-        Then feed the batches from ``offsets.last_position`` on to :meth:`append`.
+        Then pass the batches from ``offsets.last_position`` on to :meth:`append`.
         """
         self.offsets = offsets
         self.times = times
@@ -385,7 +386,7 @@ class SegmentIndex:
         return self.times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop what concerns ``offset`` and later; then feed again, as after :meth:`resume`."""
+        """Drop entries for ``offset`` and later; pass batches again, as after :meth:`resume`."""
         self.offsets.truncate_to(offset)
         self.times.truncate_to(offset)
         self.resume(self.offsets, self.times)

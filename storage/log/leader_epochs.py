@@ -1,6 +1,6 @@
-"""Where the epochs of a log's leaders begin and end (KIP-101, KIP-320).
+"""Start and end offsets of the leader epochs of a log (KIP-101, KIP-320).
 
-They are a list of (epoch, offset of its first batch), the oldest first.
+A list of (epoch, offset of its first batch), the oldest first.
 """
 
 from bisect import bisect_right

@@ -32,13 +32,13 @@ LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 Result = TypeVar("Result")
 
 _NAME_BYTES_MAX: Final = 255
-"""Of the names in a directory; those of topics are ASCII, and have up to 249."""
+"""Maximum length of a file name; topic names are ASCII, and have up to 249 characters."""
 _OPEN_FILES_MAX: Final = 16
 _STEM_DIGITS: Final = 20
 
 
 class LogDirectory:
-    """Path of one partition's files, and whether the partition is gone."""
+    """Path of one partition's files, and whether the partition was deleted."""
 
     def __init__(
         self,
@@ -69,24 +69,25 @@ class LogDirectory:
         """Whether it has a name of its own on disk, which is not that of the partition yet."""
 
     def stay_apart(self, unique: str) -> None:
-        """Be under another name until ``take_place``, whoever has the place; nothing is there yet.
+        """Use another name until ``take_place``, whether or not the place is free. Nothing exists
+        yet.
 
-        Till then one thread alone writes to it, whichever that is.
+        Until then only one thread writes to it; it may be any thread.
         """
         assert not self.is_there
         self.is_apart = True
         self._lie_at(self._name_aside(unique, LOADING_SUFFIX))
 
     def take_place(self) -> None:
-        """Be under the partition's name from now on, where nothing is left; readers go on."""
+        """Move the directory to the partition's name, which is free now; reads continue."""
         if self.removed:
             return
         with self._moving:
             if self.is_there:
                 place = self.file_system.join(self.root, self.name)
                 self.file_system.rename(self.path, place)
-            # Only now: before, nobody would find it there, and again after a full disk it is moved
-            # from where it still is.
+            # Only now: before, a reader would not find it there; and after a full disk the move is
+            # repeated from the old path.
             self._lie_at(self.name)
             self.is_apart = False
 
@@ -192,14 +193,15 @@ class LogDirectory:
     def remove(self) -> None:
         """Take the name away first (Kafka's ``-delete`` suffix), then the files. Final.
 
-        Again after a full disk it goes on where it was: some file systems need room to remove.
+        After a full disk it may be called again and continues: some file systems need room to
+        remove.
         """
         self.removed = True
         if not self.file_system.is_directory(self.path):
             return  # Nothing was ever written, or all of it is removed.
         aside = self._name_aside(self.topic_id.hex(), DELETED_SUFFIX)
         doomed = self.file_system.join(self.root, aside)
-        if not self.is_apart and self.path != doomed:  # Else nobody else looks for the name.
+        if not self.is_apart and self.path != doomed:  # Otherwise no other user has the name.
             if self.file_system.exists(doomed):
                 remove_tree(self.file_system, doomed)
             with self._moving:
@@ -215,7 +217,7 @@ class LogDirectory:
             return []
 
     def clear(self) -> None:
-        """Remove what is on disk under this name; harmless when nothing is there."""
+        """Remove the directory of this name, if it exists."""
         if self.file_system.is_directory(self.path):
             remove_tree(self.file_system, self.path)
 
@@ -227,7 +229,7 @@ class LogDirectory:
             self._written.add(new_name)
 
     def unlink(self, file_name: str) -> None:
-        """Remove a file; harmless when it is not there, or when another topic has the name now."""
+        """Remove a file, unless it does not exist or another topic has the name now."""
         if self.removed:
             return
         try:

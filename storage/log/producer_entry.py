@@ -1,4 +1,4 @@
-"""What is known of one producer in one partition."""
+"""The state of one producer in one partition."""
 
 from typing import Final, NamedTuple
 
@@ -29,7 +29,7 @@ class CachedBatch(NamedTuple):
 
     @property
     def base_offset(self) -> int:
-        """Offset of the first record: what a retry is answered with."""
+        """Offset of the first record, which the response to a retry contains."""
         return self.last_offset - self.offset_delta
 
 

@@ -76,9 +76,9 @@ def _encode_entry(entry: ProducerEntry) -> tuple[bytes, bytes]:
 
 
 def decode_snapshot(data: bytes, *, append_time_ms: int) -> ProducerState:
-    """Read a ``.snapshot`` file, Kafka's or ours; raises :class:`CorruptSnapshot`.
+    """Read a ``.snapshot`` file of Kafka or Barnabas; raises :class:`CorruptSnapshot`.
 
-    ``append_time_ms`` is what producers get whose append time is not in the file.
+    Producers whose append time is not in the file get ``append_time_ms``.
     """
     if len(data) < _CHECKED_FROM + _COUNT.size:
         raise CorruptSnapshot(f"{len(data)} bytes are too few")

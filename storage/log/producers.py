@@ -1,4 +1,4 @@
-"""What one partition knows of its producers: sequences, epochs, open transactions.
+"""Producer state of one partition: sequences, epochs, open transactions.
 
 Rules of this file:
 
@@ -74,7 +74,7 @@ class ProducerState:
         return len(self._entries)
 
     def entry(self, producer_id: int) -> ProducerEntry | None:
-        """What is known of one producer."""
+        """Return the state of one producer, or None if it is unknown."""
         return self._entries.get(producer_id)
 
     def entries(self) -> Iterator[ProducerEntry]:
@@ -91,11 +91,11 @@ class ProducerState:
 
     @property
     def open_count(self) -> int:
-        """How many producers have data here that no marker has decided."""
+        """Number of producers with data in a transaction without a marker."""
         return len(self._open)
 
     def open_transactions(self) -> Iterator[ProducerEntry]:
-        """Those producers, in the order in which they began: readers wait for the first."""
+        """Producers with an open transaction, by its first offset: the first sets the LSO."""
         return map(self._entries.__getitem__, self._open.values())
 
     def has_open_transaction(self, producer_id: int) -> bool:
@@ -243,8 +243,9 @@ class ProducerState:
     def _note_decided(self, completed: CompletedTransaction) -> None:
         """Remember a transaction until its marker is below the high watermark.
 
-        One that began later and was decided earlier is stable no later than it, so only those are
-        kept that hold back readers longer: the first one is always the earliest to begin.
+        A transaction that started later and was decided earlier is stable no later than this one.
+        So only those that limit the last stable offset longer are stored: the first one always
+        started first.
         """
         decided = self._decided
         while decided and decided[-1].first_offset > completed.first_offset:
@@ -263,7 +264,7 @@ class ProducerState:
         return entry
 
     def expire(self, now_ms: int, expiration_ms: int) -> int:
-        """Forget who appended nothing for ``expiration_ms``; returns how many that were."""
+        """Forget producers without an append for ``expiration_ms``; returns their number."""
         expired = []
         for entry in self._entries.values():
             if now_ms - entry.append_time_ms < expiration_ms:
@@ -289,7 +290,7 @@ class ProducerState:
         return undurable if first is None else min(first, undurable)
 
     def last_stable_offset(self, high_watermark: int) -> int:
-        """Where a READ_COMMITTED reader must stop (L3)."""
+        """Return the offset at which a ``read_committed`` consumer must stop (L3)."""
         if not self._open and not self._decided:
             return high_watermark
         unstable = self.first_unstable_offset(high_watermark)

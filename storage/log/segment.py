@@ -51,8 +51,8 @@ from barnabas.storage.log.segment_read import FileSpan, checked_batches, scan_ba
 
 _SCAN_BYTES: Final = 1024 * 1024
 _WRITEBACK_BYTES: Final = 2 * 1024 * 1024
-"""So much the disk is asked to write at a time, so that a checkpoint finds little left to sync. The
-journal's next sync stands in line behind it: with 8 MB of each of four partitions, 10 ms."""
+"""Bytes that the disk is requested to write at a time, so that a checkpoint finds little left to
+sync. The journal's next sync queues after them: with 8 MB of each of four partitions, 10 ms."""
 _ALLOCATE_MIN_BYTES: Final = 1024 * 1024
 _ALLOCATE_MAX_BYTES: Final = 32 * 1024 * 1024
 
@@ -87,13 +87,13 @@ class Segment:
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
         self.transactions = TransactionIndex()
         self.verified_ms = 0
-        """When all of it was last found sound; 0: not yet, or not since it may have suffered."""
+        """Time when all of it was last verified, or 0 if not yet, or not since a crash."""
         self.index_checksum: int | None = None
-        """What the files of offset and time index must have (``index_checksum``), once known."""
+        """Checksum that the files of offset and time index must have, if known."""
         self._file: File | None = None
         self._indexes_written = False
         self.indexed_bytes = 0
-        """Of how much of the log the index files speak."""
+        """Size of the part of the log that the index files cover."""
         self._known_max_timestamp_ms: int | None = None
         self._room_bytes = 0
         self._room_until_ms = -1
@@ -130,7 +130,7 @@ class Segment:
         return position
 
     def reserve_at_once(self, last_offset: int, max_timestamp: int, size: int) -> int:
-        """Reserve a place for a batch that certainly fits; -1 for one to be looked at closely."""
+        """Reserve a place for a batch that certainly fits; -1 if it may not fit."""
         if self.has_room(last_offset, max_timestamp, size):
             return self.reserve(last_offset, max_timestamp, size)
         return -1
@@ -143,7 +143,7 @@ class Segment:
         self._room_until_ms = self.first_timestamp_ms + segment_ms if self.size_bytes else -1
 
     def check_room_again(self) -> None:
-        """Let the next batch be looked at closely."""
+        """Check the next batch's size again before it gets a place."""
         self._room_bytes = 0
 
     def has_room(self, last_offset: int, max_timestamp: int, size: int) -> bool:
@@ -163,7 +163,7 @@ class Segment:
         )
 
     def age_ms(self, timestamp_ms: int, clock: WallClock) -> int:
-        """How old the segment is to a batch of ``timestamp_ms``: by batches if they have times."""
+        """Age of the segment for a batch of ``timestamp_ms``: by timestamps if there are any."""
         if self.size_bytes == 0:
             return 0
         if self.first_timestamp_ms >= 0 and timestamp_ms >= 0:
@@ -171,7 +171,7 @@ class Segment:
         return clock.now_ms() - self.created_ms
 
     def seal(self) -> None:
-        """No batch follows: give the time index its last entry."""
+        """Mark the segment as complete, and give the time index its last entry."""
         self.index.seal()
         self.sealed = self._awaits_indexes = True
         self.verified_ms = 0
@@ -207,10 +207,10 @@ class Segment:
         *,
         has_gaps: bool = False,
     ) -> FileSpan:
-        """Where to read the batches from ``start_offset`` on.
+        """Return the part of the file to read for the batches from ``start_offset`` on.
 
-        ``within``: where the first byte that may be looked at is, and where they end; batches begin
-        there. ``has_gaps``: the segment may have been compacted.
+        ``within``: the first byte that may be read, where a batch begins, and the end of the
+        batches. ``has_gaps``: the segment may have been compacted.
         """
         begin, end_position = within
         offsets = self.index.offsets
@@ -241,7 +241,7 @@ class Segment:
 
     @property
     def file(self) -> File:
-        """The open log file (created if it is not there yet)."""
+        """The open log file (created if it does not exist yet)."""
         file = self._file
         if file is None:
             if self.directory.removed:  # Another topic may have the name now.
@@ -257,8 +257,8 @@ class Segment:
         if file is not None:
             file.close()
 
-    def let_go(self) -> None:
-        """Hold the log file no longer, nor indexes that can be read again (``OpenFiles``)."""
+    def release_file(self) -> None:
+        """Close the log file, and drop indexes that can be read again (``OpenFiles``)."""
         if self._is_pinned:
             return
         self._file = None
@@ -338,7 +338,7 @@ class Segment:
 
     @property
     def is_read_without_indexes(self) -> bool:
-        """Whether a start goes by the log itself: faster than files that have little to say."""
+        """Whether a start reads the log itself: faster than index files with few entries."""
         return not self.sealed and self.size_bytes <= self.index_interval_bytes
 
     @property
@@ -372,7 +372,7 @@ class Segment:
         return write
 
     def finish(self) -> None:
-        """Give back the blocks reserved beyond the end of a sealed segment."""
+        """Release the blocks reserved beyond the end of a sealed segment."""
         if not self.directory.removed and self._allocated_bytes > self.size_bytes:
             self.file.truncate(self.size_bytes)
             self._allocated_bytes = 0
@@ -402,8 +402,8 @@ class Segment:
     ) -> None:
         """Take over a log file of which ``size_bytes``, up to ``end_offset``, are valid.
 
-        The rest is cut off. ``trusted``: a clean stop wrote what is there; otherwise an active
-        segment's bytes are checked and its index files, which a crash may have torn, not looked at.
+        The rest is cut off. ``trusted``: a clean stop wrote the files. Otherwise an active
+        segment's bytes are checked; its index files, which a crash may have torn, are ignored.
         Raises Corrupt when the file is shorter than that, or damaged, and when a clean stop left it
         shorter than it is: then another program has written to it, and its records would be cut.
         """
@@ -492,7 +492,7 @@ class Segment:
     def _load_indexes(self) -> SegmentIndex:
         """Trust index files as far as they agree with the log, then scan the rest of it.
 
-        Raises Corrupt where they have to be made anew and the log is damaged.
+        Raises Corrupt if they have to be rebuilt and the log is damaged.
         """
         if self.is_read_without_indexes:
             return self._index_of_log()
@@ -509,7 +509,7 @@ class Segment:
         return self._continue_index(SegmentIndex(self.base_offset, self.index_interval_bytes))
 
     def _read_indexes(self) -> SegmentIndex:
-        """What the index files say; raises CorruptIndex, FileNotFoundError."""
+        """Return the index from its files; raises CorruptIndex, FileNotFoundError."""
         index = SegmentIndex(self.base_offset, self.index_interval_bytes)
         files = self._read(INDEX_SUFFIX), self._read(TIME_INDEX_SUFFIX)
         index.resume_from(files, self.index_checksum, self.end_offset)
@@ -518,7 +518,7 @@ class Segment:
     def _prove(self, index: SegmentIndex) -> SegmentIndex:
         """Compare decoded indexes with the batches at their end; raises CorruptIndex.
 
-        Where those of a sealed segment are damaged, its indexes are all that there is to go by.
+        If those of a sealed segment are damaged, only its indexes are left to use.
         """
         try:
             needs_entry = bool(self.size_bytes and (self.sealed or len(index.offsets)))
@@ -532,7 +532,7 @@ class Segment:
             return index
 
     def use_index(self, index: SegmentIndex) -> None:
-        """Go by an index that the sound batches of this segment gave.
+        """Use an index that was built from the sound batches of this segment.
 
         Its files are to be written (``index_operation``).
         """
@@ -587,7 +587,7 @@ class Segment:
     def scan(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
         """Every written batch from byte ``start`` on: position, header, bytes. Waits for the disk.
 
-        Raises Corrupt where no whole batch follows; checksums are not looked at.
+        Raises Corrupt where no whole batch follows; checksums are not verified.
         """
         return scan_batches(self.log_path, self._pread, start, self.written_bytes)
 

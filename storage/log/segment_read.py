@@ -1,4 +1,4 @@
-"""Reading whole batches out of a segment file, on whichever thread may wait for the disk.
+"""Reading whole batches out of a segment file, on any thread that may wait for the disk.
 
 The loop makes a ``FileSpan`` from the index and asks it to ``load`` with a read that never waits;
 when that returns None the same span is loaded on a thread. Many bytes that are in the page cache
@@ -26,11 +26,11 @@ from barnabas.storage.files.file_system import Buffer, File
 from barnabas.storage.files.io import FileSlice
 
 Read = Callable[[File, int, int], Buffer | None]
-"""``(file, size, position) -> bytes``, fewer at the end; None when the disk would be waited for."""
+"""``(file, size, position) -> bytes``, fewer at the end; None if that would wait for the disk."""
 
 SLICE_BYTES_MIN: Final = 256 * 1024
-"""From this size on batches are left in the page cache to be sent from there. Fewer are copied
-sooner than the kernel has been asked whether it has them."""
+"""Size from which batches are sent from the page cache. Smaller ones are copied sooner than the
+kernel reports whether it has them."""
 
 _WRONG_ENTRY: Final = "a batch begins here that the index expects earlier"
 _ANY_OFFSET: Final = 2**63 - 1
@@ -54,7 +54,7 @@ def scan_batches(
     """Every batch from byte ``start`` up to ``end`` of a log file: position, header, bytes.
 
     ``read(size, position)`` may wait for the disk. Raises Corrupt where no whole batch follows;
-    checksums are not looked at.
+    checksums are not verified.
     """
     position, want = start, _SCAN_BYTES
     while position < end:
@@ -136,7 +136,8 @@ class FileSpan:
         return LoadedSpan(view[: end - begin], upper_offset)
 
     def slice(self) -> tuple[FileSlice, int] | None:
-        """What ``load`` would find and its upper offset, left where it is, for the loop to send.
+        """Return the slice of the file that ``load`` would read, and its upper offset, for the loop
+        to send.
 
         None if it is little, or not all in the page cache.
         """
@@ -169,11 +170,13 @@ class FileSpan:
         return None
 
     def _limit(self, begin: int, first: BatchHeader) -> int:
-        """Where in the file an answer that begins with ``first`` has to end."""
+        """Return the position where a response that begins with ``first`` has to end."""
         return min(begin + max(self.max_bytes, first.size), self.end_position)
 
     def _end(self, read: Read, begin: int, first: BatchHeader, limit: int) -> tuple[int, int]:
-        """Where the last whole batch before ``limit`` and ``end_offset`` ends, and its offset."""
+        """Return the end of the last whole batch before ``limit`` and ``end_offset``, and its
+        offset.
+        """
         end, upper_offset = begin + first.size, first.next_offset
         if end < self.boundary <= limit - HEADER_BYTES:  # Else nothing would prove it.
             end, upper_offset = self.boundary, self.boundary_offset

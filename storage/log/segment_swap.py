@@ -58,38 +58,38 @@ class PendingSwap:
 
 @dataclass(slots=True)
 class CleaningState:
-    """What a log knows of its compaction; belongs to the loop."""
+    """Compaction state of a log; belongs to the loop."""
 
     clean_offset: int = 0
-    """Up to here no key occurs twice."""
+    """The offset below which no key occurs twice."""
     compacted_offset: int = 0
-    """Up to here offsets may be missing: a pass may have ended before it had done everything."""
+    """The offset below which offsets may be missing: a pass may end before all its work is done."""
     pending: list[PendingSwap] = field(default_factory=list)
     swaps_under_way: int = 0
-    """How many segments' files do not have their names yet."""
+    """Number of segments whose files do not have their names yet."""
     scans: int = 0
-    """How many walk over the segments and may not find others under their feet."""
+    """Number of readers that walk over the segments, during which none may be replaced."""
     passes: int = 0
-    """How many passes this process has planned."""
+    """Number of passes that this process has planned."""
     swaps: int = 0
-    """How often segments have been replaced: batches read before may be gone, and with them what
-    the transaction index said of them."""
+    """Number of times that segments were replaced. Batches read before may not exist any more, nor
+    their entries of the transaction index."""
     failure: str | None = None
-    """Why this log is not compacted any more until the next start."""
+    """Reason why this log is not compacted any more until the next start, or None."""
     unreadable_offset: int = -1
-    """Up to here it is known which batches cannot be read, and are kept."""
+    """The offset below which all unreadable batches are known; they stay."""
 
     def new_generation(self, leader_epoch: int) -> int:
         """A number that no pass over this log had before, in this process (its epoch) or another.
 
         A checkpoint names a swap until the next one, and a crash finishes it again: by then a later
-        pass may have begun to write a segment of the same base offset.
+        pass may be writing a segment of the same base offset.
         """
         self.passes += 1
         return leader_epoch << 32 | self.passes
 
     def take_pending(self) -> list[PendingSwap]:
-        """The swaps for the checkpoint that is being made."""
+        """Return the swaps for the next checkpoint, and forget them."""
         pending, self.pending = self.pending, []
         return pending
 
@@ -100,7 +100,7 @@ class CleaningState:
 
 
 def take_over(log: "PartitionLog", group: "CleanedGroup") -> bool:
-    """Let ``log`` consist of the new segment from now on; False if it has changed too much.
+    """Put the new segment into ``log``; False if the log has changed too much.
 
     Then the group's files are of no use: ``discard`` them.
     """
@@ -136,7 +136,7 @@ def _replace(log: "PartitionLog", group: "CleanedGroup") -> bool:
 
 
 def _find(log: "PartitionLog", bases: Sequence[int]) -> tuple[int, int] | None:
-    """Where the segments with these base offsets stand in a log, if they all do, side by side."""
+    """Return the range of the segments with these base offsets, or None unless all are adjacent."""
     start = log.segment_at(bases[0])
     end = start + len(bases)
     present = [segment.base_offset for segment in log.segments[start:end]]
@@ -152,7 +152,7 @@ def discard(directory: "LogDirectory", group: "CleanedGroup") -> None:
 def recover_swaps(
     directory: "LogDirectory", swaps: Sequence[SegmentSwap], names: Sequence[str]
 ) -> bool:
-    """Finish the swaps that the checkpoint names, remove what others left; whether any was there.
+    """Finish the checkpoint's swaps, remove files of others; returns whether there was any.
 
     Durable on return: nothing after this may find a segment half in place.
     """

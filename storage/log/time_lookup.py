@@ -25,7 +25,7 @@ from barnabas.storage.runtime.clock import sleep
 
 _PIECE_BYTES: Final = 256 * 1024
 RECORDS_IN_A_ROW: Final = 1024
-"""How many are looked at before the interpreter is let go, for the loop to have it: 0.3 ms."""
+"""Number of records after which the interpreter is released for the loop: 0.3 ms."""
 
 
 class TimestampOffset(NamedTuple):
@@ -121,7 +121,7 @@ def _youngest_record_in(
         kept = (record for record in records if record.offset >= start_offset)
         youngest = max(kept, key=_timestamp, default=None)
     except InvalidBatch:
-        # What its header says is all there is to know of it.
+        # Its header is all that is known of it.
         return TimestampOffset(header.max_timestamp, start_offset, header.partition_leader_epoch)
     if youngest is None:
         return TimestampOffset(-1, -1, -1)
@@ -141,7 +141,7 @@ def _timestamp(record: Record) -> int:
 
 
 def _first_since(log: PartitionLog, offset: int, timestamp_ms: int, isolation: int) -> Search:
-    """Look through the visible batches from ``offset`` on."""
+    """Search the visible batches from ``offset`` on."""
     position = offset
     while chunks := (yield from _visible_piece(log, position, isolation)):
         for chunk in chunks:
@@ -187,7 +187,7 @@ def _record_in(
                     record.timestamp, record.offset, header.partition_leader_epoch
                 )
     except InvalidBatch:
-        # Which of its records it is cannot be said: who begins with the batch misses none.
+        # The record cannot be determined: a reader from the batch's start on misses none.
         first = max(header.base_offset, log_start_offset)
         return TimestampOffset(header.max_timestamp, first, header.partition_leader_epoch)
     return None

@@ -8,7 +8,7 @@ _NOT_ENCODED: Final = -1
 
 
 class TransactionMarker:
-    """What a marker says, and the version of the transaction it ends."""
+    """Content of a marker, and the version of the transaction it ends."""
 
     __slots__ = (
         "_batch",

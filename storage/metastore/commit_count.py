@@ -1,9 +1,9 @@
-"""How many commits a metadata store has seen, kept beside its file.
+"""The number of commits that a metadata store has seen, kept beside its file.
 
-SQLite takes a write-ahead log that is missing, or ends early, for one that never was longer, and a
-file that is missing for a new store: then topics, settings and the producer ids that were given out
-would be those of an earlier time. The count is written after each commit, not synced: after a kill
-it is exact, after a power loss it may be an older one, which promises less.
+SQLite cannot tell a write-ahead log that is missing, or ends early, from one that never was longer,
+nor a missing file from a new store. Then topics, settings and allocated producer ids would be those
+of an earlier time. The count is written after each commit, not synced: after a kill it is exact,
+after a power loss it may be an older one, which promises less.
 """
 
 from barnabas.storage.files.commit_mark import MARK_BYTES, read_mark, write_mark
@@ -14,7 +14,7 @@ SUFFIX = "-mark"
 
 
 class CommitCount:
-    """The count beside the store at a path; ``number`` is what is known, 0: nothing."""
+    """The count beside the store at a path; ``number`` is the known count, or 0."""
 
     def __init__(self, path: str) -> None:
         """Read it; nothing is written before :meth:`begin`."""
@@ -26,10 +26,10 @@ class CommitCount:
             data = self._files.read_file(self._path)
             self.number = read_mark(data.ljust(MARK_BYTES, b"\0"), 0) or 0
         self.lacks_store = self.number > 0 and not self._files.exists(path)
-        """Whether commits were made to a file that is not there."""
+        """Whether commits are known, but the store's file does not exist."""
 
     def begin(self) -> None:
-        """Have a file to write to, with room for everything that will be written."""
+        """Create the file, with room for everything that will be written."""
         self._file = self._files.open(self._path, create=True)
         self._file.zero_fill(MARK_BYTES)
 
@@ -40,6 +40,6 @@ class CommitCount:
             write_mark(self._file, 0, number)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()

@@ -5,8 +5,8 @@ producer id that was given out before. The digest of a table is the sum of the c
 rows: a change of a row takes the old one off and adds the new one, in the same commit, without
 looking at any other row.
 
-It is kept with the number of commits for which it holds: a release that knows nothing of it leaves
-an older number there, and then it is made anew.
+It is stored with the number of commits for which it holds: a release without digests leaves an
+older number there, and then the digest is computed again.
 """
 
 import sqlite3
@@ -27,7 +27,8 @@ _NUMBERS: Final = {
     "commits": "SELECT number FROM commits",
     "partition ids": "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'partitions'",
 }
-"""What is compared as it is: the commits for which the digests hold, the last id given out."""
+"""Values that are compared as they are: the commits for which the digests hold, the last id
+allocated."""
 
 
 class ContentDigest:
@@ -54,7 +55,7 @@ class ContentDigest:
         return [name for name, number in actual.items() if noted.get(name, 0) != number]
 
     def accept(self) -> None:
-        """Take what there is for what was committed."""
+        """Accept the present content as the committed content."""
         self._write(self._actual())
 
     def follow(self) -> None:
@@ -72,7 +73,7 @@ class ContentDigest:
                 )
 
     def begin(self) -> None:
-        """Forget what a transaction has changed that was rolled back."""
+        """Discard the changes of a transaction that was rolled back."""
         self._changes.clear()
 
     def commit(self) -> None:

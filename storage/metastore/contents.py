@@ -11,22 +11,22 @@ from barnabas.storage.metastore.tables import Rows
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What goes from a broker's own store to that of a cluster, or back.
+    """Metadata that is copied from a broker's own store to that of a cluster, or back.
 
-    Tombstones of the image do not go along: they stand for directories of the one broker.
+    Tombstones of the image are not copied: they stand for directories of the one broker.
     """
 
     cluster_id: str
     image: MetadataImage
     secrets: Mapping[str, bytes]
     boot_epoch: int
-    """No leader, and no coordinator, has had a later epoch than this."""
+    """The highest epoch of any leader or coordinator so far."""
     next_partition_id: int
-    """No partition has had this id, or a later one."""
+    """A partition id above every id used so far."""
 
 
 def rows_of(contents: Contents) -> dict[str, Rows]:
-    """Return the rows of each table, whichever engine has it, in an order that keys allow."""
+    """Return the rows of each table, for any engine, in an order that keys allow."""
     image = contents.image
     settings = [(topic.topic_id, *each) for topic in image.topics for each in topic.configs.items()]
     return {

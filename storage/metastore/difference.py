@@ -1,11 +1,11 @@
-"""What differs between two images of the metadata: what a broker shows is changed by such, only.
+"""Difference between two images of the metadata; only such differences change a broker's view.
 
 Rules of this file:
 
-* Ids decide, not names: a topic made again under an old name is a deletion and a creation.
-* A partition that is there stays as it is: its id and its index never change, and topics never
-  shrink. So two images of a topic differ by the partitions at the end, and by its settings.
-* Tombstones are not compared: they are what each broker still owes to its own disk.
+* Ids decide, not names: a topic created again under an old name is a deletion and a creation.
+* An existing partition stays as it is: its id and its index never change, and topics never shrink.
+  So two images of a topic differ by the partitions at the end, and by its settings.
+* Tombstones are not compared: they are pending deletions on each broker's own disk.
 * Settings are replaced as a whole, as the MetaStore does it; no settings at all: an empty mapping.
 """
 
@@ -46,9 +46,9 @@ class ConfiguredTopic:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """What makes the newer of two images of the older one; empty by default.
+    """Changes that turn the older of two images into the newer; empty by default.
 
-    What goes and what comes may be the same thing, changed: what goes has to go first.
+    One entity may be both removed and added if it changed: removals have to be applied first.
     """
 
     topics_deleted: tuple[bytes, ...] = ()
@@ -69,11 +69,11 @@ class Difference:
     """By entity and key."""
     quotas_set: tuple[QuotaRow, ...] = ()
     next_producer_id: int | None = None
-    """See ``MetadataImage``; None: no more were given out."""
+    """See ``MetadataImage``, or None if no more ids were allocated."""
 
 
 def difference(old: MetadataImage, new: MetadataImage) -> Difference:
-    """Return what makes ``new`` of ``old``, an image of the same cluster before it."""
+    """Return the changes from ``old`` to ``new``, a later image of the same cluster."""
     known = {row.topic_id: row for row in old.topics}
     left = {row.topic_id for row in new.topics}
     kept = [(known[row.topic_id], row) for row in new.topics if row.topic_id in known]
@@ -117,7 +117,7 @@ def _by_limit(image: MetadataImage) -> dict[tuple[str, str], QuotaRow]:
 def _changed(
     old: Mapping[Key, Row], new: Mapping[Key, Row]
 ) -> tuple[tuple[Key, ...], tuple[Row, ...]]:
-    """Return the keys of what is gone, and the rows that are new or have changed."""
+    """Return the keys that were removed, and the rows that are new or have changed."""
     return (
         tuple(key for key in old if key not in new),
         tuple(row for key, row in new.items() if old.get(key) != row),

@@ -1,20 +1,20 @@
-"""What the broker asks of a metadata store, whichever engine holds it.
+"""The broker's interface to a metadata store, independent of its engine.
 
 Rules of this interface:
 
 * Every method that changes something is **one durable, atomic commit**: when it returns the change
-  survives kill -9 and power loss, when it raises nothing of it is there. That commit is the unit
-  of crash consistency; two changes that must come together are one method.
-* Ids are never reused: partition ids grow for ever, producer ids are handed out once (S10), the
-  boot epoch only rises (D6). A topic created again under an old name has a new topic id.
-* Deleting a topic is two commits. ``delete_topic`` hides it and frees its name; the row stays
-  as a tombstone until ``forget_topic`` says that its directories are gone. A crash between
+  survives kill -9 and power loss, when it raises no part of the change exists. That commit is the
+  unit of crash consistency; two changes that must come together are one method.
+* Ids are never reused: partition ids only grow, producer ids are allocated once (S10), the boot
+  epoch only rises (D6). A topic created again under an old name has a new topic id.
+* Deleting a topic is two commits. ``delete_topic`` hides it and frees its name; the row stays as a
+  tombstone until ``forget_topic`` is called after its directories were removed. A crash between
   leaves a tombstone, which start-up sweeps.
-* Methods are synchronous (an embedded commit takes 0.2 ms to 5 ms) and not re-entrant: one
-  caller at a time. Any thread may be that caller.
-* A change that was computed from a picture names the version of that (``based_on``): with several
-  brokers, it is compared in the same commit. Settings, for one, are replaced as a whole, and what
-  another broker has set in between would be lost.
+* Methods are synchronous (an embedded commit takes 0.2 ms to 5 ms) and not re-entrant: one caller
+  at a time. Any thread may be that caller.
+* A change that was computed from an image names the version of that image (``based_on``): with
+  several brokers, it is compared in the same commit. Settings, for one, are replaced as a whole,
+  and settings that another broker changed in between would be lost.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class TopicExists(Exception):
 
 
 class TopicNotFound(Exception):
-    """No live topic has this id."""
+    """The topic id belongs to no live topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who this node is: ``cluster_id`` is Kafka's 22 characters of URL-safe base64."""
+    """Identity of this node: ``cluster_id`` is Kafka's 22 characters of URL-safe base64."""
 
     cluster_id: str
     node_id: int
@@ -63,7 +63,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRow:
-    """One partition: its number within the topic, and the id that names it for ever."""
+    """One partition: its number within the topic, and its permanent id."""
 
     partition_id: int
     index: int
@@ -94,11 +94,11 @@ class AclRow:
 
 @dataclass(frozen=True, slots=True)
 class ScramRow:
-    """What is known of a user's password for one SCRAM mechanism: never the password itself."""
+    """A user's data for one SCRAM mechanism: never the password itself."""
 
     user: str
     mechanism: str
-    """As "SCRAM-SHA-256"."""
+    """The name of the mechanism, for example "SCRAM-SHA-256"."""
     salt: bytes = field(repr=False)
     stored_key: bytes = field(repr=False)
     server_key: bytes = field(repr=False)
@@ -131,7 +131,7 @@ class MetadataImage:
     scram_credentials: tuple[ScramRow, ...] = ()
     quotas: tuple[QuotaRow, ...] = ()
     next_producer_id: int = 0
-    """No producer id from this one on was given away."""
+    """The next producer id to allocate; all ids below may be in use."""
     version: int = field(default=0, compare=False)
     """Grows with every commit that changes something of this; other commits may raise it, too."""
 
@@ -141,7 +141,7 @@ class MetaStore(Protocol):
 
     @property
     def identity(self) -> Identity:
-        """Return who this node is; fixed when the store was made."""
+        """Return this node's identity; fixed when the store was created."""
 
     @property
     def version(self) -> int:
@@ -189,7 +189,7 @@ class MetaStore(Protocol):
         """Hide a topic, free its name and leave a tombstone; raise TopicNotFound."""
 
     def forget_topic(self, topic_id: bytes) -> None:
-        """Remove a tombstone whose directories are gone; one already removed is no error."""
+        """Remove a tombstone whose directories were removed; one already removed is no error."""
 
     def set_topic_configs(self, topic_id: bytes, configs: Mapping[str, str]) -> None:
         """Replace all settings of a topic; raise TopicNotFound."""
@@ -201,20 +201,22 @@ class MetaStore(Protocol):
         """Replace all settings of a consumer group, which need not exist."""
 
     def change_acls(self, added: Sequence[AclRow], removed: Sequence[AclRow]) -> None:
-        """Add ACLs, and remove others; what is there, or not there, stays so."""
+        """Add ACLs, and remove others; an existing ACL is not added twice, a missing one is no
+        error.
+        """
 
     def change_scram_credentials(
         self, upserted: Sequence[ScramRow], deleted: Sequence[tuple[str, str]]
     ) -> None:
-        """Set credentials, and delete others by user and mechanism; what is not there stays so."""
+        """Set credentials, and delete others by user and mechanism; a missing one is no error."""
 
     def change_quotas(
         self, set_values: Sequence[QuotaRow], removed: Sequence[tuple[str, str]]
     ) -> None:
-        """Set limits, and remove others by entity and key; what is not there stays so."""
+        """Set limits, and remove others by entity and key; a missing one is no error."""
 
     def keep_secret(self, name: str, new: bytes) -> bytes:
-        """Return what is kept under a name, which is ``new`` from now on where it was nothing.
+        """Return the secret stored under a name, after storing ``new`` if there was none.
 
         For random bytes that have to be the same after a restart.
         """

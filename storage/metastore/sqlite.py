@@ -40,9 +40,10 @@ Result = TypeVar("Result")
 FILE_NAME = "barnabas-metadata.sqlite"
 MEMORY = ":memory:"
 FORMAT_VERSION = 1
-"""Of the whole data directory: raised with any change that an earlier release cannot read."""
+"""Version of the whole data directory: raised with any change that an earlier release cannot read.
+"""
 LOCK_TIMEOUT_SECONDS = 1.0
-"""How long to wait for another process that holds the file; the event loop waits with us."""
+"""Maximum wait for another process that holds the file; the event loop waits, too."""
 
 _HARMLESS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY}
 
@@ -52,7 +53,7 @@ _LATER_TABLES = "sqlite_later_tables.sql"
 
 
 _FILLED = TABLES | {"topics": "topic_id, name"}
-"""What of each table another store has, too."""
+"""Columns of each table that another store has, too."""
 
 
 class _Connection(sqlite3.Connection):
@@ -60,7 +61,7 @@ class _Connection(sqlite3.Connection):
 
     path = ""
     version = 0
-    """How many commits there are: the version of what they have led to."""
+    """Number of commits: the version of the resulting content."""
     count: CommitCount | None = None
     digest: ContentDigest | None = None
 
@@ -79,7 +80,7 @@ class SqliteMetaStore(ReplacedTables):
     def open(
         cls, path: str, *, node_id: int, new_cluster_id: str, accept_damage: bool = False
     ) -> Self:
-        """Open the store at ``path``, making it when it is not there.
+        """Open the store at ``path``, creating it if it does not exist.
 
         ``new_cluster_id`` is used only for a new store. Raises IdentityMismatch when the store
         belongs to another node id, MetaStoreError when it cannot be read or has lost commits, or
@@ -135,7 +136,7 @@ class SqliteMetaStore(ReplacedTables):
 
     @property
     def identity(self) -> Identity:
-        """Return who this node is."""
+        """Return this node's identity."""
         return self._identity
 
     @property
@@ -144,7 +145,7 @@ class SqliteMetaStore(ReplacedTables):
         return self._connection.version
 
     def based_on(self, _version: int, change: Callable[[], Result]) -> Result:
-        """Make one change: nobody else makes any."""
+        """Make one change: this store has no other writer."""
         return change()
 
     @property
@@ -227,7 +228,7 @@ class SqliteMetaStore(ReplacedTables):
             connection.execute("UPDATE topics SET deleted = 1 WHERE topic_id = ?", (topic_id,))
 
     def forget_topic(self, topic_id: bytes) -> None:
-        """Remove a tombstone whose directories are gone."""
+        """Remove a tombstone whose directories were removed."""
         with _transaction(self._connection) as connection:
             connection.execute("DELETE FROM topics WHERE topic_id = ? AND deleted = 1", (topic_id,))
 
@@ -245,7 +246,7 @@ class SqliteMetaStore(ReplacedTables):
             connection.executemany(insert, rows)
 
     def keep_secret(self, name: str, new: bytes) -> bytes:
-        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        """Return the secret stored under a name, after storing ``new`` if there was none."""
         with _translated_errors(self._connection.path):
             found = self._connection.execute("SELECT value FROM secrets WHERE name = ?", (name,))
             row = found.fetchone()
@@ -312,7 +313,7 @@ def remove_store(file_system: FileSystem, directory: str) -> None:
 
 @contextmanager
 def _translated_errors(path: str) -> Iterator[None]:
-    """Turn SQLite's errors into ours; after some of them the store stays usable."""
+    """Turn SQLite's errors into MetaStoreErrors; after some of them the store stays usable."""
     try:
         yield
     except sqlite3.Error as error:
@@ -360,7 +361,7 @@ def _execute_file(connection: sqlite3.Connection, name: str) -> None:
 
 
 def _commits(connection: sqlite3.Connection) -> int:
-    """Return how many commits were made."""
+    """Return the number of commits."""
     return _scalar(connection.execute("SELECT number FROM commits"))
 
 
@@ -374,7 +375,7 @@ def _scalar(cursor: sqlite3.Cursor) -> int:
 
 
 def _refuse_lost_commits(connection: _Connection, count: CommitCount) -> None:
-    """Raise MetaStoreError if the store has seen fewer commits than were made."""
+    """Raise MetaStoreError if the store has fewer commits than the count beside it."""
     known = connection.execute(
         "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'commits'"
     ).fetchone()
@@ -398,7 +399,7 @@ def _judge_damage(
 
 
 def describe_damage(tables: list[str]) -> str:
-    """Say which tables are not what was committed."""
+    """Return a sentence that names the tables whose content was not committed."""
     return f"the content of {', '.join(tables)} is not what was committed"
 
 
@@ -436,7 +437,7 @@ def _rows(connection: sqlite3.Connection, table: str) -> sqlite3.Cursor:
 
 
 def _require_live_topic(connection: sqlite3.Connection, topic_id: bytes) -> None:
-    """Raise TopicNotFound unless a topic of this id is there and not deleted."""
+    """Raise TopicNotFound unless a topic of this id exists and is not deleted."""
     row = connection.execute(
         "SELECT 1 FROM topics WHERE topic_id = ? AND deleted = 0", (topic_id,)
     ).fetchone()

@@ -1,1 +1,1 @@
-"""What a cluster keeps in PostgreSQL."""
+"""The metadata and logs of a cluster in PostgreSQL."""

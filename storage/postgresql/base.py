@@ -19,18 +19,18 @@ Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSq
 
 
 class PostgreSqlBase:
-    """A ``ClusterBase`` on an address. Each thing that it makes has connections of its own.
+    """A ``ClusterBase`` on an address. Each object that it creates has connections of its own.
 
-    What it makes waits for a server that takes writes, and the first of it brings the schema to
-    this release's form. That one raises NotDurable and SchemaTooNew; what is made later does not:
-    a broker that runs goes on while a newer one migrates, and waits for a server that is lacking.
-    What any of it asks raises StoreUnusable once the server has lost what it had confirmed.
+    These objects wait for a server that takes writes, and the first one migrates the schema to this
+    release. Only the first one raises NotDurable and SchemaTooNew: a running broker continues while
+    a newer one migrates, and waits for a server that is unsuitable. Each object raises
+    StoreUnusable once the server has lost data that it had confirmed.
     """
 
     def __init__(
         self, address: str, *, new_cluster_id: str, patience_s: float = PATIENCE_S
     ) -> None:
-        """``address`` as for ``Primary``; ``new_cluster_id`` is used only where there is none."""
+        """``address`` as for ``Primary``; ``new_cluster_id`` is used only for a new cluster."""
         self._address = address
         self._new_cluster_id = new_cluster_id
         self._patience_s = patience_s
@@ -39,13 +39,14 @@ class PostgreSqlBase:
         self._primaries: list[Primary] = []
         self._is_closed = False
         self.has_answered = False
-        """Whether the server was found to be good once."""
+        """Whether the server was found suitable once."""
         self.warning: str | None = None
-        """What an operator should be told of how durable the server is, once something is made."""
+        """Warning for the operator about the server's durability, set with the first object, or
+        None."""
 
     @property
     def last_error(self) -> str:
-        """Return why the server does not answer now; empty: it does."""
+        """Return the reason why the server does not respond now, or ""."""
         with self._lock:
             troubles = [each.last_error for each in self._primaries if not each.is_closed]
         return next(filter(None, troubles), "")
@@ -55,7 +56,7 @@ class PostgreSqlBase:
         return self._open(PostgreSqlLogIndex.begin, self._primary())
 
     def cluster_index(self) -> PostgreSqlClusterIndex:
-        """Return a new way to who is there and leads."""
+        """Return a new index of the cluster's brokers and leaders."""
         return self._open(PostgreSqlClusterIndex.begin, self._primary(), self._primary())
 
     def transfer(self, node_id: int) -> PostgreSqlTransfer:
@@ -79,7 +80,7 @@ class PostgreSqlBase:
         return self._open(begin, self._primary())
 
     def close(self) -> None:
-        """Close everything that was made here, and end whatever waits."""
+        """Close every object created here, and end its waits."""
         with self._lock:
             self._is_closed = True
             primaries, self._primaries = self._primaries, []

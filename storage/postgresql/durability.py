@@ -1,8 +1,8 @@
-"""Whether what PostgreSQL says is committed survives the loss of its primary.
+"""Whether PostgreSQL's commits survive the loss of its primary.
 
-An asynchronous standby that is promoted lacks what was acknowledged last: offsets would be given
-out twice. So it is refused, be it at a start or later. A single server keeps what it has, on its
-one disk; a standby that is away for the moment looks the same.
+An asynchronous standby that is promoted lacks the newest acknowledged commits: offsets would be
+assigned twice. So such a server is refused, at a start or later. A single server keeps its commits
+on its one disk; a server with an unavailable standby looks the same.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ SELECT current_setting('fsync'), current_setting('full_page_writes'),
 
 
 class NotDurable(StoreUnusable):
-    """What this server commits may be lost, or may be lost when its standby takes over."""
+    """Commits of this server may be lost, or may be lost when its standby takes over."""
 
 
 class Durability(NamedTuple):
-    """What a server says of how it commits."""
+    """Settings of a server that decide how it commits."""
 
     fsync: str
     full_page_writes: str
     synchronous_commit: str
     synchronous_standby_names: str
     standbys: int
-    """Those that follow it now; not copies being made, nor subscribers."""
+    """Standbys that follow it now; not standbys in creation, nor subscribers."""
     version: int
     confirming_standbys: int
     """Standbys whose confirmation a commit waits for, as far as this role may see that."""
 
 
 def read_durability(connection: psycopg.Connection[Any]) -> Durability:
-    """Ask a server how this connection commits."""
+    """Return the server's settings for commits on this connection."""
     row = connection.execute(_QUESTION).fetchone()
     assert row is not None
     return Durability(*row)
@@ -75,7 +75,7 @@ def missing_standby(found: Durability) -> str:
 
 
 def judge(found: Durability) -> str | None:
-    """Return what an operator should be warned of, if anything; raises NotDurable."""
+    """Return a warning for the operator, or None; raises NotDurable."""
     if found.version < OLDEST_VERSION:
         raise NotDurable(
             f"PostgreSQL has version {found.version}: Barnabas needs {OLDEST_VERSION} or newer"

@@ -1,17 +1,17 @@
-"""What a cluster's store has confirmed to one broker, so that it is noticed when it is gone.
+"""Commits that a cluster's store has confirmed to one broker, to detect their loss.
 
 Rules of this file:
 
-1. Only what was confirmed by a standby counts: no failover to one takes it back. So a server that
-   lacks any of it was restored to an older moment, or was promoted though it had not got all.
-   Who goes on with what he remembers then serves records that are not there any more, and others
-   get their offsets.
-2. It is looked at on every new connection, before anything else is asked there: a server that is
-   restored ends them all. And it is looked at with each heartbeat, and before a session begins:
-   tables can be put back under connections that stay open.
-3. What lacks it is believed only when a standby has confirmed something since. A primary that was
-   replaced and lives lacks it as well: nobody confirms anything to it, so it does not answer. Who
-   waits for that in vain, again and again, leaves one of these waits behind, not one for each.
+1. Only commits that a standby confirmed count: no failover to a standby loses them. So a server
+   that lacks any of them was restored to an older moment, or was promoted though it lacked some. A
+   broker that continued with its own state would serve records that do not exist any more, and
+   other records would get their offsets.
+2. The check runs on every new connection before any other query, for a restored server ends all
+   connections. It also runs with each heartbeat, and before a session begins, for tables can be
+   restored under connections that stay open.
+3. A loss is believed only when a standby has confirmed a commit since. A primary that was replaced
+   and still runs lacks commits as well, but no standby confirms anything to it, so it does not
+   respond. A caller that waits for it repeatedly leaves one such wait behind, not one for each.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ class Witness:
     """Remembers for all connections of one broker; any thread may tell, and look."""
 
     def __init__(self) -> None:
-        """It has seen nothing."""
+        """Start without any confirmed commit."""
         self._lock = new_lock()
         self._session = _NO_SESSION
         self._token: UUID | None = None
         self._next_flush = 0
-        """Of the session: all before that one are committed."""
+        """The session's next flush: all before it are committed."""
         self._picture_version = 0
         self._metadata_version = 0
 
@@ -80,7 +80,7 @@ class Witness:
         with self._lock:
             self._metadata_version = max(self._metadata_version, version)
 
-    def look(self, connection: psycopg.Connection[Any]) -> None:
+    def check(self, connection: psycopg.Connection[Any]) -> None:
         """Raise StoreUnusable where a server lacks any of it, and its standby confirms."""
         lost = self._lost(connection)
         if lost:
@@ -88,7 +88,7 @@ class Witness:
             raise StoreUnusable(_LOST.format(lost))
 
     def _lost(self, connection: psycopg.Connection[Any]) -> str:
-        """Say what a server lacks now; empty: nothing."""
+        """Return a description of the commits that a server lacks now, or ""."""
         with self._lock:
             session, token, next_flush = self._session, self._token, self._next_flush
             versions = self._picture_version, self._metadata_version
@@ -104,8 +104,8 @@ class Witness:
         for kind, seen, found in zip(kinds, versions, found_versions, strict=True):
             if found < seen:
                 return f"version {seen} of its {kind}, {found} is there"
-        # A row that is not there was forgotten long after its session had ended: no version of the
-        # picture that this broker has seen is from before it began.
+        # A missing row was deleted long after its session had ended: no snapshot that this broker
+        # has seen is from before it.
         if found_token not in {None, token}:
             return f"session {session} is another broker's"
         if found_flush is not None and found_flush < next_flush:

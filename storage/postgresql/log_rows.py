@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Row
 
 HALVINGS_MOST: Final = BYTES_AT_ONCE.bit_length() - 1
-"""As many come down to one byte, which is one extent: more would only have to be taken back."""
+"""Halvings until one byte is left, which is one extent: more would only have to be undone."""
 
 
 def beginnings_of(rows: Iterable[Row]) -> list[LogBeginning]:
@@ -37,9 +37,9 @@ def beginnings_of(rows: Iterable[Row]) -> list[LogBeginning]:
 
 
 def fewer(most: int, most_bytes: int, silences: int) -> tuple[int, int]:
-    """Return how many extents and bytes to ask for of a server that was silent so often.
+    """Return the number of extents and bytes to request after ``silences`` timeouts in a row.
 
-    Half as many each time, down to one extent, which comes by itself: it is answered in the end.
+    Half as many each time, down to one extent, to which the server does respond in the end.
     """
     if not silences:
         return most, most_bytes

@@ -2,12 +2,12 @@
 
 Rules of this file:
 
-* All changes, of all brokers, are in one order: each begins by raising the version in the cluster's
-  one row, and holds that row until it is committed. It notifies who waits for changes.
-* A change is made once: a store counts its changes in a row of its own. One that was not answered
-  is made again with the same number, and finds what came of it.
-* What is read is confirmed by the standby before it is returned, as what is written (``Primary``).
-* A method waits while PostgreSQL is away. ``close``, on another thread, ends that.
+* All changes, of all brokers, are in one order: each raises the version in the cluster's one row
+  first, and holds that row until it is committed. The commit notifies waiters.
+* A change is executed once: a store counts its changes in a row of its own. A change without a
+  response is sent again with the same number, and finds the result of the first attempt.
+* A result of a read is confirmed by the standby before it is returned, like a write (``Primary``).
+* A method waits while PostgreSQL is unavailable. ``close``, on another thread, ends that.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         self._primary = primary
         self._identity = identity
         self.warning = warning
-        """What an operator should be told of how durable the server is."""
+        """Warning for the operator about the server's durability, or None."""
         self._token = random_uuid()
         self._changes = 0
         self._version = 0
@@ -67,9 +67,9 @@ class PostgreSqlMetaStore(ReplacedTables):
     def open(
         cls, address: str, *, node_id: int, new_cluster_id: str, patience_s: float = PATIENCE_S
     ) -> Self:
-        """Connect, bring the schema to this release's form, and join the cluster that is there.
+        """Connect, migrate the schema to this release, and join the existing cluster.
 
-        ``new_cluster_id`` is used only where there is none. Waits for a server that takes writes.
+        ``new_cluster_id`` is used only for a new cluster. Waits for a server that takes writes.
         Raises NotDurable, SchemaTooNew.
         """
         primary = Primary(address, patience_s=patience_s)
@@ -81,7 +81,7 @@ class PostgreSqlMetaStore(ReplacedTables):
 
     @classmethod
     def begin(cls, primary: Primary, *, node_id: int, new_cluster_id: str) -> Self:
-        """Do the same on a connection of the caller's, who closes it if this raises."""
+        """Do the same on the caller's connection; if this raises, the caller closes it."""
         warning = primary.start(bring_up_to_date)
         statement = (
             "INSERT INTO barnabas.cluster (cluster_id) VALUES (%s)"
@@ -95,7 +95,7 @@ class PostgreSqlMetaStore(ReplacedTables):
 
     @property
     def identity(self) -> Identity:
-        """Return who this node is."""
+        """Return this node's identity."""
         return self._identity
 
     @property
@@ -170,7 +170,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return tuple(PartitionRow(first + each - start, each) for each in range(start, total_count))
 
     def delete_topic(self, topic_id: bytes) -> None:
-        """Hide a topic and leave a tombstone; nobody leads its partitions any more."""
+        """Hide a topic and leave a tombstone; its partitions lose their leaders."""
 
         def change(connection: Connection) -> list[int]:
             _require_live_topic(connection, topic_id)
@@ -203,7 +203,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         self._change(change)
 
     def keep_secret(self, name: str, new: bytes) -> bytes:
-        """Return what is kept under a name, which is ``new`` from now on where it was nothing."""
+        """Return the secret stored under a name, after storing ``new`` if there was none."""
         statement = (
             "INSERT INTO barnabas.secrets VALUES (%s, %s)"
             " ON CONFLICT (name) DO UPDATE SET value = secrets.value RETURNING value"
@@ -227,7 +227,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return self._read(read)
 
     def fill(self, contents: Contents, importer: UUID) -> bool:
-        """Hold that, and nothing else; False: who imports by that token does no more."""
+        """Replace all content by ``contents``; False if the import of that token was superseded."""
         numbers = (contents.cluster_id, contents.boot_epoch, contents.next_partition_id)
 
         def change(connection: Connection) -> list[int]:
@@ -254,13 +254,13 @@ class PostgreSqlMetaStore(ReplacedTables):
         return bool(is_filled)
 
     def close(self) -> None:
-        """End whatever waits, and release the connection."""
+        """End every wait, and release the connection."""
         self._primary.close()
 
     # -- how changes are made ----------------------------------------------------------------------
 
     def _begin(self) -> None:
-        """Have the row that changes are counted in."""
+        """Create the row in which changes are counted."""
         self._primary.execute(
             "INSERT INTO barnabas.metastores (token, version)"
             " SELECT %s, version FROM barnabas.cluster"
@@ -299,9 +299,10 @@ class PostgreSqlMetaStore(ReplacedTables):
         self._change(change)
 
     def _change(self, change: Callable[[Connection], list[int]]) -> list[int]:
-        """Make one change, which may be tried several times and is made once; return its result.
+        """Make one change, which may be tried several times and takes effect once; return its
+        result.
 
-        What is refused by raising one of _REFUSALS leaves nothing behind.
+        A change that is refused by one of _REFUSALS leaves no trace.
         """
 
         def attempt(connection: Connection) -> tuple[list[int], int] | Exception:
@@ -309,7 +310,7 @@ class PostgreSqlMetaStore(ReplacedTables):
                 with connection.transaction():
                     return self._once(connection, change)
             except _REFUSALS as refusal:
-                # A former primary that lives on may refuse what is right by now.
+                # A replaced primary that still runs may refuse a change that is valid by now.
                 connection.execute(CONFIRM)
                 return refusal
 
@@ -322,7 +323,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return result
 
     def _seen(self, version: int) -> None:
-        """Take note of a version that is durable."""
+        """Register a version that is durable."""
         self._version = max(self._version, version)
         self._primary.witness.metadata_seen(version)
 
@@ -330,8 +331,8 @@ class PostgreSqlMetaStore(ReplacedTables):
         self, connection: Connection, change: Callable[[Connection], list[int]]
     ) -> tuple[list[int], int]:
         """Make the change, unless an earlier attempt did; return its result and its version."""
-        # Written, changed or not: what is answered then is durable. Who has made none for long has
-        # no row any more.
+        # Written, changed or not: then the response is durable. A store without a change for long
+        # has no row any more.
         statement = (
             "INSERT INTO barnabas.metastores (token, next_change) VALUES (%s, %s)"
             " ON CONFLICT (token) DO UPDATE SET used = clock_timestamp()"
@@ -358,7 +359,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return result, version
 
     def _read(self, read: Callable[[Connection], Result]) -> Result:
-        """Return what is seen in one picture, once that is durable."""
+        """Return a result from one consistent snapshot, once that is durable."""
 
         def attempt(connection: Connection) -> Result:
             with connection.transaction():
@@ -386,14 +387,14 @@ def _cluster(connection: Connection, column: str) -> int:
 
 
 def _require_live_topic(connection: Connection, topic_id: bytes) -> None:
-    """Raise TopicNotFound unless a topic of this id is there and not deleted."""
+    """Raise TopicNotFound unless a topic of this id exists and is not deleted."""
     statement = "SELECT 1 FROM barnabas.topics WHERE topic_id = %s AND NOT deleted"
     if connection.execute(statement, (topic_id,)).fetchone() is None:
         raise TopicNotFound(topic_id)
 
 
 def _insert_partitions(connection: Connection, topic_id: bytes, start: int, stop: int) -> int:
-    """Add partitions of these indexes, nobody leading them; return the id of the first."""
+    """Add partitions of these indexes without leaders; return the id of the first."""
     count = max(stop - start, 0)
     statement = (
         "UPDATE barnabas.cluster SET next_partition_id = next_partition_id + %s"

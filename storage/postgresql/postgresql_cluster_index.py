@@ -50,8 +50,9 @@ _BESIDE_SEEN: Final = (
     ") AS gained ON false ORDER BY gained.partition_id NULLS FIRST, gained.base_offset"
 )
 _LOOK: Final = f"WITH seen AS MATERIALIZED ({_PICTURE}) {_BESIDE_SEEN}"
-"""The picture in the first row, logs in all others: one statement, and one commit. The logs are
-read behind the picture, which they ask for the version: whatever it shows to be led has come."""
+"""The snapshot in the first row, logs in all others: one statement, and one commit. The logs are
+read after the snapshot, whose version they use: each log that the snapshot shows as led is
+included."""
 
 
 class PostgreSqlClusterIndex:
@@ -63,7 +64,7 @@ class PostgreSqlClusterIndex:
         self._listener = listener
         self._failed_when_listening = 0
         self.warning = warning
-        """What an operator should be told of how durable the server is."""
+        """Warning for the operator about the server's durability, or None."""
 
     @classmethod
     def open(cls, address: str, *, patience_s: float = PATIENCE_S) -> Self:
@@ -80,7 +81,7 @@ class PostgreSqlClusterIndex:
 
     @classmethod
     def begin(cls, primary: Primary, listener: Primary) -> Self:
-        """Do the same on connections of the caller's, who closes them if this raises."""
+        """Do the same on the caller's connections; if this raises, the caller closes them."""
         return cls(primary, listener, primary.start(bring_up_to_date))
 
     def new_node_id(self) -> int:
@@ -91,17 +92,17 @@ class PostgreSqlClusterIndex:
         """Begin a session and end the one that the node had."""
         statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
         arguments = (token, node_id, endpoints, lease_ms)
-        session = self._primary.value(int, statement, *arguments, looks_for_losses=True)
+        session = self._primary.value(int, statement, *arguments, checks_losses=True)
         self._primary.witness.session_begun(session, token)
         return session
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
-        """Have the session's lease end ``lease_ms`` from now."""
+        """Extend the session's lease to ``lease_ms`` from now."""
         statement = "SELECT barnabas.heartbeat(%s, %s::integer)"
-        return self._primary.value(bool, statement, session, lease_ms, looks_for_losses=True)
+        return self._primary.value(bool, statement, session, lease_ms, checks_losses=True)
 
     def fence_expired(self) -> frozenset[int]:
-        """End the sessions whose lease is over."""
+        """End the sessions whose lease has expired."""
         return frozenset(self._primary.value(list, "SELECT barnabas.fence_expired()"))
 
     def fence(self, session: int) -> None:
@@ -117,15 +118,15 @@ class PostgreSqlClusterIndex:
         return self._primary.value(bool, "SELECT barnabas.control(%s)", session)
 
     def snapshot(self, since: int) -> ClusterSnapshot:
-        """Return what is so now."""
+        """Return the present state of the cluster."""
         (row,) = self._primary.execute(_PICTURE, (since,))
         return self._seen(since, row)
 
     def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
-        """Return what is so now, with the beginnings of logs that a session has come to lead.
+        """Return the state of the cluster, with the starts of logs that a session has come to lead.
 
-        A log that is damaged keeps nobody from seeing the rest: none comes along then. Nor where
-        the server is too slow to read them in time.
+        A damaged log does not hide the rest: then no logs are returned. Nor are they if the server
+        is too slow to read them in time.
         """
 
         def in_time(silences: int) -> Sequence[object]:
@@ -163,32 +164,33 @@ class PostgreSqlClusterIndex:
 
     def wait(self, since: int, timeout_s: float) -> None:
         """Return once something is notified that is newer, or the time is up."""
-        # What was lost may have been a primary: that is left by those who wait for its answer.
+        # The lost connection may have been to a primary: threads that wait for its response leave
+        # it.
         if self._primary.attempts_failed != self._failed_when_listening:
             self._failed_when_listening = self._primary.attempts_failed
             self._listener.disconnect()
-        self._listener.hear(
+        self._listener.await_news(
             _CHANNEL, timeout_s, lambda said: not said.isdigit() or int(said) > since
         )
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
-        """Have live sessions lead partitions."""
+        """Make live sessions the leaders of partitions."""
         columns = [list(column) for column in zip(*assignments, strict=True)] or [[]] * 3
         statement = "SELECT barnabas.assign(%s::bigint[], %s::bigint[], %s::integer[])"
         return frozenset(self._primary.value(list, statement, *columns))
 
     def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
-        """Let go of partitions."""
+        """Release partitions."""
         columns = [list(column) for column in zip(*partitions, strict=True)] or [[]] * 3
         statement = "SELECT barnabas.hand_over(%s, %s::bigint[], %s::integer[], %s::bigint[])"
         self._primary.execute(statement, (session, *columns))
 
     def want(self, wishes: Mapping[int, int | None]) -> None:
-        """Say who is to lead partitions."""
+        """Set the next leaders of partitions."""
         self._want(wishes, pins=False)
 
     def pin(self, pins: Mapping[int, int | None]) -> None:
-        """Say who is to lead partitions now, and whenever it can."""
+        """Set the preferred leaders of partitions, effective whenever those are available."""
         self._want(pins, pins=True)
 
     def _want(self, nodes: Mapping[int, int | None], *, pins: bool) -> None:
@@ -196,6 +198,6 @@ class PostgreSqlClusterIndex:
         self._primary.execute(statement, (list(nodes), list(nodes.values()), pins))
 
     def close(self) -> None:
-        """End whatever waits, on whichever thread."""
+        """End every wait, on any thread."""
         self._primary.close()
         self._listener.close()

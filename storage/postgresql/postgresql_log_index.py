@@ -39,15 +39,16 @@ _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
 
 class PostgreSqlLogIndex:
-    """A LogIndex on one connection; who calls from several threads at once makes several."""
+    """A LogIndex on one connection; callers on several threads create several."""
 
     def __init__(self, primary: Primary, warning: str | None) -> None:
         """Take over what has been started; use ``open`` instead."""
         self._primary = primary
         self._halvings = 0
-        """Of what is read at once, as far as the server was too slow for that of late."""
+        """Halvings of the amount read at once, as long as the server was recently too slow for
+        more."""
         self.warning = warning
-        """What an operator should be told of how durable the server is."""
+        """Warning for the operator about the server's durability, or None."""
 
     @classmethod
     def open(cls, address: str, *, patience_s: float = PATIENCE_S) -> Self:
@@ -64,21 +65,21 @@ class PostgreSqlLogIndex:
 
     @classmethod
     def begin(cls, primary: Primary) -> Self:
-        """Do the same on a connection of the caller's, who closes it if this raises."""
+        """Do the same on the caller's connection; if this raises, the caller closes it."""
         return cls(primary, primary.start(bring_up_to_date))
 
     @property
     def attempts_failed(self) -> int:
-        """Return how many calls had to be made again so far."""
+        """Return the number of calls repeated so far."""
         return self._primary.attempts_failed
 
     @property
     def last_error(self) -> str:
-        """Return why the last call was not answered yet; empty: it was."""
+        """Return the reason why the last call has no response yet, or ""."""
         return self._primary.last_error
 
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
-        """Make an empty partition, unless it is there."""
+        """Create an empty partition, unless it exists."""
         statement = "SELECT barnabas.add_partitions(%s, 1, %s::integer)"
         self._primary.execute(statement, (partition_id, first_epoch))
 
@@ -94,7 +95,7 @@ class PostgreSqlLogIndex:
         return answer
 
     def partition(self, partition_id: int) -> PartitionState | None:
-        """Return what is known of a partition."""
+        """Return the state of a partition, or None if it does not exist."""
         rows = self._primary.execute(_PARTITION, (partition_id,))
         return PartitionState(*rows[0]) if rows else None
 
@@ -115,7 +116,7 @@ class PostgreSqlLogIndex:
     def _read(
         self, statement: str, named: tuple[object, ...], most: int, most_bytes: int
     ) -> list[Row]:
-        """Ask for as much as the server reads in time, which is half as much where it is silent."""
+        """Request as much as the server reads in time: half as much after each timeout."""
         primary, halvings_before = self._primary, self._halvings
 
         def in_time(silences: int) -> Sequence[object]:
@@ -132,11 +133,11 @@ class PostgreSqlLogIndex:
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
     ) -> bool:
-        """Keep a snapshot in place of an older one; False: somebody else leads the partition."""
+        """Store a snapshot in place of an older one; False if another broker leads."""
         return self._primary.value(bool, _PUT_SNAPSHOT, session, partition_id, epoch, *snapshot)
 
     def collect_garbage(self, most: int) -> int:
-        """Delete up to ``most`` extents that nobody needs any more, and return how many."""
+        """Delete up to ``most`` extents that no log needs any more, and return their number."""
         return self._primary.value(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
 
     def forget(self, most: int, kept_ms: int) -> int:
@@ -152,7 +153,7 @@ class PostgreSqlLogIndex:
     def replace_extents(
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
-        """Put extents in the place of others; False: others lead, or the log starts later."""
+        """Replace extents by others; False if another broker leads, or the log starts later."""
         bases, nexts, epochs, bodies = map(list, zip(*extents, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]
@@ -160,5 +161,5 @@ class PostgreSqlLogIndex:
         return self._primary.value(bool, _REPLACE_EXTENTS, session, partition_id, epoch, *columns)
 
     def close(self) -> None:
-        """End whatever waits, on whichever thread."""
+        """End every wait, on any thread."""
         self._primary.close()

@@ -35,10 +35,10 @@ class PostgreSqlTransfer:
         self._primary = primary
         self._metastore = metastore
         self.warning = metastore.warning
-        """What an operator should be told of how durable the server is."""
+        """Warning for the operator about the server's durability, or None."""
 
     def begin_import(self, token: UUID, node_id: int) -> int:
-        """Begin to fill a cluster without topics; returns the session of who does."""
+        """Start to fill a cluster without topics; returns the session of the import."""
         statement = "SELECT outcome, session FROM barnabas.begin_import(%s, %s::integer)"
         ((outcome, session),) = self._primary.execute(statement, (token, node_id))
         _require_begun(outcome)
@@ -53,12 +53,12 @@ class PostgreSqlTransfer:
             raise TransferRefused(SUPERSEDED)
 
     def fill(self, token: UUID, contents: Contents) -> None:
-        """Have the metadata of the cluster be these."""
+        """Replace the cluster's metadata by ``contents``."""
         if not self._metastore.fill(contents, token):
             raise TransferRefused(SUPERSEDED)
 
     def end_import(self, token: UUID) -> None:
-        """Let brokers serve what was imported."""
+        """Make the imported cluster available to brokers."""
         if not self._primary.value(bool, "SELECT barnabas.end_import(%s)", token):
             raise TransferRefused(SUPERSEDED)
 
@@ -75,7 +75,7 @@ class PostgreSqlTransfer:
         return self._primary.value(bool, _IS_EXPORTED)
 
     def advance(self, producer_id: int, epoch: int) -> None:
-        """Have producer ids and the epochs of leaders begin there."""
+        """Raise the next producer id and the leader epochs to these numbers."""
         if self._primary.value(bool, "SELECT barnabas.is_in_use()"):
             raise TransferRefused(IN_USE)
         self._metastore.raise_producer_ids(producer_id)
@@ -83,11 +83,11 @@ class PostgreSqlTransfer:
         self._primary.execute(_RAISE_EPOCHS, (epoch,))
 
     def reopen(self) -> bool:
-        """Let brokers serve again what was exported."""
+        """Make an exported cluster available to brokers again."""
         return self._primary.value(bool, "SELECT barnabas.reopen()")
 
     def close(self) -> None:
-        """End whatever waits, on whichever thread."""
+        """End every wait, on any thread."""
         self._primary.close()
         self._metastore.close()
 

@@ -1,27 +1,28 @@
-"""The wall around the driver: a statement for whichever server is the primary, until it answers.
+"""The wall around the driver: a statement is repeated on any primary until one responds.
 
 Rules of this file:
 
-1. Each statement is its own transaction, but for those of ``attempt``; either may be executed any
-   number of times: the outcome of one that was not answered is unknown, so it is executed again, on
-   a new connection.
-2. Nothing is ever cancelled, by nobody: a cancelled commit is visible without being replicated. A
-   server is left that neither takes nor sends a byte within ``patience_s``: the socket is closed
-   under it. So is one that is silent while another takes writes: it was replaced, whatever has
-   become of it. Over a slow link an answer takes as long as it takes, or it would be begun again
-   and again; so does a flush, which lies in buffers of the system until the server's confirms it.
-   What a server is too slow to read is asked for in smaller pieces (``execute``).
-3. Whatever the driver raises means unknown, but for what the server says before it commits anything
-   and would say again (``_FINAL``), if it can still commit: a former primary that lives on does not
-   know what has happened since, and waits for its standby. So does an answer that came with a
-   WARNING: "canceling wait for synchronous replication" comes with a success. A damaged page
-   (``_DAMAGED``) is final for who can do without what lies there; all others wait for its repair.
-   An error of the server's disk, or within the server (``_FAILING``), may pass, and may be that of
-   one page, so it is final for the same callers, once it has come ``READS_MOST`` times. That a
-   file may not be opened (EACCES, EROFS) has the code of what a role may not do: who says so tells.
+1. Each statement is its own transaction, except those of ``attempt``; either may be executed any
+   number of times. The outcome of a statement without a response is unknown, so it is executed
+   again, on a new connection.
+2. No statement is ever cancelled: a cancelled commit is visible without being replicated. A server
+   that neither takes nor sends a byte within ``patience_s`` is left, by closing the socket. So is a
+   silent server while another one takes writes: it was replaced, in any case. Over a slow link a
+   response takes any time, or it would be started again and again; so does a flush in the buffers
+   of the system, until the server's system confirms it. If a server is too slow to read, smaller
+   pieces are requested (``execute``).
+3. Any error of the driver means that the outcome is unknown. An error is final only if the server
+   reports it before a commit and would report it again (``_FINAL``), and if it can still commit: a
+   replaced primary that still runs has old data, and waits for its standby. A response with a
+   WARNING is unknown, too: "canceling wait for synchronous replication" comes with a success. A
+   damaged page (``_DAMAGED``) is final for callers that can do without its content; all others wait
+   for its repair. An error of the server's disk, or within the server (``_FAILING``), may pass, or
+   concern one page only: for the same callers it is final after ``READS_MOST`` times. A file that
+   may not be opened (EACCES, EROFS) has the code of a missing privilege; the source file of the
+   error distinguishes them.
 4. Every connection is judged before it is used (``storage/postgresql/durability.py``). A server
-   that is found lacking after the start is waited for, as one that is away. One that has lost what
-   it had confirmed is not used any more (``storage/postgresql/failover_check.py``).
+   that proves unsuitable after the start is awaited, like one that is unavailable. A server that
+   has lost confirmed commits is not used any more (``storage/postgresql/failover_check.py``).
 """
 
 from __future__ import annotations
@@ -60,32 +61,33 @@ PREPARING_PATIENCE_S: Final = 600.0
 """For what is done once, such as a migration of large tables, or waiting for another broker's."""
 NO_ANSWER: Final = "no answer in time"
 QUIET_S: Final = 1.0
-"""After so long without an answer it is looked for another server that takes writes."""
+"""Time without a response after which another server that takes writes is searched."""
 PAUSE_S_MIN: Final = 0.02
 PAUSE_S_MAX: Final = 1.0
 LOOK_S: Final = 0.1
-"""So often a wait looks whether it was ended."""
+"""Interval at which a wait checks whether it was ended."""
 
 READS_MOST: Final = 6
-"""So often is read what the server fails to read, within some half a second; whoever asked reads it
-again much later."""
+"""Number of attempts at a read that the server fails, within about half a second; the caller
+repeats the read much later."""
 
 _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
-"""Classes of errors that come again however often one asks, and never with a commit."""
+"""Classes of errors that every attempt returns again, and never with a commit."""
 
 _DAMAGED: Final = ("XX001", "XX002")
 """Bytes of a table, or of an index, are not what the server has written."""
 
 _FAILING: Final = ("58", "XX000")
-"""What disk and files of a server answer (58030: EIO), and what it did not expect of itself."""
+"""Errors of a server's disk and files (58030: EIO), and internal errors."""
 
 _NOT_ALLOWED: Final = "42501"
-"""What the operator has not granted to our role; and what the system denies the server's files."""
+"""A privilege that the operator has not granted to the role; or a file that the system denies."""
 _WATCHES_RIGHTS: Final = ("aclchk.c", "execMain.c", "guc.c", "rls.c")
-"""Where the server says the first. It says the second wherever it opens, reads or writes a file."""
+"""Source files that report the first. The second is reported where a file is opened, read or
+written."""
 
 _UNUSABLE: Final = "BB002"
-"""Raised by functions of ours: this cluster is not to be served now."""
+"""Raised by functions of the schema: this cluster is not to be served now."""
 
 _DEFAULTS: Final = {
     "application_name": "barnabas",
@@ -97,11 +99,11 @@ _DEFAULTS: Final = {
     "target_session_attrs": "read-write",
     "tcp_user_timeout": "10000",
 }
-"""What the operator's address says instead counts. At random, since an old primary that does not
-know yet that it was replaced may be the first of several hosts."""
+"""Defaults, which the operator's address overrides. In random order, since a replaced primary that
+does not know it yet may be the first of several hosts."""
 
-# Not all servers know all of them. An attempt that was left while it waited for a lock ends by
-# itself, or there would be one more each time; one that waits for a standby goes on.
+# Not all servers know all of them. An abandoned attempt that waits for a lock ends by itself, or
+# their number would grow; one that waits for a standby continues.
 _SESSION: Final = """
 SELECT set_config(name, '0', false) FROM pg_settings WHERE name IN (
     'statement_timeout', 'lock_timeout', 'transaction_timeout', 'idle_session_timeout',
@@ -125,8 +127,8 @@ class _Connection(psycopg.Connection[Row]):
 
     attend: Callable[[], None]
     """Called again and again while a wait lasts; raises to end it."""
-    went_on: Callable[[], None] = staticmethod(lambda: None)
-    """Called when something has come or gone, be it from the system's buffers."""
+    on_progress: Callable[[], None] = staticmethod(lambda: None)
+    """Called when bytes were sent or received, even from the system's buffers."""
 
     def wait(
         self, gen: PQGen[Result], interval: float = LOOK_S, timeout: float | None = None
@@ -144,7 +146,7 @@ class _Connection(psycopg.Connection[Row]):
                 ready = yield wanted
                 unsent_before, unsent = unsent, 0 if ready else unsent_bytes(socket)
                 if ready or unsent < unsent_before:
-                    self.went_on()
+                    self.on_progress()
                 self.attend()
                 wanted = gen.send(ready)
         except StopIteration as stop:
@@ -174,7 +176,7 @@ def _is_failing(error: Exception) -> bool:
 
 
 def _raised(error: Exception) -> Exception:
-    """Return what the caller is told of an error that comes again however often one asks."""
+    """Return the exception for the caller, of an error that every attempt meets again."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _UNUSABLE:
         return StoreUnusable(error.diag.message_primary or str(error))
     if _is_damage(error) or _is_failing(error):
@@ -186,7 +188,7 @@ def _raised(error: Exception) -> Exception:
 
 
 def _in_words(error: Exception) -> str:
-    """Return what an operator is told of an error, in one line: not which statement met it."""
+    """Return one line about an error for an operator, without the statement that met it."""
     said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     words = " ".join((said or str(error)).split()) or type(error).__name__
     if isinstance(error, psycopg.Error) and _is_failing(error):
@@ -214,10 +216,10 @@ class Primary:
 
         ``is_known``: this process has started on this address before. What it found then holds for
         as long as it lives: a newer release may have migrated the tables since. ``witness`` is that
-        of all connections of the broker; None: of this one alone.
+        of all connections of the broker, or None for one of this connection alone.
         """
         self.witness = Witness() if witness is None else witness
-        """Is to be told of what was confirmed."""
+        """Recorder of confirmed commits."""
         given = conninfo_to_dict(address)
         self._address = make_conninfo("", **(_DEFAULTS | given))
         self.patience_s = patience_s
@@ -228,15 +230,15 @@ class Primary:
         self._found: _Connection | None = None
         """A connection to another server, for which the one before was left."""
         self._elsewhere: Search | None = None
-        """Under way while an answer is waited for."""
+        """The search that runs while a response is awaited, or None."""
         self._again_s = AGAIN_S_MIN
-        """What the last search has come to, if it has found none."""
+        """Interval between attempts of the last search that has found no server."""
         self._started = ""
         """When the server was that the connection is to: no two are in the same moment."""
         self._until_s = 0.0
         self._quiet_until_s = math.inf
         self._goes_on_s = 0.0
-        """So much longer it may take whenever something has come or gone."""
+        """Extra time allowed whenever bytes were sent or received."""
         self._silence = NO_ANSWER
         """The reason for a silent connection."""
         self._silences = 0
@@ -245,11 +247,11 @@ class Primary:
         self._is_asked = False
         """Whether the last attempt has come to what the caller wanted."""
         self.took_s = 0.0
-        """From the last question to its answer."""
+        """Time from the last request to its response."""
         self.attempts_failed = 0
-        """How many attempts were not answered, or were with a warning."""
+        """Number of attempts without a response, or with a warning."""
         self.last_error = ""
-        """What the last of them failed by; empty once there was an answer."""
+        """Error of the last of them; empty after a response."""
 
     def start(self, prepare: Callable[[psycopg.Connection[Row]], object]) -> str | None:
         """Wait for a primary, and do what has to be done once; return what to warn of.
@@ -274,24 +276,24 @@ class Primary:
         arguments: Sequence[object] | Callable[[int], Sequence[object]] = (),
         *,
         does_without: bool = False,
-        looks_for_losses: bool = False,
+        checks_losses: bool = False,
         binary: bool = False,
     ) -> list[Row]:
-        """Execute a statement until it is answered, and return the rows.
+        """Execute a statement until a server responds, and return the rows.
 
-        Raises IndexClosed, and IndexMisused for what would be answered with the same error again;
-        StoreUnusable where that says that the cluster is not to be served, or where the server has
-        lost what it had confirmed. ``does_without``: raises StoreDamaged for what cannot be read,
-        be it for the moment, in place of waiting until somebody has repaired it.
-        ``looks_for_losses``: it is looked for them here, too, and not on new connections alone.
-        ``binary``: bytes come as they are, and not as twice as many hexadecimal digits.
-        ``arguments`` may depend on how many attempts were left since the server was silent: a
-        smaller question is asked in place of the first one, and answered as that.
+        Raises IndexClosed; IndexMisused for an error that every attempt would meet; StoreUnusable
+        if that error means that the cluster is not to be served, or if the server has lost
+        confirmed commits. ``does_without``: raises StoreDamaged for data that cannot be read, even
+        temporarily, in place of waiting for a repair. ``checks_losses``: also checks for lost
+        commits here, and not on new connections alone. ``binary``: bytes are transferred as they
+        are, and not as twice as many hexadecimal digits. ``arguments`` may depend on the number of
+        abandoned attempts since the server was silent: then a smaller request replaces the first
+        one.
         """
 
         def once(connection: psycopg.Connection[Row]) -> list[Row]:
-            if looks_for_losses:
-                self._look_for_losses(connection)
+            if checks_losses:
+                self._check_losses(connection)
             given = arguments(self._silences) if callable(arguments) else arguments
             return connection.execute(statement.encode(), given, binary=binary).fetchall()
 
@@ -302,32 +304,32 @@ class Primary:
         kind: type[Result],
         statement: str,
         *arguments: object,
-        looks_for_losses: bool = False,
+        checks_losses: bool = False,
     ) -> Result:
         """Execute a statement as ``execute`` does, and return its only value."""
-        ((value,),) = self.execute(statement, arguments, looks_for_losses=looks_for_losses)
+        ((value,),) = self.execute(statement, arguments, checks_losses=checks_losses)
         assert isinstance(value, kind), value
         return value
 
     def attempt(self, act: Callable[[psycopg.Connection[Row]], Result]) -> Result:
-        """Have a transaction done until it is answered, and return its result; as ``execute``.
+        """Run a transaction until a server responds, and return its result; as ``execute``.
 
         Each time it has ``patience_s`` for all of its statements.
         """
         return self._repeat(act)
 
-    def hear(
+    def await_news(
         self, channel: str, timeout_s: float, is_news: Callable[[str], bool] = lambda _payload: True
     ) -> None:
         """Return when news is notified on a channel, or the time is up, or for no reason.
 
-        That is so when this has just begun to listen: what was notified before was not heard. A
-        server that is away notifies nothing. A ``Primary`` that listens is used for nothing else.
-        Raises IndexClosed.
+        The last applies to the start of listening: earlier notifications are lost. A server that is
+        unavailable notifies nothing. A ``Primary`` that listens is used for nothing else. Raises
+        IndexClosed.
         """
         with self._lock:
             try:
-                self._hear(channel, timeout_s, is_news)
+                self._await_news(channel, timeout_s, is_news)
             except (psycopg.Error, OSError, _Silent, _Warned, NotDurable):
                 self._leave()
                 if self._closed.wait(timeout_s):
@@ -337,7 +339,7 @@ class Primary:
                 raise
 
     def disconnect(self) -> None:
-        """Have the next call look for the primary anew."""
+        """Make the next call search for the primary again."""
         with self._lock:
             self._leave()
 
@@ -409,7 +411,7 @@ class Primary:
         finally:
             self._goes_on_s = 0.0
         self.took_s = monotonic() - begun_s
-        self._look_elsewhere_no_more()
+        self._end_search_elsewhere()
         if self._warnings:
             raise _Warned(self._warnings[0])
         return result
@@ -427,7 +429,7 @@ class Primary:
             return False
         return not self._warnings
 
-    def _hear(self, channel: str, timeout_s: float, is_news: Callable[[str], bool]) -> None:
+    def _await_news(self, channel: str, timeout_s: float, is_news: Callable[[str], bool]) -> None:
         if self._closed.is_set():
             raise IndexClosed
         connection = self._connection
@@ -443,10 +445,10 @@ class Primary:
 
     def _connect(self, *, judged: bool) -> _Connection:
         found, self._found = self._found, None
-        connection = found or _Connection(self._look_for_one())
+        connection = found or _Connection(self._find_server())
         self._connection = connection
         connection.attend = self._attend
-        connection.went_on = self._go_on
+        connection.on_progress = self._extend_time
         connection.autocommit = True
         connection.add_notice_handler(self._notice)
         self._until_s = monotonic() + self.patience_s
@@ -458,19 +460,19 @@ class Primary:
             judge(durability)
             self._silence = missing_standby(durability) or NO_ANSWER
             self._quiet_until_s = monotonic() + QUIET_S
-            self._look_for_losses(connection)
+            self._check_losses(connection)
         return connection
 
-    def _look_for_losses(self, connection: psycopg.Connection[Row]) -> None:
+    def _check_losses(self, connection: psycopg.Connection[Row]) -> None:
         self._warnings.clear()
         try:
-            self.witness.look(connection)
+            self.witness.check(connection)
         except StoreUnusable:
             if self._warnings:  # So no standby has confirmed it.
                 raise _Warned(self._warnings[0]) from None
             raise
 
-    def _look_for_one(self) -> PGconn:
+    def _find_server(self) -> PGconn:
         """Wait for a connection to a server that takes writes."""
         with Search(self._address, again_s=self._again_s) as search:
             try:
@@ -490,14 +492,14 @@ class Primary:
         if now_s > self._until_s:
             raise _Silent(self._silence)
         if now_s > self._quiet_until_s:
-            self._look_elsewhere(now_s)
+            self._search_elsewhere(now_s)
 
-    def _go_on(self) -> None:
+    def _extend_time(self) -> None:
         if self._goes_on_s:
             self._until_s = max(self._until_s, monotonic() + self._goes_on_s)
 
-    def _look_elsewhere(self, now_s: float) -> None:
-        """Look whether another server takes writes by now; raises _Silent where one does."""
+    def _search_elsewhere(self, now_s: float) -> None:
+        """Check whether another server takes writes by now; raises _Silent if so."""
         connection = self._connection
         assert connection is not None
         try:
@@ -505,7 +507,7 @@ class Primary:
                 self._elsewhere = Search(self._address, but_for=place_of(connection))
             found = self._elsewhere.step(0)
         except psycopg.OperationalError:
-            self._look_elsewhere_no_more()
+            self._end_search_elsewhere()
             self._quiet_until_s = now_s + QUIET_S
             return
         if found is not None:
@@ -514,7 +516,7 @@ class Primary:
             raise _Silent("no answer, and another server takes writes")
 
     def _another(self, found: PGconn) -> _Connection | None:
-        """Return a connection to another server that answers; None: it does not, or is the same."""
+        """Return a connection to another server, or None if it is silent, or the same one."""
         until_s = monotonic() + QUIET_S
 
         def attend() -> None:
@@ -530,16 +532,16 @@ class Primary:
             if _started(other) != self._started:
                 return other
             other.close()
-        except (psycopg.Error, _Silent):  # No better than the one that is asked.
+        except (psycopg.Error, _Silent):  # No better than the present one.
             other.close()
         except BaseException:
             other.close()
             raise
-        self._look_elsewhere_no_more()
+        self._end_search_elsewhere()
         self._quiet_until_s = monotonic() + QUIET_S
         return None
 
-    def _look_elsewhere_no_more(self) -> None:
+    def _end_search_elsewhere(self) -> None:
         elsewhere, self._elsewhere = self._elsewhere, None
         if elsewhere is not None:
             elsewhere.close()
@@ -557,4 +559,4 @@ class Primary:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
-        self._look_elsewhere_no_more()
+        self._end_search_elsewhere()

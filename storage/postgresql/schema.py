@@ -14,7 +14,7 @@ import psycopg
 from barnabas.storage.errors import StoreUnusable
 
 _LOCK: Final = 0x6261726E6162
-"""The advisory lock of who migrates: "barnab"."""
+"""The advisory lock of the migrating broker: "barnab"."""
 
 _HOUSE: Final = """
 CREATE SCHEMA IF NOT EXISTS barnabas;

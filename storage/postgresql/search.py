@@ -1,13 +1,13 @@
-"""Looks for the one of several servers that takes writes.
+"""Searches several servers for the one that takes writes.
 
 Rules of this file:
 
-1. All of them are asked, each a little later than the one before it, or as soon as that has failed,
-   in the order of the driver: at random. So one that does not answer at all holds up nobody, one
-   that takes no writes does not either, and one that does is often the only one that is asked.
-2. One that refuses, or takes no writes, is asked again while another is waited for: it may be about
-   to be promoted. It is asked less and less often, from one search to the next.
-3. It fails once each of them has failed and none is waited for, or when the time is up.
+1. Connections to all servers are attempted in the driver's order: at random. Each attempt starts
+   shortly after the one before it, or as soon as that has failed. So a server that is silent, or
+   takes no writes, delays no attempt; and a server that takes writes is often the only one tried.
+2. A server that refuses, or takes no writes, is tried again while another attempt is pending: it
+   may be about to be promoted. Its attempts become rarer from one search to the next.
+3. A search fails once each attempt has failed and none is pending, or when the time is up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from barnabas.storage.runtime.clock import monotonic
 
 STAGGER_S: Final = 0.2
 AGAIN_S_MIN: Final = 0.1
-"""Until one is asked again that has refused; twice as long each time that it does."""
+"""Time until a server is tried again that has refused; twice as long after each refusal."""
 AGAIN_S_MAX: Final = 1.0
 POLL_MS: Final = 50
 NOT_IN_TIME: Final = "connection timeout expired"
@@ -47,39 +47,39 @@ class _Attempt:
         self._address = address
         self._begins_s = begins_s
         self.again_s = again_s
-        """Until it is asked again, should it refuse."""
+        """Time until the server is tried again, should it refuse."""
         self._status: int = pq.PollingStatus.WRITING
         self.pgconn: pq.abc.PGconn | None = None
         self.error: psycopg.OperationalError | None = None
-        """What the last one failed by."""
+        """Error of the last attempt."""
 
     @property
     def is_over(self) -> bool:
-        """Whether it has failed, and nothing is waited for."""
+        """Whether the attempt has failed, and no other is pending."""
         return self.pgconn is None and self.error is not None
 
     @property
     def waits_for(self) -> tuple[int, int] | None:
-        """Return the socket, and what of it is waited for."""
+        """Return the socket and the awaited events, or None if no attempt is pending."""
         if self.pgconn is None:
             return None
         return self.pgconn.socket, _WAITS_FOR[self._status]
 
     def may_begin(self, now_s: float) -> None:
-        """Take note that nothing is to be waited for any more before it is asked first."""
+        """Start the first attempt without the rest of its delay."""
         if self.error is None:
             self._begins_s = min(self._begins_s, now_s)
 
     def begin(self, now_s: float) -> None:
-        """Ask, if it is time for that."""
+        """Start an attempt, if it is due."""
         if self.pgconn is None and now_s >= self._begins_s:
             self.pgconn = pq.PGconn.connect_start(self._address.encode())
             self._status = pq.PollingStatus.WRITING
             if self.pgconn.status == pq.ConnStatus.BAD:
                 self._fail(now_s)
 
-    def go_on(self, now_s: float) -> pq.abc.PGconn | None:
-        """Go on, since what was waited for is there; return a connection that is made."""
+    def advance(self, now_s: float) -> pq.abc.PGconn | None:
+        """Continue after the awaited event; return the connection when it is complete."""
         assert self.pgconn is not None
         self._status = self.pgconn.connect_poll()
         if self._status == pq.PollingStatus.OK:
@@ -91,7 +91,7 @@ class _Attempt:
         return None
 
     def close(self) -> None:
-        """Ask no more."""
+        """End the attempts."""
         if self.pgconn is not None:
             self.pgconn.finish()
             self.pgconn = None
@@ -107,7 +107,7 @@ class _Attempt:
 
 
 class Search:
-    """One search. What it has found is its caller's to close; the rest is gone with ``close``."""
+    """One search. The caller closes the connection that it found; ``close`` closes the others."""
 
     def __init__(
         self,
@@ -118,7 +118,7 @@ class Search:
     ) -> None:
         """``address`` is libpq's, with ``connect_timeout``; ``but_for``: a host and its port.
 
-        ``again_s`` is that of the search before, which has found none. Raises
+        ``again_s`` is that of the previous search, which has found none. Raises
         psycopg.OperationalError for names that cannot be resolved.
         """
         given = conninfo_to_dict(address)
@@ -132,11 +132,12 @@ class Search:
 
     @property
     def again_s(self) -> float:
-        """Return how long the next search may wait until it asks one again."""
+        """Return the time after which the next search repeats a refused attempt."""
         return max((each.again_s for each in self._attempts), default=AGAIN_S_MIN)
 
     def step(self, timeout_ms: int = POLL_MS) -> pq.abc.PGconn | None:
-        """Go on for so long, or less; return a connection to a server that takes writes, if found.
+        """Continue for at most ``timeout_ms``; return a connection to a server that takes writes,
+        if found.
 
         Raises psycopg.OperationalError when there is none.
         """
@@ -156,7 +157,7 @@ class Search:
         if all(each.is_over for each in self._attempts):
             raise self._error()
         for ready, _ in poll.poll(timeout_ms):
-            made = waiting[ready].go_on(monotonic())
+            made = waiting[ready].advance(monotonic())
             if made is not None:
                 return made
         if monotonic() > self._until_s:
@@ -164,7 +165,7 @@ class Search:
         return None
 
     def close(self) -> None:
-        """Ask nobody any more."""
+        """End all attempts."""
         for each in self._attempts:
             each.close()
 
@@ -173,7 +174,7 @@ class Search:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ask nobody any more."""
+        """End all attempts."""
         self.close()
 
     def _error(self) -> psycopg.OperationalError:
@@ -195,5 +196,5 @@ def _default_port() -> str:
 
 
 def place_of(connection: psycopg.Connection[object]) -> tuple[str, str]:
-    """Return where a connection leads, as ``but_for`` names it."""
+    """Return the host and port of a connection, as ``but_for`` names them."""
     return connection.info.hostaddr or connection.info.host, str(connection.info.port)

@@ -20,11 +20,11 @@ _ENTRIES_NAMED: Final = 3
 
 
 def verify(log: PartitionLog, *, exact: bool = True) -> list[str]:
-    """Check bounds, batches, indexes and producers; returns what is wrong (nothing: empty).
+    """Check bounds, batches, indexes and producers; returns the problems found.
 
-    ``exact``: what is derived must be what a rebuild gives. Otherwise it need not contradict the
-    log: ``index.interval.bytes`` may have been another one when a segment was written, producers
-    may have been forgotten, and Kafka remembers less of them than a rebuild finds.
+    ``exact``: derived data must equal those of a rebuild. Otherwise it need not contradict the log:
+    ``index.interval.bytes`` may have been another one when a segment was written, producers may
+    have been forgotten, and Kafka remembers less of them than a rebuild finds.
     """
     problems = _check_bounds(log)
     for segment in log.segments:
@@ -129,7 +129,7 @@ def _check_batch(
 
 
 def _check_producers(log: PartitionLog, *, exact: bool) -> list[str]:
-    """Replay the whole log: equal to the live state unless older segments are gone (D4)."""
+    """Replay the whole log: equal to the live state unless older segments were deleted (D4)."""
     if log.segments[0].base_offset > 0 or log.unflushed:
         return []
     live, log.producers = log.producers, ProducerState()
@@ -157,9 +157,9 @@ def _is_same(live: ProducerState, rebuilt: ProducerState) -> bool:
 
 
 def _agrees(live: ProducerState, rebuilt: ProducerState) -> bool:
-    """Whether the log says the same of every producer that is remembered, and of open transactions.
+    """Whether the log agrees with every known producer and with the open transactions.
 
-    Of one that was forgotten and came back, less may be known than the log has.
+    The state of a producer that was forgotten and came back may be less than the log has.
     """
     for entry in rebuilt.entries():
         known = live.entry(entry.producer_id)
@@ -179,10 +179,10 @@ def _agrees(live: ProducerState, rebuilt: ProducerState) -> bool:
 
 
 def _survived_compaction(live: ProducerState, rebuilt: ProducerState) -> bool:
-    """Whether a compacted log still says what it must of every producer that is remembered (K4).
+    """Whether a compacted log still has the required facts of every known producer (K4).
 
-    That is the last sequence, and what is open; of the batches before the last it may say less, and
-    nothing of one whose last transaction is cleaned away.
+    Those are its last sequence, and its open transaction. Earlier batches may be missing, and all
+    batches of a producer whose last transaction was removed.
     """
     for known in live.entries():
         entry = rebuilt.entry(known.producer_id)

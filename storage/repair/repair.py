@@ -1,12 +1,12 @@
-"""Putting a damaged segment in order: what is damaged is cut out and kept aside, the rest stays.
+"""Putting a damaged segment in order: damaged bytes are moved to a file of their own.
 
 Rules of this file:
 
-1. In the place of each damaged range comes a batch without records that has its offsets, as
-   compaction leaves them: offsets go on without a gap, and consumers pass over it. Where a marker
-   has ended an aborted transaction there, it is written again: else consumers would leave out what
-   its producer has committed later.
-2. Nothing is thrown away: the bytes are in a file of their own before anything else is written.
+1. Each damaged range is replaced by a batch without records that has its offsets, as compaction
+   leaves them: offsets continue without a gap, and consumers skip it. If a marker has ended an
+   aborted transaction there, it is written again: otherwise consumers would omit later committed
+   records of its producer.
+2. No byte is lost: the damaged bytes are in a file of their own before anything else is written.
 3. The new segment takes the old one's place as one that was compacted does
    (``storage/log/segment_swap.py``): a crash leaves one or the other.
 """
@@ -45,7 +45,7 @@ DAMAGED_SUFFIX: Final = ".damaged"
 
 
 def find_damage(log: PartitionLog, pace: Pace) -> Iterator[DamagedRange]:
-    """Look at all that is written of ``log``, which may know more itself. Waits for the disk."""
+    """Yield the damage in all written bytes of ``log``, and damage that is known already. Waits."""
     for segment in log.segments:
         verdict = check_segment(log.directory.file_system, plan_check(log, segment), pace)
         found = verdict.damaged
@@ -137,7 +137,7 @@ def _without(
 def _batches(
     log: PartitionLog, segment: Segment, damaged: Iterable[DamagedRange]
 ) -> Iterator[tuple[BatchHeader, bytes]]:
-    """What the segment consists of afterwards."""
+    """Yield the batches of the repaired segment."""
     position = 0
     epochs: dict[int, int] = {}
     for each in damaged:
@@ -153,9 +153,9 @@ def _batches(
 def _stopgaps(
     log: PartitionLog, segment: Segment, damaged: DamagedRange, epochs: Mapping[int, int]
 ) -> Iterator[bytes]:
-    """What has the offsets of a damaged range: markers that are known of, else nothing.
+    """Yield batches for the offsets of a damaged range: its known markers, and holes between them.
 
-    ``epochs`` are those that producers had in front of it, as far as they were met.
+    ``epochs`` are those that producers had before it, as far as they were met.
     """
     start = damaged.base_offset
     leader_epoch = max(0, log.epoch_at(start))

@@ -1,16 +1,16 @@
-"""Opening logs that a start refuses, for a user to decide what becomes of them.
+"""Opening logs that a start refuses, so that a user can decide about them.
 
 Rules of this file:
 
-1. What a start would refuse is noted, and so is what follows from it; the user has agreed to
-   nothing yet. What opens logs like this either throws the copy away or asks first (``check
-   --repair``).
-2. All that is sound of a log stays, in front of the damage and behind it. A segment keeps its place
-   and its offsets though its file is short or missing.
-3. Of a journal stays what comes before the first group that is lost: that is one moment of all
-   logs together, and no promise is kept by half.
-4. Where it cannot be read whether a transaction was ended, it counts as aborted there: what was
-   aborted must never be seen, and what a marker behind the damage says is of another one perhaps.
+1. Each reason to refuse a start is noted, and so are its consequences; the user has agreed to
+   nothing yet. A caller that opens logs like this either discards the copy or prompts first
+   (``check --repair``).
+2. All sound batches of a log stay, before the damage and after it. A segment keeps its place and
+   its offsets though its file is short or missing.
+3. A journal keeps the journal groups before the first lost one: that is one moment of all logs
+   together, and no acknowledged batch is partly kept.
+4. If the end of a transaction cannot be read, it counts as aborted there: aborted records must
+   never be visible, and a marker after the damage may be that of another transaction.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -41,11 +41,11 @@ from barnabas.storage.repair.scrub import SegmentCheck, check_segment, plan_chec
 _STEM_DIGITS: Final = 20
 _OF_A_SEGMENT: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 _MARKER_BYTES_MAX: Final = 128
-"""No marker is larger."""
+"""Upper limit of the size of a marker."""
 
 
 class Abandoned(NamedTuple):
-    """A transaction whose end may have been in a damaged range; it began at ``first_offset``."""
+    """A transaction whose end may have been in a damaged range; it starts at ``first_offset``."""
 
     producer_id: int
     first_offset: int
@@ -53,11 +53,11 @@ class Abandoned(NamedTuple):
 
 
 class Salvage:
-    """What was found in the logs of one data directory while they were opened."""
+    """Findings in the logs of one data directory while they were opened."""
 
     def __init__(self) -> None:
         self.refusals: list[tuple[PartitionLog, str]] = []
-        """Why a start would have ended, and at which log."""
+        """Logs at which a start would have ended, with the reasons."""
         self.abandoned: list[tuple[PartitionLog, Abandoned]] = []
         self.journal_loss: JournalLoss | None = None
         self._reach: dict[PartitionLog, int] = {}
@@ -82,7 +82,8 @@ class Salvage:
         self._reach[log] = end
 
     def lost_offsets(self) -> Iterator[tuple[PartitionLog, int, int]]:
-        """Which offsets, from one up to another, a log has lost with the end of the journal.
+        """Yield the offsets, from one up to another, that logs have lost with the end of the
+        journal.
 
         As far as known; for after the recovery.
         """
@@ -116,7 +117,7 @@ class Salvage:
         segment.use_index(verdict.index)
 
     def open_sealed(self, log: PartitionLog, bases: Sequence[int], error: Exception) -> None:
-        """Let ``log`` have its sealed segments again: also those without a file."""
+        """Give ``log`` its sealed segments again: also those without a file."""
         self.refusals.append((log, str(error)))
         active = log.segments.pop()
         present = {segment.base_offset for segment in log.segments}
@@ -168,7 +169,7 @@ class Salvage:
         yield from sound_batches(segment, position, segment.written_bytes)
 
     def replay_producers(self, log: PartitionLog, segment: Segment, offset: int) -> None:
-        """Let the producers' state follow what is sound of a segment, from ``offset`` on."""
+        """Apply the sound batches of a segment from ``offset`` on to the producers' state."""
         damaged = [each for each in self.damage_of(log, segment) if each.end_offset > offset]
         for header, batch in self.batches(log, segment):
             while damaged and damaged[0].base_offset < header.base_offset:
@@ -195,7 +196,7 @@ class Salvage:
 
 
 def _end_of_whole_batches(log: PartitionLog, name: str, start: int, offset: int) -> int:
-    """Up to which offset the batches in a log file go on, from byte ``start`` and ``offset`` on."""
+    """Return the end offset of the contiguous batches in a log file from byte ``start`` on."""
     file = log.directory.open(name)
     try:
         for _, header, batch in scan_batches(name, file.pread, start, file.size()):
@@ -260,7 +261,7 @@ def lost_segments(log: PartitionLog, names: Sequence[str], log_start_offset: int
 
 
 def explain(log: PartitionLog, lost: Sequence[int], reason: str) -> Corrupt:
-    """Say by name which sealed segment is not what it was; ``reason`` is how that is known."""
+    """Return an error that names the changed sealed segment; ``reason`` is how that is known."""
     for base in lost:
         path = log.directory.file_path(file_stem(base) + LOG_SUFFIX)
         return Corrupt(path, 0, f"the file is missing: {reason}")
@@ -289,4 +290,4 @@ def _has_less_than_indexed(segment: Segment) -> bool:
 
 
 def _at_once(_size: int) -> None:
-    """Wait for nothing: no other reader is there."""
+    """Pace of a reader that is alone: wait for nothing."""

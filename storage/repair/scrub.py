@@ -1,14 +1,14 @@
-"""Is a segment still what was written? Every batch, and every index entry, looked at once.
+"""Verification of a segment: each batch and each index entry is checked once.
 
 Rules of this file:
 
 1. A check runs on a thread, on a :class:`SegmentCheck` that the loop has made; it knows nothing of
    live logs, touches no file but to read it, and keeps little in memory: a batch may be large.
-2. A batch is sound if its checksum is right, its offsets go on where the batch before ended (where
-   compaction was, they may leave some out) and its leader epoch is one that there has been.
-3. Behind what is not sound the next sound batch is looked for, byte by byte; all in between is one
-   damaged range. What cannot be read counts as zeros.
-4. Index files are derived: one that is wrong is not damage of the log, it is written anew (D7).
+2. A batch is sound if its checksum is right, its offsets continue at the end of the previous batch
+   (after compaction, they may skip some) and its leader epoch has existed.
+3. After an unsound byte the next sound batch is searched, byte by byte; all in between is one
+   damaged range. Unreadable bytes count as zeros.
+4. Index files are derived: a wrong one is not damage of the log, it is written again (D7).
 """
 
 from bisect import bisect_right
@@ -49,23 +49,23 @@ from barnabas.storage.log.segment_names import (
 )
 
 CHUNK_BYTES: Final = 256 * 1024
-"""So much is read at a time; the interpreter is let go in between."""
+"""Bytes that are read at a time; the interpreter is released in between."""
 
 PIECE_BYTES: Final = CHUNK_BYTES - PAGE_BYTES
-"""So much of it is certainly behind any place, as reads begin with whole pages."""
+"""Bytes of a chunk that certainly follow any position, as reads start with whole pages."""
 
 UNREADABLE_PAGES_MAX: Final = 256
-"""After so many pages in a row that the disk does not give, the rest of a file is not tried: each
-may take it seconds."""
+"""Number of unreadable pages in a row after which the rest of a file is not tried: each may take
+the disk seconds."""
 
 PROBE_BYTES: Final = 1024 * 1024
-"""So much of a range that could not be read is tried before all of its segment is."""
+"""Bytes of an unreadable range that are tried before all of its segment is."""
 
 _MAGIC_POSITION: Final = 16
 _MAGIC_BYTE: Final = bytes([MAGIC])
 
 _BATCHES_PER_LOOK: Final = 32
-"""After so many batches ``pace`` may let others have the interpreter."""
+"""Number of batches after which ``pace`` may release the interpreter."""
 
 _INDEX_SUFFIXES: Final = (INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
@@ -77,9 +77,9 @@ Pace = Callable[[int], None]
 class SegmentCheck:
     """A segment as the loop knows it: offsets from ``base_offset`` up to ``end_offset``.
 
-    ``size_bytes`` of its log file are to be looked at. ``has_gaps``: compaction may have taken
-    offsets away. ``leader_epoch`` is the highest there has been. ``transactions`` is None where the
-    index files are not to be looked at, because they are not written yet.
+    ``size_bytes`` of its log file are to be checked. ``has_gaps``: compaction may have removed
+    offsets. ``leader_epoch`` is the highest there has been. ``transactions`` is None if the index
+    files are not to be checked, because they are not written yet.
     """
 
     path: str
@@ -94,11 +94,11 @@ class SegmentCheck:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a check has found.
+    """Result of a check.
 
-    ``index`` is made of the sound batches, the last of which ends at ``data_end_offset``.
-    ``wrong_files`` names the index files that contradict
-    the log. ``index_checksum`` is that of offset and time index, None unless both are right.
+    ``index`` is built from the sound batches, the last of which ends at ``data_end_offset``.
+    ``wrong_files`` names the index files that contradict the log. ``index_checksum`` is that of
+    offset and time index, None unless both are right.
     """
 
     damaged: tuple[DamagedRange, ...]
@@ -116,7 +116,7 @@ def is_complete(segment: Segment) -> bool:
 
 
 def plan_check(log: PartitionLog, segment: Segment) -> SegmentCheck:
-    """What of a segment is written, as it is now; indexes only of one that is complete."""
+    """Return the written part of a segment, as it is now, with indexes only if it is complete."""
     end_offset = segment.end_offset
     if log.unflushed:
         end_offset = max(segment.base_offset, min(end_offset, log.unflushed[0].base_offset))
@@ -133,7 +133,7 @@ def plan_check(log: PartitionLog, segment: Segment) -> SegmentCheck:
 
 
 def take_findings(log: PartitionLog, plan: SegmentCheck, verdict: Verdict) -> list[DamagedRange]:
-    """Let ``log`` serve nothing that is damaged; returns what was not known before."""
+    """Withhold damaged offsets of ``log`` from readers; returns the newly found ranges."""
     before = log.damaged
     found = with_findings(before, plan.base_offset, plan.end_offset, verdict.damaged)
     log.damaged = from_offset(found, log.log_start_offset)
@@ -141,7 +141,7 @@ def take_findings(log: PartitionLog, plan: SegmentCheck, verdict: Verdict) -> li
 
 
 def check_segment(file_system: FileSystem, plan: SegmentCheck, pace: Pace) -> Verdict:
-    """Look at every batch of a segment, then at its indexes. Raises whatever ``pace`` raises."""
+    """Check every batch of a segment, then its indexes. Raises any error of ``pace``."""
     stem = file_system.join(plan.path, file_stem(plan.base_offset))
     try:
         file = file_system.open(stem + LOG_SUFFIX)
@@ -192,7 +192,7 @@ def _is_given(file: File, damaged: DamagedRange, pace: Pace) -> bool:
 
 
 def _missing(plan: SegmentCheck) -> Verdict:
-    """Of a segment without a file, as one has to which nothing was written yet."""
+    """Return the verdict for a segment without a file, as before its first write."""
     base = plan.base_offset
     damaged = DamagedRange(base, plan.end_offset, base, 0, 0, "the file is missing")
     index = SegmentIndex(base, plan.index_interval_bytes)
@@ -221,7 +221,9 @@ class _Source:
         return memoryview(self._data)[at : at + size]
 
     def find(self, needle: bytes, position: int) -> tuple[int, bool]:
-        """Where ``needle`` is at or behind ``position``; if nowhere near, from where to ask on."""
+        """Return the position of ``needle`` at or after ``position``, or where to continue the
+        search.
+        """
         at = position - self._start
         if not 0 <= at < len(self._data):
             self._load(position)
@@ -274,7 +276,7 @@ class _Walk:
         expected, position = plan.base_offset, 0
         held: tuple[int, BatchHeader, int] | None = None
         while position < source.size:
-            header, reason = self._look(position, expected)
+            header, reason = self._sound_batch(position, expected)
             if header is not None:
                 self.sound += 1
                 if not self.sound % _BATCHES_PER_LOOK:
@@ -310,7 +312,7 @@ class _Walk:
                 reason = f"{UNREADABLE}{error}"
         self.damaged.append(DamagedRange(base, end, segment, position, end_position, reason))
 
-    def _look(self, position: int, expected: int) -> tuple[BatchHeader | None, str]:
+    def _sound_batch(self, position: int, expected: int) -> tuple[BatchHeader | None, str]:
         """The header of the sound batch at ``position``, or why there is none."""
         header = self._header(position)
         if header is None:
@@ -323,7 +325,7 @@ class _Walk:
         return header, ""
 
     def _header(self, position: int) -> BatchHeader | None:
-        """What may be the header of a batch, going by what each field can be."""
+        """Return the header at ``position`` if each of its fields is possible, or None."""
         source, plan = self._source, self._plan
         if position + HEADER_BYTES > source.size:
             return None
@@ -361,11 +363,11 @@ class _Walk:
         )
 
     def _next_sound(self, position: int, expected: int) -> tuple[int, int]:
-        """Where the next sound batch begins and its base offset; else the segment's end."""
+        """Return position and base offset of the next sound batch, or of the segment's end."""
         source, plan = self._source, self._plan
         header = self._header(position)
         if header is not None:
-            # The batch's records may look like batches: what follows it is asked first.
+            # The batch's records may look like batches: its successor is tried first.
             following = position + header.size
             base_offset = self._start_of_sound(following, expected)
             if base_offset is not None:
@@ -469,7 +471,7 @@ class _IndexFiles:
             self._time_entry = next(self._times, None)
 
     def wrong(self, damaged: list[DamagedRange]) -> list[str]:
-        """Which files contradict the log. Of what is damaged that is not known."""
+        """Return the files that contradict the log; entries for damaged bytes are not compared."""
         if self._offset_entry is not None:
             self._unproved += [
                 self._offset_entry[1],

@@ -1,12 +1,13 @@
-"""What the scrubber knows of a data directory, in a file, so that a restart need not find it again.
+"""The scrubber's results for a data directory, in a file, so that a restart need not find them
+again.
 
 Rules of this file:
 
-1. A note is no truth: what it says of a segment counts while the segment has the size it had then,
-   and a note that cannot be read is as if everything were still to be verified.
-2. After a crash nothing counts as verified: pages may not have reached the disk as they were. What
-   was damaged stays offline until it has been looked at, and index files are compared with the
-   checksums they had, however the last run ended.
+1. A note is no proof: it counts for a segment while the segment has the same size, and with an
+   unreadable file of notes everything is still to be verified.
+2. After a crash nothing counts as verified: pages may not have reached the disk as they were.
+   Damaged ranges stay offline until they are checked again, and index files are compared with their
+   noted checksums, regardless of how the last run ended.
 """
 
 import json
@@ -27,7 +28,7 @@ _VERSION: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How much of the sealed segments was verified, as of a moment; times in ms, 0: never."""
+    """Verified part of the sealed segments at a moment; times in ms, or 0 for never."""
 
     noted_ms: int = 0
     last_full_pass_ms: int = 0
@@ -39,7 +40,7 @@ class Progress:
 
 
 def survey(logs: Iterable[PartitionLog], *, noted_ms: int, last_full_pass_ms: int) -> Progress:
-    """Count what is verified of these logs. May run beside the loop."""
+    """Return the verified part of these logs. May run beside the loop."""
     counts = [0, 0, 0, 0, 0]
     for log in logs:
         counts[4] += len(log.damaged)
@@ -81,7 +82,7 @@ def encode_notes(logs: Iterable[PartitionLog], progress: Progress) -> bytes:
 
 
 def read_notes(file_system: FileSystem, root: str) -> Mapping[str, Any] | None:
-    """What the file says; None without one that is whole."""
+    """Return the contents of the file, or None if it does not exist or is torn."""
     try:
         data = file_system.read_file(file_system.join(root, FILE_NAME))
     except FileNotFoundError:
@@ -94,14 +95,14 @@ def read_notes(file_system: FileSystem, root: str) -> Mapping[str, Any] | None:
 
 
 def progress_of(notes: Mapping[str, Any]) -> Progress:
-    """How far the scrubber was."""
+    """Return the scrubber's progress."""
     return Progress(*notes["progress"])
 
 
 def apply_notes(
     notes: Mapping[str, Any], logs: Iterable[PartitionLog], *, clean: bool
 ) -> Iterator[PartitionLog]:
-    """Let logs know what was noted of them; yields those with damage."""
+    """Apply the notes to their logs; yields logs with damage."""
     for log in logs:
         noted = notes["partitions"].get(str(log.partition_id))
         if noted is None:
@@ -116,7 +117,7 @@ def apply_notes(
             damaged = DamagedRange(*fields)
             segment = segments.get(damaged.segment)
             if segment is not None and _is_the_one(segment, size_bytes):
-                segment.verified_ms = 0  # To be looked at first: it may have been mended.
+                segment.verified_ms = 0  # To be checked first: it may have been repaired.
                 found = with_findings(
                     log.damaged, damaged.base_offset, damaged.end_offset, (damaged,)
                 )

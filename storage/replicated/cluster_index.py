@@ -1,14 +1,13 @@
-"""What brokers of a cluster ask of their store to know each other, and to agree on who leads.
+"""The store's interface for brokers of a cluster: members, sessions, and leaders of partitions.
 
 Rules of this interface:
 
-* What is read may be out of date. It never decides who writes: whoever acts on it names the epoch
-  that it has seen, and the store compares. What was read of one version stays true of it, whatever
-  server fails then.
-* What is answered to a change is so for good.
-* Methods wait for an answer, be it for ever, and call again by themselves; ``IndexClosed`` is
-  raised out of a wait. They are called on threads, one at a time for each object, never on the
-  loop.
+* A result of a read may be stale. It never decides which broker writes: a caller that acts on it
+  names the epoch of the result, and the store compares. A fact that was read of one version stays
+  true of it, regardless of servers that fail then.
+* The response to a change is final.
+* Methods wait for the store without limit, and repeat their calls; ``IndexClosed`` is raised out of
+  a wait. They are called on threads, one at a time for each object, never on the loop.
 """
 
 from __future__ import annotations
@@ -27,47 +26,47 @@ FIRST_NODE_ID: Final = 1001
 
 
 class Member(NamedTuple):
-    """A broker whose session goes on."""
+    """A broker with a live session."""
 
     session: int
     node_id: int
     endpoints: str
-    """Where it listens, as it was registered with."""
+    """Addresses of its listeners, as it was registered."""
     is_draining: bool
-    """Whether it gives up what it leads, and is given nothing more."""
+    """Whether it releases its partitions, and gets no more."""
 
 
 class Led(NamedTuple):
-    """Who leads a partition."""
+    """The leader of a partition."""
 
     partition_id: int
     session: int | None
-    """Whose session it is, be it over or not; None: nobody's."""
+    """The leader's session, live or ended, or None without a leader."""
     epoch: int
     wanted_node: int | None
-    """Who is to lead it, once its leader has let go of it; None: whoever leads it."""
+    """Node ID of the next leader, effective when the current leader releases the partition, or None
+    to keep the current leader."""
     pinned_node: int | None = None
-    """Who is to lead it whenever that node takes partitions; None: nobody in particular."""
+    """Node ID of the preferred leader, effective whenever that node takes partitions, or None."""
 
 
 class ClusterSnapshot(NamedTuple):
     """The brokers of a cluster and what they lead."""
 
     version: int
-    """Grows with whatever changes in the members or in who leads, or is to lead, a partition.
+    """Grows with each change of the members, and of a partition's present or next leader.
 
-    Other changes may raise it, too.
-    """
+    Other changes may raise it, too."""
     metadata_version: int
-    """That of the MetaStore's image, or a later one."""
+    """Version of the MetaStore's image, or a later one."""
     controller: int | None
-    """The session that plans who leads what."""
+    """The session of the broker that assigns partitions."""
     members: Sequence[Member]
-    """All whose session goes on."""
+    """All members with live sessions."""
     led: Sequence[Led]
-    """The partitions of which anything has changed since the version asked with, by id."""
+    """The partitions that have changed since the requested version, by id."""
     gone: Sequence[int] = ()
-    """Those that were deleted since then: nobody will lead them."""
+    """Partitions that were deleted since then: no broker will lead them."""
     fenced: Sequence[Member] = ()
     """The last session of each broker that has none now, until sessions are forgotten; by node."""
 
@@ -77,12 +76,12 @@ class Poll(NamedTuple):
 
     snapshot: ClusterSnapshot
     gained: Sequence[LogBeginning]
-    """As of the picture, or later: who finds himself to lead one has all there is of it, as far
-    as it goes."""
+    """Starts of logs as of the snapshot, or later: a broker that leads one by the snapshot gets all
+    its records, as far as the start reaches."""
 
 
 class Assignment(NamedTuple):
-    """That a session is to lead a partition in the epoch after the expected one."""
+    """Assignment of a partition to a session, in the epoch after the expected one."""
 
     partition_id: int
     session: int
@@ -90,28 +89,28 @@ class Assignment(NamedTuple):
 
 
 class HandOver(NamedTuple):
-    """That a session lets go of a partition which it leads in an epoch."""
+    """Release of a partition that a session leads in an epoch."""
 
     partition_id: int
     epoch: int
     to: int | None
-    """The session that leads it in the next epoch, if that is live; None: nobody does."""
+    """The session that leads it in the next epoch, if that is live, or None for no leader."""
 
 
 class ClusterIndex(Protocol):
-    """Sessions, and who leads; see the rules at the head of this module."""
+    """Sessions and leaders; see the rules at the head of this module."""
 
     def new_node_id(self) -> int:
-        """Return a node id that no broker has had; ids that brokers have chosen count, too."""
+        """Return a node ID that no broker has had; configured ids count, too."""
 
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """Begin a session and end the one that the node had; the same token, the same session."""
+        """Start a session in place of the node's previous one; one token gets one session."""
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
-        """Have the session's lease end ``lease_ms`` from now; False: the session has ended."""
+        """Extend the session's lease to ``lease_ms`` from now; False if the session has ended."""
 
     def fence_expired(self) -> frozenset[int]:
-        """End the sessions whose lease is over, and return which."""
+        """End the sessions whose lease has expired, and return them."""
 
     def fence(self, session: int) -> None:
         """End a session: nothing of it is committed from now on."""
@@ -123,14 +122,15 @@ class ClusterIndex(Protocol):
         """Whether a live session plans who leads what: it does if no other live one does."""
 
     def snapshot(self, since: int) -> ClusterSnapshot:
-        """Return what is so now; 0: with all partitions."""
+        """Return the changes since a version, with all partitions for version 0."""
 
     def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
-        """Return what is so now, and in the same answer the beginnings of logs.
+        """Return the changes since a version, and in the same response the starts of logs.
 
-        Of those in the picture that have come to ``session`` since then, and that it is to lead on:
-        up to ``most_logs``, for ``most`` and ``most_bytes`` see ``LogIndex.beginnings``, and none
-        whose snapshot is larger than that. Who is told fewer asks for them.
+        The logs are those of partitions in the snapshot that have come to ``session`` since then
+        and are to stay with it. There are up to ``most_logs`` of them; for ``most`` and
+        ``most_bytes`` see ``LogIndex.beginnings``. A log with a larger snapshot than that is
+        missing; the caller requests it.
         """
 
     def wait(self, since: int, timeout_s: float) -> None:
@@ -140,27 +140,28 @@ class ClusterIndex(Protocol):
         """
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
-        """Have live sessions lead partitions; return which are led as asked.
+        """Make live sessions the leaders of partitions; return the partitions led as requested.
 
-        Be it by this call or an earlier one. The others have another epoch, or their session takes
-        nothing more.
+        By this call or an earlier one. The others have another epoch, or their session takes no
+        more partitions.
         """
 
     def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:
-        """Let go of partitions, each at most once, all of them at the same time.
+        """Release partitions, each at most once, all of them at the same time.
 
-        What is led in the next epoch has its wish met. What the session does not lead in the epoch
-        stays as it is.
+        A partition with a leader in the next epoch loses its planned next leader. A partition that
+        the session does not lead in the epoch stays as it is.
         """
 
     def want(self, wishes: Mapping[int, int | None]) -> None:
-        """Say which nodes are to lead partitions, by id; None: nobody in particular."""
+        """Set the next leaders of partitions by node ID, or None for no preference."""
 
     def pin(self, pins: Mapping[int, int | None]) -> None:
-        """Say which nodes are to lead partitions, by id, and again whenever they take partitions.
+        """Set the preferred leaders of partitions by node ID, effective whenever those nodes take
+        partitions.
 
-        None: nobody in particular, next or later.
+        None removes a preference, for now and later.
         """
 
     def close(self) -> None:
-        """End whatever waits, on whichever thread."""
+        """End every wait, on any thread."""

@@ -1,13 +1,13 @@
-"""What is asked of a cluster's store to be filled from a broker's own, or to be written out to one.
+"""The store's interface to fill a cluster from a broker's own store, or to export it to one.
 
 Rules of this interface:
 
-* **Brokers see all of it or nothing.** None begins a session while an import has not been
-  completed, nor once the cluster was, or is being, exported: its topics go on in one place.
-* An import that was cut short is begun anew, by whoever; what is there of it goes, and who was at
-  it before is told so by ``TransferRefused``.
-* Methods wait for an answer, be it for ever, and call again by themselves; ``IndexClosed`` is
-  raised out of a wait. One caller at a time.
+* **Brokers see all of it or nothing.** No broker starts a session before an import is complete, nor
+  once an export of the cluster has started: its topics continue in one place only.
+* An interrupted import is started again, by any caller. Its earlier content is removed, and the
+  earlier importer gets ``TransferRefused``.
+* Methods wait for the store without limit, and repeat their calls; ``IndexClosed`` is raised out of
+  a wait. One caller at a time.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ class ClusterTransfer(Protocol):
         """
 
     def fill(self, token: UUID, contents: Contents) -> None:
-        """Have the metadata of the cluster be these; raises TransferRefused."""
+        """Replace the cluster's metadata by ``contents``; raises TransferRefused."""
 
     def end_import(self, token: UUID) -> None:
-        """Let brokers serve what was imported; raises TransferRefused."""
+        """Make the imported cluster available to brokers; raises TransferRefused."""
 
     def begin_export(self, token: UUID) -> None:
         """Keep brokers away from now on; raises TransferRefused."""
@@ -66,13 +66,14 @@ class ClusterTransfer(Protocol):
         """Whether the cluster was, or is being, exported, and not reopened since."""
 
     def advance(self, producer_id: int, epoch: int) -> None:
-        """Have producer ids and the epochs of leaders begin there, or above what was used here.
+        """Raise the next producer id and the leader epochs to these numbers, or above those used
+        here.
 
         Raises TransferRefused while brokers serve the cluster. A second call is harmless.
         """
 
     def reopen(self) -> bool:
-        """Let brokers serve again what was exported; False: it was not."""
+        """Make an exported cluster available to brokers again; False if it was not exported."""
 
     def close(self) -> None:
-        """End whatever waits, on whichever thread."""
+        """End every wait, on any thread."""

@@ -1,15 +1,15 @@
-"""Groups on their way to a log index: the committer of a broker in a cluster.
+"""Commit groups on their way to a log index: the committer of a broker in a cluster.
 
 Rules of this file:
 
-1. Groups are flushed in the order in which they came. One flush is on its way at a time; what came
-   meanwhile goes into the next one, as far as that stays small enough.
-2. What the index answers is told as it is: committed, refused, or the session is lost. A group of a
-   run that was refused, or lost, is forgotten wherever it is met (``CommitGroup.run``): what was
-   placed behind may build on it.
-3. The loop never commits (``commit_inline``), so that no log shows what is not durable.
-4. A group without entries waits for those before it, and asks the index nothing.
-5. Segments are written behind that, into files that are never synced: what is durable is in the
+1. Commit groups are flushed in their order. One flush is on its way at a time; commit groups
+   submitted meanwhile go into the next one, as long as that stays small enough.
+2. The index's outcome goes to the listener: committed, refused, or the session is lost. Commit
+   groups of a run that was refused, or lost, are dropped everywhere (``CommitGroup.run``): they may
+   build on a refused one.
+3. The loop never commits (``commit_inline``), so that no log shows records that are not durable.
+4. A commit group without entries waits for those before it, and sends nothing to the index.
+5. Segments are written afterwards, into files that are never synced: the durable records are in the
    index.
 """
 
@@ -35,7 +35,7 @@ from barnabas.storage.replicated.log_index import (
 from barnabas.storage.runtime.clock import counter_ns
 
 _FLUSH_BYTES_MAX: Final = 4 * 1024 * 1024
-"""What is merged into one flush; a group that is larger goes alone."""
+"""Maximum size of a merged flush; a larger commit group is flushed alone."""
 
 PATIENCE_SECONDS: Final = 10.0
 _NO_SESSION: Final = -1
@@ -44,9 +44,9 @@ _FENCED: Final = FlushAnswer(Outcome.FENCED)
 
 
 class PendingFlush(NamedTuple):
-    """Groups that are committed together: by ``flush`` of ``session``.
+    """Commit groups that are committed together: by ``flush`` of ``session``.
 
-    ``flush`` is None where nothing has to be asked for: ``answer`` is known then.
+    ``flush`` is None if no request is needed: ``answer`` is known then.
     """
 
     groups: Sequence[CommitGroup]
@@ -97,13 +97,14 @@ class FlushCommitter(Committer):
 
     @property
     def session(self) -> int | None:
-        """Whose flushes these are; None from the moment on when it is found to be lost."""
+        """The session of these flushes, or None as soon as it is known to be lost."""
         return None if self._session == _NO_SESSION else self._session
 
     def end_session(self, session: int) -> None:
-        """Take it that ``session`` has ended, which somebody has found before a flush did.
+        """Treat ``session`` as ended, which another part has found before a flush did.
 
-        Called on the loop. It is told with the next group; the caller has one made, be it empty.
+        Called on the loop. The listener is notified with the next commit group, which the caller
+        submits, even an empty one.
         """
         self._ended_session = session
 
@@ -132,7 +133,7 @@ class FlushCommitter(Committer):
         return answer
 
     def take(self, waiting: deque[CommitGroup]) -> PendingFlush | None:
-        """What goes into the next flush of what is ``waiting``; None: none of it any more."""
+        """Return the next flush of the ``waiting`` groups, or None if all of them were dropped."""
         groups: list[CommitGroup] = []
         size = 0
         while waiting:
@@ -159,7 +160,7 @@ class FlushCommitter(Committer):
         return PendingFlush(groups, size, self._session, gathered.flush(self._number), _COMMITTED)
 
     def finish(self, pending: PendingFlush, answer: FlushAnswer) -> None:
-        """Tell what came of ``pending``."""
+        """Report the outcome of ``pending`` to the listener."""
         count = len(pending.groups)
         if answer.outcome is Outcome.COMMITTED:
             if pending.flush is not None:
@@ -178,7 +179,7 @@ class FlushCommitter(Committer):
 
 
 class _Bodies:
-    """What a flush adds to one partition: slices of chunks, neighbours in one chunk as one."""
+    """The bytes that a flush adds to one partition: slices of chunks, adjacent ones merged."""
 
     __slots__ = ("base_offset", "leader_epoch", "length", "next_offset", "slices")
 

@@ -1,8 +1,8 @@
-"""A log that is opened while the process runs, from what is durable of it elsewhere.
+"""A log that is opened while the process runs, from its durable copy elsewhere.
 
-What a start does for all logs from the directory and the journal (``storage/store/recovery.py``) is
-done here for one, at the epoch that its leader has now: when the partition has come to this broker,
-or when the log was forgotten because of what was refused (``LogStore.load``).
+A start opens all logs from the directory and the journal (``storage/store/recovery.py``). Here one
+log is opened, at the epoch of its present leader: when the partition has come to this broker, or
+when the log was closed because of refused batches (``LogStore.load``).
 """
 
 from collections.abc import Iterable
@@ -18,26 +18,26 @@ from barnabas.storage.replicated.log_snapshot import read_snapshot
 
 
 class DurableLog(NamedTuple):
-    """What is durable of a partition, wherever it is kept."""
+    """The durable copy of a partition, from any source."""
 
     batches: Iterable[memoryview]
-    """All from ``base_offset`` on; their memory stays as it is. Compaction may have left gaps.
+    """All batches from ``base_offset`` on; their memory does not change. Compaction may have left
+    gaps.
 
-    Those of a long log are read while they are asked for, once, and so raise what that does."""
+    Those of a long log are read while it is iterated, once, and raise the errors of that."""
     log_start_offset: int = 0
     base_offset: int = 0
-    """Where the first batch begins, or would begin."""
+    """Offset of the first batch, or the next offset without any."""
     snapshot: LogSnapshot | None = None
-    """What of the batches before its offset is known without them; it is not before
-    ``base_offset``. None: nothing is missing of them."""
+    """State that the batches before its offset have left; that offset is not before
+    ``base_offset``. None if no batch is missing."""
 
 
 class LongReading(NamedTuple):
-    """What is kept of a log that is long until it is read as one: many may wait for that."""
+    """State of a long log until it is read in pieces: many loads may wait for that."""
 
     damage: tuple[LogHead, str] | None = None
-    """What was found when it was read so last, if it was: as what it was known then, and what was
-    damaged."""
+    """Damage found by the last reading, with the log's head at that time, or None."""
 
 
 class LongLog(Exception):
@@ -47,7 +47,7 @@ class LongLog(Exception):
     """
 
     def __init__(self, partition_id: int, reading: LongReading) -> None:
-        """``reading`` is handed to whoever reads it."""
+        """``reading`` goes to the reader of the log."""
         super().__init__(f"partition {partition_id} is long")
         self.reading = reading
 
@@ -84,16 +84,16 @@ class Filling:
         log, snapshot = self._log, self._snapshot
         header = read_header(batch)
         if snapshot is not None and snapshot.next_offset <= header.base_offset:
-            _go_on_from(log, snapshot)
+            _restore_snapshot(log, snapshot)
             self._snapshot = None
         _note_gap(log, header)
         log.replay(group, batch, header)
 
     def end(self, log_start_offset: int) -> None:
-        """Show what was added. Raises LedSince, and Corrupt where the snapshot is damaged."""
+        """Make the added batches visible. Raises LedSince; Corrupt if the snapshot is damaged."""
         log = self._log
         if self._snapshot is not None:
-            _go_on_from(log, self._snapshot)
+            _restore_snapshot(log, self._snapshot)
         if log.leader_epochs and log.leader_epochs[-1][0] > log.leader_epoch:
             raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
         log.high_watermark = log.next_offset
@@ -103,11 +103,11 @@ class Filling:
         log.start_counting()
 
 
-def _go_on_from(log: PartitionLog, snapshot: LogSnapshot) -> None:
-    """Know what the snapshot says, in place of what the batches before it have told.
+def _restore_snapshot(log: PartitionLog, snapshot: LogSnapshot) -> None:
+    """Restore the snapshot's state in place of the state from the batches before it.
 
-    They may be fewer than there were. The transactions that were found aborted among them stay so:
-    who reads those batches needs no others.
+    Those may be fewer than there were. Transactions found aborted among them stay so: a reader of
+    those batches needs no others.
     """
     log.producers, log.leader_epochs = read_snapshot(
         log.partition_id, snapshot, append_time_ms=log.now_ms()
@@ -115,6 +115,6 @@ def _go_on_from(log: PartitionLog, snapshot: LogSnapshot) -> None:
 
 
 def _note_gap(log: PartitionLog, header: BatchHeader) -> None:
-    """Let readers and the next compaction know where offsets are missing."""
+    """Record for readers and the next compaction where offsets are missing."""
     if header.base_offset > log.next_offset:
         log.cleaning.compacted_offset = header.base_offset

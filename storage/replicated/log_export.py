@@ -35,7 +35,7 @@ def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None
     Corrupt for what is damaged there.
     """
     found = beginning_of(index, log.partition_id)
-    if found is not None:  # Else its topic was being made.
+    if found is not None:  # Otherwise its topic was being created.
         _export(log, found.head, all_from(index, found), on_read)
 
 

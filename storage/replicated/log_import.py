@@ -3,7 +3,7 @@
 Rules of this file:
 
 1. Batches go as they are, with the epochs that they were written in. The session that brings them
-   leads each partition in one epoch, above all of those: so does whoever leads it after that.
+   leads each partition in one epoch, above all of those: so does each later leader.
 2. What lies below a log's start does not go. What those records have left behind does, with all
    else that is known of producers: in a snapshot of the log's end.
 3. A log goes batch by batch: no more of it is in memory than a flush takes.
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 FLUSH_BYTES: Final = 4 * 1024 * 1024
 ITEMS_MAX: Final = 1000
-"""Of small partitions in one flush; also of those that are made at once."""
+"""Number of small partitions in one flush, and of partitions created at once."""
 
 
 @dataclass(slots=True)
 class ImportProgress:
-    """How far an import has come."""
+    """Progress of an import."""
 
     partitions: int
     done: int = 0
@@ -50,7 +50,8 @@ def import_logs(
     epoch: int,
     on_progress: Callable[[ImportProgress], None] = lambda _progress: None,
 ) -> ImportProgress:
-    """Copy ``logs``, which nobody appends to, to be led by an importing ``session`` in ``epoch``.
+    """Copy ``logs``, which no producer appends to, to be led by an importing ``session`` in
+    ``epoch``.
 
     ``on_progress`` is called again and again with the same object. Waits for the disk and the
     store. Raises TransferRefused, and Corrupt where a batch is not what was written.
@@ -76,7 +77,7 @@ def import_logs(
 
 
 def _base_of(log: PartitionLog) -> int:
-    """Where the copy of a log begins: its first batch may begin before the log does."""
+    """Return the first offset of a log's copy: its first batch may begin before the log does."""
     for header, _ in _batches(log):
         return min(header.base_offset, log.log_start_offset)
     return log.log_start_offset
@@ -140,7 +141,7 @@ class _Writer:
             self.flush()
 
     def start(self, partition_id: int, offset: int) -> None:
-        """Have a log start at an offset, where it has records behind it or ends."""
+        """Set a log's start offset to that of its first record, or to its end."""
         self.starts.append(LogStart(partition_id, self.epoch, offset))
 
     def flush(self) -> None:

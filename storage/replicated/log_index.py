@@ -1,18 +1,18 @@
-"""What a cluster's brokers ask of the store about what is durable: who leads may write (F1).
+"""The store's interface for durable logs: only the leader of a partition may write (F1).
 
-Sessions, and who leads, are the business of ``ClusterIndex``.
+Sessions and leaders belong to ``ClusterIndex``.
 
 Rules of this interface:
 
-* **A flush is all or nothing (F1), in order (F2), once (F3).** One item that somebody else may
-  write refuses the whole flush. Flush n of a session's lane is committed only behind n - 1. Called
-  again with a number that is committed, it answers so.
-* Methods return what is so for good, whatever server fails then, those that read too. They wait
-  for that, be it for ever, and call again by themselves: ``IndexClosed`` is raised out of a wait,
-  ``IndexMisused`` for what no order of events excuses. After ``IndexClosed`` it is not known what
-  came of the call.
-* What the store can read no more is waited for, too, but by ``beginnings`` and ``extents``: they
-  raise StoreDamaged, since who asks for several logs can do without one.
+* **A flush is all or nothing (F1), in order (F2), once (F3).** One item that only another broker
+  may write refuses the whole flush. Flush n of a session's lane is committed only after n - 1. A
+  repeated call with a committed number returns that outcome again.
+* Results are final, also those of reads, regardless of servers that fail then. Methods wait for
+  them without limit, and repeat their calls: ``IndexClosed`` is raised out of a wait,
+  ``IndexMisused`` for calls that are wrong in any order of events. After ``IndexClosed`` the
+  outcome of the call is unknown.
+* Data that the store cannot read are awaited, too, except by ``beginnings`` and ``extents``: they
+  raise StoreDamaged, since a caller that needs several logs can do without one.
 * They are called on threads, one at a time, never on the loop.
 """
 
@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
 ANY_BYTES: Final = 2**62
-"""No limit."""
+"""A limit that is never reached."""
 
 
 class IndexClosed(Exception):
@@ -32,7 +32,7 @@ class IndexClosed(Exception):
 
 
 class IndexMisused(Exception):
-    """The store was asked for what no order of events excuses: the caller has a bug."""
+    """A call that is wrong in any order of events: the caller has a bug."""
 
 
 class Lane(enum.IntEnum):
@@ -59,7 +59,7 @@ class Item(NamedTuple):
 
 
 class LogStart(NamedTuple):
-    """What a partition's log start is raised to."""
+    """A new start offset of a partition's log."""
 
     partition_id: int
     leader_epoch: int
@@ -68,14 +68,14 @@ class LogStart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What is committed together; a partition at most once among the items and the starts each.
+    """Items and starts that are committed together; each has a partition at most once.
 
-    Either ``payload`` or ``key`` where there are items: the bytes, or the object that has them.
+    Either ``payload`` or ``key`` is set if there are items: the bytes, or the object that has them.
     """
 
     lane: Lane
     number: int
-    """From 0 on, in each lane of each session."""
+    """Number of the flush in its lane of its session, from 0 on."""
     items: Sequence[Item]
     starts: Sequence[LogStart] = ()
     payload: bytes | None = None
@@ -83,24 +83,24 @@ class Flush:
 
 
 class Outcome(enum.Enum):
-    """What came of a flush."""
+    """Outcome of a flush."""
 
     COMMITTED = "committed"
     REFUSED = "refused"
-    """Somebody else leads some of its partitions. Its number is the next flush's."""
+    """Another broker leads some of its partitions. Its number is the next flush's."""
     FENCED = "fenced"
     """The session has ended."""
 
 
 class FlushAnswer(NamedTuple):
-    """What came of a flush; ``refused`` are the partitions that somebody else leads."""
+    """Outcome of a flush; ``refused`` are the partitions that another broker leads."""
 
     outcome: Outcome
     refused: frozenset[int] = frozenset()
 
 
 class PartitionState(NamedTuple):
-    """What is known of a partition."""
+    """Leader and offsets of a partition."""
 
     leader_session: int | None
     leader_epoch: int
@@ -126,25 +126,26 @@ class ExtentSize(NamedTuple):
 
 
 class LogSnapshot(NamedTuple):
-    """What a log's records before ``next_offset`` have left behind.
+    """State that a log's records before ``next_offset`` have left.
 
-    With it they can be deleted, or replaced by those of them that compaction leaves (F4).
+    With it they can be deleted, or replaced by the remaining ones after compaction (F4).
     """
 
     next_offset: int
     producers: bytes
-    """As ``encode_snapshot`` has them."""
+    """Producer state, in the format of ``encode_snapshot``."""
     leader_epochs: bytes
-    """As ``encode_leader_epochs`` has them, and a checksum; see ``take_snapshot``."""
+    """Leader epochs, in the format of ``encode_leader_epochs``, and a checksum; see
+    ``take_snapshot``."""
 
     @property
     def size_bytes(self) -> int:
-        """How much it carries."""
+        """Size of its two parts in bytes."""
         return len(self.producers) + len(self.leader_epochs)
 
 
 class LogHead(NamedTuple):
-    """What there is to know of a partition before its extents are read."""
+    """Facts about a partition, known before its extents are read."""
 
     partition_id: int
     state: PartitionState
@@ -152,14 +153,14 @@ class LogHead(NamedTuple):
 
     @property
     def needless_offset(self) -> int:
-        """Extents that end at or before it are needed by nobody, and may be gone."""
+        """Extents that end at or before it are not needed, and may have been deleted."""
         if self.snapshot is None:
             return 0
         return min(self.state.log_start_offset, self.snapshot.next_offset)
 
     @property
     def snapshot_bytes(self) -> int:
-        """How many bytes there are of the partition that are no extents."""
+        """Bytes of the partition besides its extents."""
         return 0 if self.snapshot is None else self.snapshot.size_bytes
 
 
@@ -171,16 +172,16 @@ class LogBeginning(NamedTuple):
 
 
 class LogIndex(Protocol):
-    """What is durable; see the rules at the head of this module."""
+    """The durable logs; see the rules at the head of this module."""
 
     def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
-        """Make an empty partition, unless it is there, whose first leader has this epoch."""
+        """Create an empty partition whose first leader has this epoch, unless it exists."""
 
     def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
         """Commit a flush."""
 
     def partition(self, partition_id: int) -> PartitionState | None:
-        """Return what is known of a partition; None: there is none."""
+        """Return the state of a partition, or None if it does not exist."""
 
     def extents(
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
@@ -194,14 +195,14 @@ class LogIndex(Protocol):
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
-        """Return partitions by id, with the first extents that are needed; those that there are.
+        """Return those of the partitions that exist, by id, with the first extents that are needed.
 
-        The first one, however large it is, and those behind it whose snapshots fit, with the ones
-        before them, into ``most_bytes``. It ends where the next does not: who is not told of one
-        behind the last asks again. Up to ``most`` extents of each, and together, with the
-        snapshots, not many more bytes than ``most_bytes``: there may be none of some, and more of
-        each. The first extent comes, however large it is, unless ``most_bytes`` is 0. A store that
-        was too slow may answer with less.
+        The first partition, regardless of its size, and later ones whose snapshots fit, with the
+        ones before them, into ``most_bytes``. The result ends where the next does not fit: the
+        caller requests missing partitions again. Up to ``most`` extents of each, and together, with
+        the snapshots, not many more bytes than ``most_bytes``: there may be none of some, and more
+        of each. The first extent is returned regardless of its size, unless ``most_bytes`` is 0. A
+        store that was too slow may return less.
         """
 
     def put_snapshot(
@@ -213,17 +214,18 @@ class LogIndex(Protocol):
         """
 
     def collect_garbage(self, most: int) -> int:
-        """Delete up to ``most`` extents that nobody needs any more, and return how many.
+        """Delete up to ``most`` extents that are not needed any more, and return their number.
 
         Those wholly below their log's start and its snapshot, and those of deleted partitions.
-        Fewer than ``most``: there are no more now. Any broker may call it.
+        Fewer than ``most`` means that no more exist now. Any broker may call it.
         """
 
     def forget(self, most: int, kept_ms: int) -> int:
-        """Delete what the store has of sessions that ended ``kept_ms`` ago, and of the like.
+        """Delete the store's rows of sessions that ended ``kept_ms`` ago, and of other ended
+        things.
 
-        Up to ``most`` of each kind; return how many. Whoever acts as such a session is told that it
-        has ended. Any broker may call it.
+        Up to ``most`` of each kind; returns their number. A later call for such a session reports
+        that it has ended. Any broker may call it.
         """
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
@@ -232,12 +234,12 @@ class LogIndex(Protocol):
     def replace_extents(
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
-        """Put extents in the place of those that cover the same offsets, which are compacted.
+        """Replace the extents that cover the same offsets by these, which are compacted.
 
-        All of them lie at or before the partition's snapshot. False: the session does not lead the
-        partition in this epoch, or its log starts behind the first of them by now, so that some may
-        be garbage that is gone; nothing has changed.
+        All of them lie at or before the partition's snapshot. Returns False, without any change, if
+        the session does not lead the partition in this epoch. It also does if the log now starts
+        after the first of them, so that some may be deleted garbage.
         """
 
     def close(self) -> None:
-        """End whatever waits, on whichever thread."""
+        """End every wait, on any thread."""

@@ -1,10 +1,10 @@
 """A partition's log read back from a log index, to be opened on a broker.
 
-Nothing of it is taken on trust: what a disk, or whoever has changed a table by hand, has made of it
-is found here, where it can still be said of which partition it is, and before anybody is served
-from it. Offsets and epochs of a batch lie outside of its checksum, so they are compared with those
-of the extent and of the batch before. An extent is what one leader has flushed, so its batches have
-its epoch. Only where one was imported they have earlier ones; a snapshot lies behind it then.
+Nothing of it is trusted. A change by a disk, or by an operator who edited a table, is found here:
+before any client is served from it, and while the partition is known. Offsets and epochs of a batch
+lie outside of its checksum, so they are compared with those of the extent and of the batch before.
+An extent is one leader's flush, so its batches have its epoch. Only those of an imported extent
+have earlier ones; a snapshot follows it then.
 """
 
 import contextlib
@@ -30,25 +30,25 @@ FIRST_AT_ONCE: Final = 64
 """Extents of each of many logs: of most of them that is all. More are as many questions, of which
 each is a commit; so a log that is written to in small pieces should not need them."""
 BYTES_AT_ONCE: Final = 16 * 1024 * 1024
-"""What an answer should hold at most; a larger extent comes alone."""
+"""Maximum size of one response; a larger extent comes alone."""
 
 
 class StoredBatches(NamedTuple):
     """The batches of one extent, none of which is damaged."""
 
     base_offset: int
-    """Where the extent begins; its first batch may begin later, once it is compacted."""
+    """First offset of the extent; its first batch may begin later, after compaction."""
     batches: Sequence[memoryview]
     size_bytes: int
 
 
 def read_log(index: LogIndex, partition_id: int) -> DurableLog:
-    """Read all that is durable of a partition; raises IndexClosed, LedSince if it was deleted.
+    """Read all durable records of a partition; raises IndexClosed, LedSince if it was deleted.
 
-    Raises Corrupt for what no leader has written: damage in the store, or a copy that ends early.
-    Blocks. Who leads the partition, and has an answer to all of its flushes, reads the truth:
-    nobody else can have written since. What is needed of it is held in memory: not what lies below
-    both its start and its snapshot, which may be there still, or not.
+    Raises Corrupt for bytes that no leader has written: damage in the store, or a copy that ends
+    early. Blocks. A leader of the partition whose flushes all have outcomes reads its final state:
+    no other broker can have written since. All needed batches are held in memory. Those below both
+    its start and its snapshot are not needed, and may or may not be included.
     """
     found = beginning_of(index, partition_id)
     if found is None:
@@ -57,13 +57,13 @@ def read_log(index: LogIndex, partition_id: int) -> DurableLog:
 
 
 def beginning_of(index: LogIndex, partition_id: int) -> LogBeginning | None:
-    """Return the beginning of a log; None: it was deleted. Raises Corrupt; blocks."""
+    """Return the start of a log, or None if it was deleted. Raises Corrupt; blocks."""
     with damage_is_of(partition_id):
         return next(iter(beginnings(index, [partition_id], BYTES_AT_ONCE)), None)
 
 
 def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
-    """Return what is known of a partition; None: it was deleted. Raises Corrupt; blocks."""
+    """Return the head of a partition, or None if it was deleted. Raises Corrupt; blocks."""
     with damage_is_of(partition_id):
         found = index.beginnings([partition_id], most=0, most_bytes=0)
     return found[0].head if found else None
@@ -111,9 +111,9 @@ def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
 
 
 def log_in_pieces(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
-    """Return the log that these extents are, which are read as its batches are asked for.
+    """Return the log of these extents, which are read while its batches are iterated.
 
-    This asks for the first, and raises Corrupt as ``read_log``; so do the batches.
+    The first extent is read here, and raises Corrupt as ``read_log``; so do the batches.
     """
     stored = stored_batches(head, extents)
     first = next(stored, None)
@@ -126,7 +126,7 @@ def log_in_pieces(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
 
 
 def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredBatches]:
-    """What these extents hold, which are all that are needed; raises Corrupt as ``read_log``."""
+    """Yield the batches of all needed extents; raises Corrupt as ``read_log``."""
     reader = _Reader(head)
     for extent in extents:
         reader.require_next(extent, head.needless_offset)
@@ -143,13 +143,13 @@ class _Reader:
     def __init__(self, head: LogHead) -> None:
         self._partition_id = head.partition_id
         self._leader_epoch = head.state.leader_epoch
-        """Of whoever reads: nobody has written in a later one."""
+        """The reader's own epoch: no broker has written in a later one."""
         self._imported_to = 0 if head.snapshot is None else head.snapshot.next_offset
-        """Nothing was imported behind it."""
+        """End of the imported extents."""
         self._batch_epoch = NO_LEADER_EPOCH
-        """Of the batch before."""
+        """Epoch of the previous batch."""
         self.end_offset: int | None = None
-        """Of the extents that were read; None: there was none."""
+        """End offset of the extents read, or None before the first."""
 
     def require_next(self, extent: Extent, needless_offset: int) -> None:
         """Raise unless it follows the one before; the first has what is needed first."""
@@ -209,9 +209,9 @@ class _Reader:
 
 
 def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[Extent]:
-    """Those with these offsets, as many at a time as fit into an answer.
+    """Yield the extents with these offsets, as many at a time as fit into a response.
 
-    It ends where the offsets do: whether there is more need not be asked.
+    It ends at the end of the offsets, without another request.
     """
     from_offset = offsets.start
     while from_offset < offsets.stop:
@@ -223,5 +223,5 @@ def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[
             return
         from_offset = extents[-1].next_offset
         extents.reverse()
-        while extents:  # None is held any more once the next one is asked for.
+        while extents:  # None is held any more once the next one is requested.
             yield extents.pop()

@@ -1,4 +1,4 @@
-"""What is to be known of a log's records once they are deleted, or compacted away."""
+"""Facts about a log's records that outlive their deletion or compaction."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from barnabas.storage.log.producers import ProducerState
 from barnabas.storage.replicated.log_index import LogSnapshot
 
 _CHECKSUM: Final = b"#%08x"
-"""Behind the lines of the leader epochs, which have none in a file of Kafka's."""
+"""The checksum after the lines of the leader epochs, which a file of Kafka's does not have."""
 _CHECKSUM_BYTES: Final = 9
 
 
 def take_snapshot(log: PartitionLog) -> LogSnapshot:
-    """Return what all that was placed in ``log`` has left behind; on the loop.
+    """Return the state that all batches appended to ``log`` have left; on the loop.
 
-    It may be kept once all of that is durable.
+    It may be stored once all of them are durable.
     """
     epochs = encode_leader_epochs(epochs_from(log.leader_epochs, log.log_start_offset))
     producers = encode_snapshot(log.producers)

@@ -1,23 +1,23 @@
-"""Compaction of the store's copy of a log: what was cleaned here takes the place of what was there.
+"""Compaction of the store's copy of a log: batches cleaned here replace the store's extents.
 
 Rules of this file:
 
-1. A walk goes over the log from its start, portion by portion, and puts what this broker reads
-   where the store has more. So a front part of the copy is as the log was at some moment of the
-   walk, and all behind it is as it was before: a tombstone, or a marker, never goes from the copy
-   before what it keeps from sight. A load at any moment gives a log that compaction could have
-   left (F5).
-2. That holds as long as no part is read after a later pass than those in front of it. So a walk
-   ends when segments are swapped meanwhile, and the next one begins at the start again.
+1. A walk visits the log from its start, portion by portion, and replaces the store's extents where
+   they have more than this broker reads. So a front part of the copy is as the log was at some
+   moment of the walk, and all after it is as it was before. A tombstone, or a marker, never leaves
+   the copy before the records that it hides. A load at any moment gives a log that compaction could
+   have left (F5).
+2. That holds as long as no part is read after a later pass than those before it. So a walk ends
+   when segments are swapped meanwhile, and the next one starts from the beginning.
 3. A portion is some whole extents, and never splits a batch: batches come to the store in extents,
-   and compaction leaves them their offsets. One of which nothing is left goes together with what
-   follows it, for an extent has bytes.
-4. Nothing goes that lies behind the snapshot that the store has of the log
+   and compaction leaves them their offsets. An extent without any batch left is replaced together
+   with its successor, for an extent has bytes.
+4. No extent is replaced that lies after the store's snapshot of the log
    (``LogIndex.replace_extents``).
-5. The loop asks the log where to read, as for a consumer. Reading, and all that waits, is done
-   aside; what is read from then on is held by its file.
-6. What this broker reads is a copy that was never synced, on whatever disk. Damage in it does not
-   take the place of what is good in the store: each batch is checked before.
+5. The loop plans each read of the log, as for a consumer. Reading, and all that waits, is done on a
+   thread; bytes to be read from then on are held by their file.
+6. This broker's files are a copy that was never synced, on any kind of disk. Damage in it does not
+   replace good extents in the store: each batch is checked before.
 """
 
 from collections.abc import Awaitable, Callable, Sequence
@@ -34,22 +34,23 @@ from barnabas.storage.replicated.log_index import Extent, ExtentSize, LogIndex
 Result = TypeVar("Result")
 
 PORTION_BYTES: Final = 4 * 1024 * 1024
-"""Of the extents that are replaced at once; a larger one goes alone."""
+"""Maximum size of the extents that are replaced at once; a larger one is replaced alone."""
 _EXTENTS_AT_ONCE: Final = 1000
 _READ_BYTES: Final = 1024 * 1024
 _MANY: Final = 16
-"""So many extents are worth to become few, be they no smaller: a takeover reads each of them."""
+"""Number of extents that are worth merging, even at the same size: a takeover reads each of them.
+"""
 
 
 class Aside(Protocol):
     """Does on another thread what takes long; called and awaited on the loop."""
 
     def __call__(self, work: Callable[[], Result], /) -> Awaitable[Result]:
-        """Return what ``work`` returns."""
+        """Return the result of ``work``."""
 
 
 class _Portion:
-    """What is to be replaced, and by what; ``begin`` is where it begins."""
+    """Extents to be replaced, and their replacement; ``begin`` is the first offset."""
 
     def __init__(self, begin: int) -> None:
         self.begin = self.end = begin
@@ -58,7 +59,7 @@ class _Portion:
         """Epoch, first offset, and batches, of which some in a row have the same epoch."""
 
     def add_extents(self, sizes: Sequence[ExtentSize]) -> None:
-        """Let it reach over some extents more."""
+        """Extend the portion by some extents."""
         self.end = sizes[-1].next_offset
         self.extents += len(sizes)
         self.bytes_before += sum(each.length for each in sizes)
@@ -107,12 +108,13 @@ class StoredCompaction:
         self._portion_bytes = portion_bytes
         self._swaps = log.cleaning.swaps
         self.bytes_before = self.bytes_after = 0
-        """Of what was replaced."""
+        """Bytes of the replaced extents."""
 
     async def run(self, snapshot_offset: int) -> bool:
-        """Walk up to where the log is compacted; False: it has to be done again from the start.
+        """Walk up to where the log is compacted; False if the walk has to be repeated from the
+        start.
 
-        ``snapshot_offset`` is that of the snapshot that the store has. Raises IndexClosed.
+        ``snapshot_offset`` is that of the store's snapshot. Raises IndexClosed.
         """
         log = self._log
         end = log.cleaning.compacted_offset
@@ -151,7 +153,9 @@ class StoredCompaction:
         return sizes
 
     async def _read(self, portion: _Portion, position: int) -> bool:
-        """Read what the log has from ``position`` to the portion's end; False: not all of it."""
+        """Read the log from ``position`` to the portion's end; False if some of it is
+        unreadable.
+        """
         log = self._log
         try:
             while position < portion.end:

@@ -63,7 +63,7 @@ def test_a_batch_changes_its_codec_and_nothing_else(source, target):
     with pytest.raises(TooMuchToLookHere):
         asked.check(sent)
     with pytest.raises(TooMuchToLookHere):
-        asked.look_into(sent)
+        asked.inspect(sent)
     contents = contents_of(sent, encoding)
     stored = contents.encoded
     before, after = read_header(sent), verify_batch(stored)

@@ -12,7 +12,7 @@ from barnabas.storage.batches.batch_contents import (
     Contents,
     Inspection,
     TooMuchToLookHere,
-    look_here,
+    inspect_on_loop,
 )
 from barnabas.storage.errors import CorruptMessage, InvalidRecord, InvalidTimestamp
 from barnabas.storage.log.batch_rules import FEW_RECORDS, BatchRules
@@ -96,7 +96,7 @@ def test_large_uncompressed_batches_are_looked_into_where_the_topic_says_so():
 @pytest.mark.parametrize("codec", [NONE, *CODECS])
 def test_contents_are_the_same_wherever_they_are_looked_for(codec):
     found = batch(3, compression=codec, key=None, times=[NOW_MS, -1, 77])
-    contents = look_here(read_header(found), found)
+    contents = inspect_on_loop(read_header(found), found)
     assert contents == inspected(found) == Contents("", 3, 77, NOW_MS, contents.expanded_bytes)
 
 
@@ -115,7 +115,7 @@ def zeros(size):
 )
 def test_what_takes_long_is_not_looked_into_at_once(large):
     compacted = rules(cleanup_policy=frozenset((COMPACT,)))
-    for ask in (compacted.look_into, compacted.check):
+    for ask in (compacted.inspect, compacted.check):
         with pytest.raises(TooMuchToLookHere):
             ask(large)
     contents = inspected(large)

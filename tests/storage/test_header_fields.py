@@ -234,7 +234,7 @@ def test_contents_that_were_found_before_correct_a_large_batch():
     believed, _ = stored(booted(), data)
     assert believed.max_timestamp == NOW_MS + HOUR_MS
     host = booted()
-    header, _ = stored(host, data, contents=host.log.rules.look_into(data, always=True))
+    header, _ = stored(host, data, contents=host.log.rules.inspect(data, always=True))
     assert header.max_timestamp == NOW_MS + (MANY - 1) * 1000
 
 

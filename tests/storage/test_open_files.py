@@ -17,7 +17,7 @@ class Holder:
     def __init__(self):
         self.holds = True
 
-    def let_go(self):
+    def release_file(self):
         self.holds = False
 
 

@@ -358,7 +358,7 @@ def test_no_answer_from_index_files_that_have_changed(host, suffix):
         path = segment.log_path.replace(".log", suffix)
         for position in range(len(host.disk.read_file(path))):
             host.flip(path, position)
-            segment.let_go()
+            segment.release_file()
             assert read_all(log, segment.base_offset) == [
                 each for each in before if each[0].next_offset > segment.base_offset
             ]
@@ -388,7 +388,7 @@ def test_an_index_that_leads_astray_is_noticed_by_the_reader():
         relative = int.from_bytes(content[entry : entry + 4], "big") - 3
         put(host, path, entry, relative.to_bytes(4, "big"))
         segment.index_checksum = None  # As after a crash: nothing is known of the file.
-        segment.let_go()
+        segment.release_file()
         for offset in range(segment.base_offset, segment.end_offset):
             wanted = [each for each in before if each[0].next_offset > offset]
             try:

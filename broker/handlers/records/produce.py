@@ -278,7 +278,7 @@ class ProduceHandler:
                     aside.append((data, log.rules.encoding_of(records)))
                     continue
                 try:
-                    contents = log.rules.look_into(records, always=always)
+                    contents = log.rules.inspect(records, always=always)
                 except TooMuchToLookHere:
                     aside.append((data, log.rules.encoding_of(records)))
                     continue

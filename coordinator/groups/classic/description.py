@@ -8,9 +8,9 @@ from barnabas.protocol.messages.describe_groups import DescribedGroup, Described
 
 
 def describe(group: ClassicGroup) -> DescribedGroup:
-    """Tell everything; what members say under the chosen protocol only while the group is stable.
+    """Describe a group; protocol metadata of its members are included only while it is stable.
 
-    During a rebalance the assignments of the generation before are still told, as Kafka does.
+    During a rebalance the assignments of the previous generation are still returned, as Kafka does.
     """
     is_stable = group.state is State.STABLE
     protocol = group.protocol_name if is_stable else None

@@ -1,8 +1,8 @@
-"""A classic group: its members, its generation, and who waits for what.
+"""A classic group: its members, its generation, and the requests that wait.
 
-Hard state is what the group's last record says: Empty, or Stable with assignments. A rebalance is
-volatile: a restart in the middle of one brings the generation before it back, and the members
-start again (their sessions are measured from the start on).
+The group's last record holds the hard state: Empty, or Stable with assignments. A rebalance is
+volatile: a restart in the middle of one restores the previous generation, and the members start
+again (their sessions are measured from the start on).
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ CONSUMER_PROTOCOL: Final = "consumer"
 """Protocol type of groups whose members say which topics they read."""
 
 JOIN: Final = "join"
-"""Timer: the time for members to join is over."""
+"""Timer: the time for members to join has expired."""
 SYNC: Final = "sync"
-"""Timer: the time for members to fetch their assignments is over."""
+"""Timer: the time for members to fetch their assignments has expired."""
 SESSION: Final = "session"
-"""Timer of one member: it was not heard of for too long."""
+"""Timer of one member: its session has expired."""
 SIZE: Final = "size"
 """Timer: the group is larger than it may be."""
 
@@ -46,7 +46,7 @@ class Member(NamedTuple):
     """Whether it has not yet seen the end of a rebalance: it may not know its id."""
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What the member says under ``protocol``; empty if it does not support it."""
+        """The member's metadata for ``protocol``, or empty if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def settled(self) -> Member:
@@ -54,7 +54,7 @@ class Member(NamedTuple):
         return self._replace(is_new=False)
 
     def vote(self, candidates: set[str]) -> str:
-        """The protocol it likes best among those that everybody supports."""
+        """The member's most preferred protocol among the candidates."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
@@ -68,7 +68,7 @@ class ClassicGroup:
     state_since_ms: int = -1
     generation: int = 0
     protocol_type: str = ""
-    """Empty: no member ever joined."""
+    """Protocol type, or empty if no member has ever joined."""
     protocol_name: str | None = None
     """The protocol that the generation agreed on."""
     leader_id: str | None = None
@@ -76,25 +76,25 @@ class ClassicGroup:
     static_members: dict[str, str] = field(default_factory=dict)
     """Member id by instance id."""
     supporters: dict[str, int] = field(default_factory=dict)
-    """How many members support each protocol."""
+    """Number of members that support each protocol."""
     topics: frozenset[str] | None = None
-    """What the generation's members read; None: not known."""
+    """Topics of the generation's members, or None if they are not known."""
     stored: Record | None = None
     """The hard state: the group's last record."""
     pending: dict[str, None] = field(default_factory=dict)
-    """Ids given out to members that have not joined under them yet."""
+    """Ids of members that have not joined under them yet."""
     joining: dict[str, int] = field(default_factory=dict)
-    """Who waits with JoinGroup, by member id: the tickets."""
+    """Tickets of the waiting JoinGroup requests, by member id."""
     syncing: dict[str, int] = field(default_factory=dict)
-    """Who waits with SyncGroup, by member id: the tickets."""
+    """Tickets of the waiting SyncGroup requests, by member id."""
     unsynced: dict[str, None] = field(default_factory=dict)
     """Members of the generation that have not asked for their assignment."""
     new_member_added: bool = False
     """Whether a member has joined since the initial delay was last extended."""
     delay_ms: int = 0
-    """How long the initial delay under way is."""
+    """Length of the present initial delay."""
     remaining_ms: int = 0
-    """How much longer the initial delays may become together."""
+    """Time by which the initial delays together may still be extended."""
 
     type_name = CLASSIC
 
@@ -111,7 +111,7 @@ class ClassicGroup:
         return self.state is State.EMPTY
 
     def refuse_commit(self, identity: Identity) -> ErrorCode:
-        """Why this member may not commit offsets; NONE if it may."""
+        """Return the error of an offset commit by this member, or NONE if it may commit."""
         if identity.generation < 0 and self.state is State.EMPTY:
             return ErrorCode.NONE  # An administrator, or a consumer that assigns itself.
         named = identity.member_id != "" or identity.instance_id is not None
@@ -124,7 +124,7 @@ class ClassicGroup:
         elif not identity.transactional:
             return ErrorCode.UNKNOWN_MEMBER_ID
         if self.state is State.COMPLETING_REBALANCE and not identity.transactional:
-            # The member knows of the new generation, and not yet what it owns in it.
+            # The member has learned of the new generation, but not of its assignment in it.
             return ErrorCode.REBALANCE_IN_PROGRESS
         return ErrorCode.NONE
 
@@ -134,7 +134,7 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def refuse_fetch(self, identity: Identity) -> ErrorCode:
-        """Allow everybody to fetch offsets."""
+        """Allow every client to fetch offsets."""
         del identity
         return ErrorCode.NONE
 
@@ -150,7 +150,7 @@ class ClassicGroup:
         return topic in self.topics
 
     def empty_since_ms(self) -> int:
-        """Wall time since when it has been empty; -1: not known, or it is not."""
+        """Wall time at which the group became empty, or -1 if unknown or not empty."""
         return self.state_since_ms if self.is_empty else -1
 
     def tombstones(self) -> tuple[Record, ...]:
@@ -160,7 +160,7 @@ class ClassicGroup:
     # ------------------------------------------------------------------------------ about members
 
     def refuse_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
-        """Why these ids do not name a member; NONE if they do."""
+        """Return the error for ids that do not name a member, or NONE."""
         if instance_id is not None:
             current = self.static_members.get(instance_id)
             if current is None:
@@ -179,7 +179,7 @@ class ClassicGroup:
         )
 
     def selected_protocol(self) -> str:
-        """The protocol most members vote for, out of those that everybody supports."""
+        """The protocol with the most votes, out of those that all members support."""
         everybody = len(self.members)
         candidates = {name for name, count in self.supporters.items() if count == everybody}
         votes: dict[str, int] = {}
@@ -195,12 +195,12 @@ class ClassicGroup:
 
     @property
     def all_have_joined(self) -> bool:
-        """Whether everybody who is known waits with JoinGroup."""
+        """Whether every known member waits with JoinGroup."""
         return len(self.joining) == len(self.members) and not self.pending
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance may take: what the slowest member asks for."""
+        """Maximum time for a rebalance: the longest timeout of the members."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def copy(self) -> ClassicGroup:

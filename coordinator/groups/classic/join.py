@@ -1,4 +1,4 @@
-"""JoinGroup: who may be in a classic group, and under which id."""
+"""JoinGroup: admission of members to a classic group, and their ids."""
 
 from __future__ import annotations
 
@@ -23,21 +23,22 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 MEMBER_ID_REQUIRED_SINCE: Final = 4
-"""A new dynamic member is given its id first, and joins with it (KIP-394): clients that lose the
-answer and ask again leave an id behind that expires, and not a member everybody waits for."""
+"""First version in which a new dynamic member receives its id first, and joins with it (KIP-394). A
+client that loses the response and repeats the request leaves an id that expires, and not a member
+for which the others wait."""
 SKIP_ASSIGNMENT_SINCE: Final = 9
-"""A leader can be told that the assignments stand (KIP-814)."""
+"""First version in which a leader can learn that the assignments are unchanged (KIP-814)."""
 REBALANCE_TIMEOUT_SINCE: Final = 1
 NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
-"""How long a JoinGroup of a new member waits. It cannot send heartbeats, and a client that gave up
-and asked again is another member: the first one must not stay for ever."""
+"""Maximum time that a JoinGroup of a new member waits. It cannot send heartbeats, and a client that
+gave up and sent the request again is another member: the first one must not stay forever."""
 PENDING_MEMBERS_MAX: Final = 10_000
 """Ids given out in a group and not yet used. Kafka has no limit; a client that asks for this many
 means no good, or joins in a loop."""
 
 
 def decide_join(shard: GroupTable, command: JoinGroup, now: Now) -> Decision:
-    """Answer, or let the member wait for the next generation."""
+    """Respond, or park the request until the next generation."""
     group = shard.groups.get(command.group_id)
     if group is None:
         return join_new_group(shard.config, command, now)
@@ -56,9 +57,9 @@ def decide_join(shard: GroupTable, command: JoinGroup, now: Now) -> Decision:
 def join_new_group(
     config: GroupConfig, command: JoinGroup, now: Now, records: Iterable[Record] = ()
 ) -> Decision:
-    """Make a classic group for the first who asks; ``records`` remove what was there before.
+    """Create a classic group for its first member; ``records`` remove the previous group.
 
-    As in Kafka the group exists from then on, even if this one cannot be in it.
+    As in Kafka the group exists from then on, even if this member cannot be in it.
     """
     if command.request.member_id:
         return Decision(join_error(ErrorCode.UNKNOWN_MEMBER_ID, command.request.member_id))
@@ -69,11 +70,11 @@ def join_new_group(
 
 
 def _has_room(group: ClassicGroup, member_id: str, config: GroupConfig) -> bool:
-    """Whether another member may come in; who is waiting already may, too."""
+    """Whether another member may come in; a waiting member may, too."""
     if group.state is State.EMPTY:
         return True
     if group.state is State.PREPARING_REBALANCE:
-        # Who comes last is out, member or not: the limit may have been lowered.
+        # The last member to join is refused, known or not: the limit may have been lowered.
         return member_id in group.joining or len(group.joining) < config.max_size
     return member_id in group.members or len(group.members) < config.max_size
 
@@ -114,19 +115,19 @@ def _join_without_id(turn: Turn, command: JoinGroup) -> Decision:
 
 
 def _join_again(turn: Turn, command: JoinGroup) -> Decision:
-    """Let a member join again: because of a rebalance, or as a reason for one."""
+    """Join a known member again: because of a rebalance, or as a reason for one."""
     group = turn.group
     member_id = command.request.member_id
     member = group.members[member_id]
     is_leader = member_id == group.leader_id
     changed = _update(member, command)
     if changed.protocols == member.protocols:
-        # What it says is the same: its first answer was lost, or it is in doubt.
+        # Its metadata are the same: its first response was lost, or it repeats the request.
         if group.state is State.COMPLETING_REBALANCE:
             members = everybody(group) if is_leader else None
             return Decision(generation_of(group, member_id, members=members))
-        # A leader that joins again has seen something the members did not say, new partitions for
-        # instance, and wants to assign anew.
+        # A leader that joins again has a reason outside of the members' metadata, new partitions
+        # for instance, and wants to assign again.
         if group.state is State.STABLE and not is_leader:
             return Decision(generation_of(group, member_id))
     turn.update(changed)
@@ -157,7 +158,7 @@ def _add_member(turn: Turn, command: JoinGroup, member_id: str) -> Decision:
 
 
 def _restart_static_member(turn: Turn, command: JoinGroup, instance_id: str) -> Decision:
-    """Let a static member come back with a new id; in a stable group the others do not notice."""
+    """Give a static member a new id; in a stable group the others do not notice."""
     group = turn.group
     old_leader_id = group.leader_id
     old_id = group.static_members[instance_id]
@@ -180,11 +181,12 @@ def _restart_static_member(turn: Turn, command: JoinGroup, instance_id: str) -> 
 
 
 def _as_before(turn: Turn, command: JoinGroup, old_leader_id: str | None) -> object:
-    """Tell a restarted static member of the generation it is still in."""
+    """Return the present generation to a restarted static member."""
     group = turn.group
     member_id = command.new_member_id
     if command.caller.api_version < SKIP_ASSIGNMENT_SINCE:
-        # Named as the leader, the client would assign; with the old id it only asks (KAFKA-13435).
+        # Named as the leader, the client would assign; with the old id it only fetches
+        # (KAFKA-13435).
         return generation_of(group, member_id, leader_id=old_leader_id)
     is_leader = member_id == group.leader_id
     members = everybody(group) if is_leader else None
@@ -207,7 +209,7 @@ def _rebalance_timeout_ms(command: JoinGroup) -> int:
 
 
 def _protocols(command: JoinGroup) -> tuple[tuple[str, bytes], ...]:
-    """What the member offers; of a name given twice Kafka keeps the first."""
+    """The member's protocols; of a repeated name Kafka keeps the first."""
     protocols: dict[str, bytes] = {}
     for protocol in command.request.protocols:
         protocols.setdefault(protocol.name, bytes(protocol.metadata))

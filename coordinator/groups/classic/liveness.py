@@ -1,4 +1,4 @@
-"""Heartbeat and LeaveGroup, and what happens when nothing is heard at all."""
+"""Heartbeat and LeaveGroup, and the removal of members without heartbeats."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ SEVERAL_MEMBERS_SINCE: Final = 3
 
 
 def decide_heartbeat_without_group(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
-    """Answer a member of a group that is not there."""
+    """Refuse the heartbeat of a member of a group that does not exist."""
     del shard, command, now
     return Decision(HeartbeatResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
 
 
 def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
-    """Start the member's session again, and tell it of a rebalance."""
+    """Restart the member's session, and report a rebalance to it."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
     request = command.request
@@ -56,14 +56,14 @@ def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decisio
 
 
 def decide_leave_without_group(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
-    """Answer members of a group that is not there."""
+    """Refuse to remove members of a group that does not exist."""
     del shard, now
     code = ErrorCode.UNKNOWN_MEMBER_ID
     return Decision(LeaveGroupResponse(members=[_left(each, code) for each in _leaving(command)]))
 
 
 def decide_leave(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
-    """Let members go; the others rebalance once for all of them."""
+    """Remove members; the others rebalance once for all of them."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
     turn = Turn(group, shard.config, now)
@@ -104,13 +104,13 @@ def _leave(turn: Turn, leaving: MemberIdentity) -> ErrorCode:
 
 
 def decide_timer_without_group(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
-    """Let the timers of a group that has gone run out."""
+    """Ignore the timers of a group that does not exist any more."""
     del shard, command, now
     return NOTHING
 
 
 def decide_timer(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
-    """Go on without those who were waited for."""
+    """Continue without the members whose time has expired."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
     turn = Turn(group, shard.config, now)
@@ -151,11 +151,11 @@ def _session_is_over(turn: Turn, member_id: str) -> Decision:
 
 
 def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
-    """Start all members' sessions afresh: the broker was not there to receive heartbeats."""
+    """Restart all members' sessions: the broker was not able to receive heartbeats."""
     for group in shard.groups.values():
         if isinstance(group, ClassicGroup):
             for member in group.members.values():
                 yield group.session_timer(member, now)
             if len(group.members) > shard.config.max_size:
-                # The limit is lower than before: who comes last to the rebalance is out.
+                # The limit is lower than before: the last member to join the rebalance is refused.
                 yield Schedule(Timer(group.group_id, SIZE), now.tick_ms)

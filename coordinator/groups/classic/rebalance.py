@@ -1,13 +1,14 @@
-"""How a classic group comes to its next generation.
+"""The steps of a classic group to its next generation.
 
-1. A reason: a member comes, goes or changes what it says. The group is PreparingRebalance, and the
-   members learn of it from their next heartbeat.
-2. Everybody joins; or the time is up, and dynamic members that have not joined are out. The
-   generation goes up, the protocol is chosen, all JoinGroups are answered: CompletingRebalance.
-3. The leader's SyncGroup brings the assignments; they are written, all SyncGroups are answered:
-   Stable. Who does not ask for its assignment in time is out.
+1. A reason: a member joins, leaves or changes its metadata. The group is PreparingRebalance, and
+   the members learn of it from their next heartbeat.
+2. All members join; or the time is up, and dynamic members that have not joined are removed. The
+   generation is incremented, the protocol is chosen, all JoinGroups are completed:
+   CompletingRebalance.
+3. The leader's SyncGroup contains the assignments; they are written, all SyncGroups are completed:
+   Stable. A member that does not fetch its assignment in time is removed.
 
-The first members of an empty group are given ``group.initial.rebalance.delay.ms`` to come together.
+The first members of an empty group are given ``group.initial.rebalance.delay.ms`` to join together.
 """
 
 from __future__ import annotations
@@ -70,14 +71,14 @@ def join_time_is_up(turn: Turn) -> None:
 
 
 def complete_join(turn: Turn) -> None:
-    """Begin the next generation with those who are there."""
+    """Start the next generation with the members that have joined."""
     group = turn.group
     turn.cancel(JOIN)
     for member in list(group.members.values()):
         if member.instance_id is None and member.member_id not in group.joining:
             turn.remove(member.member_id)
     if group.members and not _elect_leader(group):
-        # Only static members are left, and none of them has come. They keep their places until
+        # Only static members are left, and none of them has joined. They keep their places until
         # their sessions end.
         _wait_for_members(turn)
         return
@@ -109,7 +110,7 @@ def _begin_generation(turn: Turn) -> None:
 
 
 def _elect_leader(group: ClassicGroup) -> bool:
-    """Keep the leader if it has joined, or take the first member that has; False: none has."""
+    """Keep the leader if it has joined, or take the first member that has; False without any."""
     if group.leader_id not in group.joining:
         joined = next((name for name in group.members if name in group.joining), None)
         if joined is None:
@@ -130,7 +131,7 @@ def _wait_for_members(turn: Turn) -> None:
 
 
 def _call_off_assignment(turn: Turn) -> None:
-    """Have the members that wait for the leader's assignments join again."""
+    """Make the members that wait for the leader's assignments join again."""
     turn.assign({})
     for member in turn.group.members.values():
         response = SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)

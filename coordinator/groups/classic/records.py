@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 VALUE_VERSION: Final = 3
-"""What Apache Kafka 4.3.0 writes; older brokers read it too."""
+"""Version of the value that Apache Kafka 4.3.0 writes; older brokers read it too."""
 NOT_KNOWN: Final = -1
 
 
@@ -53,7 +53,7 @@ def group_record(group: ClassicGroup) -> Record:
 
 
 def put(shard: GroupTable, group: ClassicGroup) -> None:
-    """Put a group in its place, and tell of a generation that is another one."""
+    """Put a group into the table, and report a generation that differs from the previous one."""
     before = shard.groups.get(group.group_id)
     shard.groups[group.group_id] = group
     if group.generation != (before.generation if isinstance(before, ClassicGroup) else 0):
@@ -61,7 +61,7 @@ def put(shard: GroupTable, group: ClassicGroup) -> None:
 
 
 def apply_group_metadata(shard: GroupTable, record: Record, offset: int) -> None:
-    """Let a group be what its record says. What is volatile follows by a change, if at all."""
+    """Replace a group by its record's content. Volatile state follows by a change, if at all."""
     del offset
     group_id = record.key.group
     if record.value is not None:

@@ -1,4 +1,4 @@
-"""What the members of a classic group are answered."""
+"""Responses to the members of a classic group."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 
 def join_error(code: ErrorCode, member_id: str = "") -> JoinGroupResponse:
-    """Answer that there is no generation to be in."""
+    """Return a JoinGroup response with an error and without a generation."""
     return JoinGroupResponse(error_code=code, member_id=member_id, protocol_name=None)
 
 
@@ -21,7 +21,7 @@ def generation_of(
     leader_id: str | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """Tell a member of the generation it is in; ``members`` are for the leader to assign."""
+    """Return a member's generation; ``members`` are for the leader to assign."""
     return JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,

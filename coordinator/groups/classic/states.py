@@ -11,7 +11,7 @@ class State(Enum):
     """Named as Kafka names them; a group that was removed has no state (Kafka says Dead)."""
 
     EMPTY = "Empty"
-    """No members; there may be offsets, and members that only have an id so far."""
+    """The group has no members; it may have offsets, and ids of members yet to join."""
     PREPARING_REBALANCE = "PreparingRebalance"
     """Members are awaited with JoinGroup."""
     COMPLETING_REBALANCE = "CompletingRebalance"
@@ -30,4 +30,4 @@ PREVIOUS: Final = MappingProxyType(
         State.STABLE: frozenset({State.COMPLETING_REBALANCE}),
     }
 )
-"""Which states each one may follow."""
+"""States that each state may follow."""

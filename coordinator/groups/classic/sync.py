@@ -1,4 +1,4 @@
-"""SyncGroup: the leader brings the assignments, everybody gets its own."""
+"""SyncGroup: the leader sends the assignments, each member receives its own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def decide_sync_without_group(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
-    """Answer who asks for an assignment in a group that is not there."""
+    """Refuse to assign in a group that does not exist."""
     del shard, command, now
     return Decision(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
 
@@ -36,11 +36,11 @@ def decide_sync(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
         if member_id not in group.unsynced:
             return Decision(response)
         turn = Turn(group, shard.config, now)
-        _has_asked(turn, member_id)
+        _mark_synced(turn, member_id)
         return turn.decision(response)
     turn = Turn(group, shard.config, now)
     turn.park_sync(member_id, command.ticket)
-    _has_asked(turn, member_id)
+    _mark_synced(turn, member_id)
     if member_id == group.leader_id:
         _take_assignments(turn, command.request)
     return turn.decision()
@@ -63,18 +63,18 @@ def _refusal(group: ClassicGroup, request: SyncGroupRequest) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _differs(asked: str | None, actual: str | None) -> bool:
-    return asked is not None and actual is not None and asked != actual
+def _differs(requested: str | None, actual: str | None) -> bool:
+    return requested is not None and actual is not None and requested != actual
 
 
-def _has_asked(turn: Turn, member_id: str) -> None:
+def _mark_synced(turn: Turn, member_id: str) -> None:
     turn.group.unsynced.pop(member_id, None)
     if not turn.group.unsynced:
         turn.cancel(SYNC)
 
 
 def _take_assignments(turn: Turn, request: SyncGroupRequest) -> None:
-    """Write the generation, and tell everybody who waits what it has to do."""
+    """Write the generation, and send each waiting member its assignment."""
     group = turn.group
     turn.assign({each.member_id: bytes(each.assignment) for each in request.assignments})
     turn.become(State.STABLE)

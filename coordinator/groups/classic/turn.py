@@ -1,8 +1,8 @@
-"""One decision about a classic group in the making.
+"""One decision about a classic group, while it is built.
 
-A turn works on a copy of the group. What comes of it is a record where the hard state changes, the
-timers and answers, and one change that puts the copy in the group's place. The copy costs a few
-microseconds for 200 members, and nothing can be half done.
+A turn works on a copy of the group. Its results are a record if the hard state changes, the timers
+and responses, and one change that puts the copy in the group's place. The copy costs a few
+microseconds for 200 members, and no change can be applied partly.
 """
 
 from __future__ import annotations
@@ -65,17 +65,17 @@ class Turn:
         self._effects: list[Effect] = []
 
     def decision(self, response: Any = None) -> Decision:  # noqa: ANN401
-        """What the turn came to."""
+        """Return the results of the turn as a decision."""
         return Decision(response, tuple(self._records), (Become(self.group),), tuple(self._effects))
 
     def refusal(self, response: Any) -> Decision:  # noqa: ANN401
-        """Answer, and change nothing that the turn's records so far do not change."""
+        """Respond, and change nothing except by the turn's records so far."""
         if self._records:
             return self.decision(response)
         return Decision(response)
 
     def become(self, state: State) -> None:
-        """Go over to another state."""
+        """Move to another state."""
         group = self.group
         assert group.state in PREVIOUS[state], (group.group_id, group.state, state)
         group.previous_state = group.state
@@ -108,17 +108,17 @@ class Turn:
         self._effects.append(Schedule(timer, self.now.tick_ms + delay_ms))
 
     def end_session(self, member_id: str) -> None:
-        """Expect nothing of a member any more."""
+        """Cancel the session timer of a member."""
         self._effects.append(Cancel(Timer(self.group.group_id, SESSION, member_id)))
 
     def answer_join(self, member_id: str, response: Any) -> None:  # noqa: ANN401
-        """Answer a member that waits with JoinGroup, if it does."""
+        """Complete the waiting JoinGroup of a member, if there is one."""
         ticket = self.group.joining.pop(member_id, None)
         if ticket is not None:
             self._effects.append(Answer(ticket, response))
 
     def answer_sync(self, member_id: str, response: Any) -> bool:  # noqa: ANN401
-        """Answer a member that waits with SyncGroup, if it does."""
+        """Complete the waiting SyncGroup of a member, if there is one."""
         ticket = self.group.syncing.pop(member_id, None)
         if ticket is None:
             return False
@@ -126,12 +126,12 @@ class Turn:
         return True
 
     def park_join(self, member_id: str, ticket: int) -> None:
-        """Let a member wait with JoinGroup. An earlier one of its own would never be answered."""
+        """Park a member's JoinGroup. Its earlier one is completed, or it would wait forever."""
         self.answer_join(member_id, join_error(ErrorCode.REBALANCE_IN_PROGRESS, member_id))
         self.group.joining[member_id] = ticket
 
     def park_sync(self, member_id: str, ticket: int) -> None:
-        """Let a member wait with SyncGroup. An earlier one of its own would never be answered."""
+        """Park a member's SyncGroup. Its earlier one is completed, or it would wait forever."""
         self.answer_sync(member_id, SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS))
         self.group.syncing[member_id] = ticket
 
@@ -158,7 +158,7 @@ class Turn:
         self._count(member, 1)
 
     def remove(self, member_id: str) -> None:
-        """Remove a member, or one that has only an id; what waits for it is answered."""
+        """Remove a member, or an id without a member; its waiting requests are completed."""
         group = self.group
         self.answer_join(member_id, join_error(ErrorCode.UNKNOWN_MEMBER_ID))
         self.answer_sync(member_id, SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
@@ -174,7 +174,7 @@ class Turn:
         group.unsynced.pop(member_id, None)
 
     def replace_static(self, old_id: str, member: Member) -> None:
-        """Put a restarted static member in the place of its earlier life, which is fenced."""
+        """Put a restarted static member in the place of its previous process, which is fenced."""
         group = self.group
         code = ErrorCode.FENCED_INSTANCE_ID
         self.answer_join(old_id, join_error(code, old_id))

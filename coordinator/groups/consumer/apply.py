@@ -142,7 +142,7 @@ class TopicsMatched:
 
 @dataclass(frozen=True, slots=True)
 class TopicsShown:
-    """The group's regular expressions are to be resolved against what a member sees."""
+    """The group's regular expressions are to be resolved against event a member sees."""
 
     group_id: str
     topics: TopicsImage
@@ -150,7 +150,7 @@ class TopicsShown:
 
 @dataclass(frozen=True, slots=True)
 class JoinExpected:
-    """A member of the classic protocol was told to join again, or has done so."""
+    """A member of the classic protocol must join again, or has done so."""
 
     group_id: str
     member_id: str
@@ -158,33 +158,33 @@ class JoinExpected:
 
 
 def _changed(change: Callable[[ConsumerGroup, Any], None]) -> Callable[[GroupTable, Any], None]:
-    """Find the group first; one that is not there (any more) needs no change."""
+    """Return a function that finds the group first; a missing group needs no change."""
 
-    def changer(shard: GroupTable, what: Any) -> None:  # noqa: ANN401
-        group = shard.groups.get(what.group_id)
+    def changer(shard: GroupTable, event: Any) -> None:  # noqa: ANN401
+        group = shard.groups.get(event.group_id)
         if isinstance(group, ConsumerGroup):
-            change(group, what)
+            change(group, event)
 
     return changer
 
 
-def _topics_seen(group: ConsumerGroup, what: TopicsSeen) -> None:
-    group.topics_seen = what.version
+def _topics_seen(group: ConsumerGroup, event: TopicsSeen) -> None:
+    group.topics_seen = event.version
 
 
-def _topics_matched(group: ConsumerGroup, what: TopicsMatched) -> None:
-    group.topics_matched = what.version
+def _topics_matched(group: ConsumerGroup, event: TopicsMatched) -> None:
+    group.topics_matched = event.version
 
 
-def _topics_shown(group: ConsumerGroup, what: TopicsShown) -> None:
-    group.topics_shown = what.topics
+def _topics_shown(group: ConsumerGroup, event: TopicsShown) -> None:
+    group.topics_shown = event.topics
 
 
-def _join_expected(group: ConsumerGroup, what: JoinExpected) -> None:
-    if what.expected and what.member_id in group.members:
-        group.expected_to_join.add(what.member_id)
+def _join_expected(group: ConsumerGroup, event: JoinExpected) -> None:
+    if event.expected and event.member_id in group.members:
+        group.expected_to_join.add(event.member_id)
     else:
-        group.expected_to_join.discard(what.member_id)
+        group.expected_to_join.discard(event.member_id)
 
 
 CHANGERS: Final[Mapping[type, Callable[[GroupTable, Any], None]]] = {

@@ -1,9 +1,9 @@
 """Members of the classic protocol in a consumer group (KIP-848): JoinGroup, SyncGroup, Heartbeat,
 LeaveGroup.
 
-The coordinator assigns for them, too. It speaks the old protocol to them: REBALANCE_IN_PROGRESS in
-answer to a heartbeat when there is something to give back or to take, and a JoinGroup that is
-answered at once, as there is no leader. What they own they say in their subscriptions.
+The coordinator assigns for them, too. It uses the old protocol with them: a heartbeat gets
+REBALANCE_IN_PROGRESS when there are partitions to revoke or to add, and a JoinGroup is completed at
+once, as there is no leader. Their subscriptions contain the partitions that they own.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _join(draft: Draft, command: JoinGroup) -> Decision | ErrorCode:
 
 
 def _protocols(command: JoinGroup) -> dict[str, bytes]:
-    """What the member offers; of a name given twice the first counts."""
+    """The member's protocols; of a repeated name the first counts."""
     found: dict[str, bytes] = {}
     for protocol in command.request.protocols:
         found.setdefault(protocol.name, bytes(protocol.metadata))
@@ -208,7 +208,7 @@ def _joined(member: Member) -> JoinGroupResponse:
 
 
 def decide_sync(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
-    """Tell a member what it owns; whatever a leader might say is not wanted."""
+    """Return a member's assignment; assignments in the request are ignored."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
     request = command.request
@@ -266,7 +266,7 @@ def _expect_join(
 
 
 def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
-    """Keep a member's session alive, and tell it when there is something to do."""
+    """Extend a member's session, and report to it when it has to join again."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
     request = command.request
@@ -317,7 +317,7 @@ def _named(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Mem
 
 
 def decide_leave(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
-    """Let members go, those of the new protocol as well: an administrator may ask for it."""
+    """Remove members, those of the new protocol as well: an administrator may request it."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
     asked = command.request.members

@@ -1,4 +1,4 @@
-"""From the consumer protocol back to the classic one, without stopping (KIP-848).
+"""Change of a group from the consumer protocol to the classic one, without stopping (KIP-848).
 
 When the last member of the new protocol leaves, or is replaced by one of the old protocol, the
 group becomes a classic group in its newest epoch, and rebalances as such.
@@ -92,7 +92,7 @@ def _converted(member: Member) -> ClassicMember:
 def _assignments(
     draft: Draft, classic: ClassicGroup, replaced: tuple[str, str] | None
 ) -> dict[str, bytes]:
-    """What everybody was to own in the end, in the words of the classic members."""
+    """Return the members' target assignments, encoded as the classic members expect."""
     found = {}
     for member_id, member in classic.members.items():
         holder = replaced[0] if replaced is not None and member_id == replaced[1] else member_id

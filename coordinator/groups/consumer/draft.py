@@ -32,12 +32,12 @@ REGEX_PAUSE_MS: Final = 10_000
 
 
 class Draft:
-    """What a command about one group comes to. It looks at the group and never changes it."""
+    """Results of a command about one group. It reads the group and never changes it."""
 
     def __init__(
         self, shard: GroupTable, group: ConsumerGroup, topics: TopicsImage, now: Now
     ) -> None:
-        """``group`` is the one of the shard, or one that its records are about to make."""
+        """``group`` is the one of the shard, or one that its records are about to create."""
         self.group = group
         self.config: GroupConfig = shard.config
         self.times: ConsumerTimes = shard.config.consumer_times(group.group_id)
@@ -46,7 +46,7 @@ class Draft:
         self.epoch = group.epoch
         """The group's epoch after this decision."""
         self.needs_assignment = False
-        """Whether the last assignment cannot be relied on, whatever has changed."""
+        """Whether a new assignment is needed, even without a change."""
         self.records: list[Record] = []
         self.changes: list[Any] = []
         self.effects: list[Effect] = []
@@ -62,7 +62,7 @@ class Draft:
     # ------------------------------------------------------------------------------ subscriptions
 
     def write_member(self, before: Member, after: Member) -> bool:
-        """Write what a member asks for, if that is new; return whether the topics' names are."""
+        """Write a member's record if it has changed; return whether its topic names have."""
         if before != after:
             self.records.append(records.member_record(self.group.group_id, after))
         return before.topic_names != after.topic_names

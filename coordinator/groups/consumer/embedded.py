@@ -1,5 +1,5 @@
-"""What members of the classic protocol send each other: the consumer protocol inside the bytes of
-JoinGroup and SyncGroup, whose meaning a classic group does not look at.
+"""Messages between members of the classic protocol: the consumer protocol inside the bytes of
+JoinGroup and SyncGroup, which a classic group does not interpret.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ NEWEST: Final = 3
 
 
 class Subscription(NamedTuple):
-    """What a member asks for."""
+    """Subscription of a member."""
 
     topic_names: frozenset[str]
     owned: Partitions
@@ -35,7 +35,7 @@ class Subscription(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What a leader gave a member."""
+    """Assignment of a member by its leader."""
 
     partitions: Partitions
     user_data: bytes

@@ -1,4 +1,4 @@
-"""What happens in a consumer group when a time is up, and what is timed after a start."""
+"""Expired timers of a consumer group, and the timers after a start."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 
 def decide_timer(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
-    """Put the member out that was waited for, or look at the topics again."""
+    """Remove the member whose time has expired, or compare regular expressions with the topics
+    again.
+    """
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
     draft = Draft(shard, group, command.topics, now)
@@ -34,7 +36,7 @@ def decide_timer(shard: GroupTable, command: TimerExpired, now: Now) -> Decision
 
 def _is_due(name: str, member: Member) -> bool:
     if name == timers.REBALANCE:
-        # One that has left for a while owns nothing that anybody waits for.
+        # A static member that has left temporarily owns nothing that another member waits for.
         revoking = member.state is MemberState.UNREVOKED_PARTITIONS
         return revoking and not member.has_left_for_a_while
     if name in (timers.REJOIN, timers.RESYNC):
@@ -84,7 +86,7 @@ def _resolve_in_steps(draft: Draft) -> Generator[None, None, LongDecision]:
 
 
 def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
-    """Start all members' sessions afresh: the broker was not there to receive heartbeats."""
+    """Restart all members' sessions: the broker was not able to receive heartbeats."""
     for group in shard.groups.values():
         if isinstance(group, ConsumerGroup):
             for member in group.members.values():

@@ -1,4 +1,4 @@
-"""A consumer group as its records tell it, and the little about it that is not in records."""
+"""A consumer group as its records describe it, and the little about it that is not in records."""
 
 from __future__ import annotations
 
@@ -56,9 +56,10 @@ class ConsumerGroup:
         self.topics_matched: int | None = None
         """The state of all topics that the regular expressions were last compared with."""
         self.topics_shown: TopicsImage | None = None
-        """What the member sees that last asked for that; regular expressions find nothing else."""
+        """Topics visible to the last member that needed them; no regular expression matches
+        others."""
         self.expected_to_join: set[str] = set()
-        """Members of the classic protocol that were told to join again."""
+        """Members of the classic protocol that must join again."""
 
     # ------------------------------------------------------------------------- Group (group.py)
 
@@ -90,7 +91,7 @@ class ConsumerGroup:
         return not self.members
 
     def refuse_commit(self, identity: Identity) -> ErrorCode:
-        """Why this member may not commit offsets; NONE if ``refuse_partition`` decides the rest."""
+        """Return the error of a commit, or NONE if ``refuse_partition`` decides the rest."""
         if identity.generation < 0 and not self.members:
             return ErrorCode.NONE  # An administrator, or a consumer that assigns itself.
         unnamed = not identity.member_id and identity.instance_id is None
@@ -108,9 +109,9 @@ class ConsumerGroup:
         return too_old and not identity.transactional and member.classic is None
 
     def refuse_partition(self, identity: Identity, topic_id: bytes, partition: int) -> ErrorCode:
-        """Why a member that is behind may not commit this partition (KIP-1251).
+        """Return the error of a commit by a member with an older epoch (KIP-1251), or NONE.
 
-        It may if it has owned the partition without a break since the epoch it knows of.
+        It may commit if it has owned the partition without a break since the epoch it names.
         """
         member = self.members.get(identity.member_id)
         if member is None or identity.generation >= member.member_epoch:
@@ -121,11 +122,13 @@ class ConsumerGroup:
         return ErrorCode.NONE
 
     def commit_effects(self, _identity: Identity, _now: Now) -> tuple[Effect, ...]:
-        """None: only heartbeats keep these members, of either protocol, in the group."""
+        """Return no effects: only heartbeats keep these members in the group, of either
+        protocol.
+        """
         return ()
 
     def refuse_fetch(self, identity: Identity) -> ErrorCode:
-        """Why this member may not fetch offsets; NONE if it may."""
+        """Return the error of an offset fetch by this member, or NONE if it may fetch."""
         if not identity.member_id and identity.generation < 0:
             return ErrorCode.NONE
         member = self.members.get(identity.member_id)
@@ -138,7 +141,7 @@ class ConsumerGroup:
         return any(topic in names for names in self._subscriptions())
 
     def empty_since_ms(self) -> int:
-        """Not known: offsets of these groups are kept by the time of their commit."""
+        """Return -1 for unknown: offsets of these groups expire by the time of their commit."""
         return -1
 
     def tombstones(self) -> tuple[Record, ...]:
@@ -153,7 +156,7 @@ class ConsumerGroup:
         return None if member_id is None else self.members[member_id]
 
     def target_of(self, member: Member) -> Partitions:
-        """What the newest assignment gives a member, or the one whose place it takes."""
+        """Return the newest assignment of a member, or of the one whose place it takes."""
         holder = member.member_id
         if member.instance_id is not None:
             holder = self.static_members.get(member.instance_id, holder)
@@ -209,7 +212,7 @@ class ConsumerGroup:
             self.static_members[member.instance_id] = member.member_id
 
     def remove(self, member_id: str) -> None:
-        """Forget a member, if it is there."""
+        """Remove a member, if it exists."""
         member = self.members.pop(member_id, None)
         if member is None:
             return

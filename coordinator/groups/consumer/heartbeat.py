@@ -1,8 +1,8 @@
-"""ConsumerGroupHeartbeat: join, go on, say what is owned, leave.
+"""ConsumerGroupHeartbeat: join, stay, report the owned partitions, leave.
 
-One request does all of it, so one decision does: find or make the group and the member, follow a
-change of the subscription with a new group epoch, make a new target assignment where there is a new
-epoch, and take the member's next step towards it.
+One request does all of it, so one decision does: find or create the group and the member, and give
+the group a new epoch if the subscription has changed. A new epoch gets a new target assignment, and
+the member takes its next step towards it.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def decide_heartbeat(shard: GroupTable, command: ConsumerGroupHeartbeat, now: Now) -> Decision:
-    """Join, go on or leave."""
+    """Join, stay or leave."""
     request = command.request
     assignors = shard.config.consumer_assignors
     problem = problem_of(request, command.caller.api_version, assignors)
@@ -51,7 +51,7 @@ def decide_heartbeat(shard: GroupTable, command: ConsumerGroupHeartbeat, now: No
     draft = _draft(shard, command, now, may_make=request.member_epoch == JOINING)
     if isinstance(draft, Refusal):
         return Decision(refused(draft))
-    answer = _leave(draft, request) if leaves else _go_on(draft, command)
+    answer = _leave(draft, request) if leaves else _join_or_stay(draft, command)
     return answer if isinstance(answer, Decision) else Decision(refused(answer))
 
 
@@ -82,7 +82,7 @@ def _draft(
 
 
 def _leave(draft: Draft, request: ConsumerGroupHeartbeatRequest) -> Decision | Refusal:
-    """Leave for good, or for a while."""
+    """Remove a member, permanently or for a while."""
     member = _existing(draft.group, request)
     if isinstance(member, Refusal):
         return member
@@ -123,7 +123,7 @@ def _unknown(request: ConsumerGroupHeartbeatRequest) -> Refusal:
 # -------------------------------------------------------------------------- joining and going on
 
 
-def _go_on(draft: Draft, command: ConsumerGroupHeartbeat) -> Decision | Refusal:
+def _join_or_stay(draft: Draft, command: ConsumerGroupHeartbeat) -> Decision | Refusal:
     """Join, or stay."""
     request, group = command.request, draft.group
     member_id = request.member_id or command.new_member_id
@@ -205,7 +205,7 @@ def _owns_no_more(member: Member, request: ConsumerGroupHeartbeatRequest) -> boo
 
 
 def _updated(member: Member, request: ConsumerGroupHeartbeatRequest, caller: Caller) -> Member:
-    """The member with what the request says anew; what it leaves out stays as it was."""
+    """Return the member with the fields of the request; omitted fields stay as they were."""
     names, regex = request.subscribed_topic_names, request.subscribed_topic_regex
     timeout_ms = request.rebalance_timeout_ms
     return replace(
@@ -277,7 +277,7 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> dict[bytes, frozenset[int]
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the client says everything: it does after an error, and expects the same."""
+    """Whether the request has all fields: a client sends them after an error, and expects all."""
     subscribes = (
         request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     )

@@ -1,4 +1,4 @@
-"""Members that leave a consumer group, or are put out of it."""
+"""Members that leave a consumer group, or are removed from it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from barnabas.coordinator.groups.consumer.target import metadata_hash
 
 
 def leave(draft: Draft, leaving: Sequence[Member], response: Any) -> Decision:  # noqa: ANN401
-    """Let members go. The others get what they had in the next assignment, in a new epoch.
+    """Remove members. The others get their partitions in the next assignment, in a new epoch.
 
-    When only members of the classic protocol stay, the group becomes a classic one.
+    If only members of the classic protocol stay, the group becomes a classic one.
     """
     group = draft.group
     gone = {member.member_id for member in leaving}

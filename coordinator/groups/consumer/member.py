@@ -25,14 +25,14 @@ NO_EPOCH: Final = -1
 
 
 class MemberState(IntEnum):
-    """How far a member has come towards its target assignment; numbers as in Kafka's records."""
+    """Progress of a member towards its target assignment; numbers as in Kafka's records."""
 
     STABLE = 0
-    """It has everything of its epoch."""
+    """The member has everything of its epoch."""
     UNREVOKED_PARTITIONS = 1
-    """It was told to give partitions back and has not said that it did."""
+    """The member must revoke partitions and has not confirmed it."""
     UNRELEASED_PARTITIONS = 2
-    """It waits for partitions that others have not given back."""
+    """The member waits for partitions that others have not released."""
     UNKNOWN = 127
     """Written by a version that knows more states."""
 
@@ -44,7 +44,7 @@ class MemberState(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ClassicPart:
-    """What a member of the classic protocol brings along."""
+    """State of a member of the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[tuple[str, bytes], ...]
@@ -73,7 +73,7 @@ class Member:
 
     @property
     def has_left_for_a_while(self) -> bool:
-        """Whether it is a static member that is away."""
+        """Whether it is a static member that has left for a while."""
         return self.member_epoch == LEAVING_FOR_A_WHILE
 
     def is_reconciled_to(self, epoch: int) -> bool:

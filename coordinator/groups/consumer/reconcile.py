@@ -24,17 +24,17 @@ from barnabas.protocol.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What the next step of a member depends on."""
+    """Inputs of a member's next step."""
 
     group: ConsumerGroup
-    """With the partitions that are owned now."""
+    """The group, with the partitions that are owned now."""
     topic_ids: frozenset[bytes]
     """The topics that the member subscribes to, as far as they exist."""
     epoch: int
-    """Of the target assignment."""
+    """Epoch of the target assignment."""
     target: Partitions
     owned: Partitions | None
-    """What the member says that it owns; None if it does not say."""
+    """The partitions that the member reports as owned, or None if it reports none."""
     subscription_changed: bool
 
 
@@ -55,7 +55,7 @@ def reconciled(member: Member, step: Step) -> Member | Refusal:
 
 
 def _holds(owned: Partitions | None, partitions: Owned) -> bool:
-    """Whether the member still owns any of these, as far as it says."""
+    """Whether the member still owns any of these, as far as it reports."""
     if owned is None:
         return True
     return any(those & partitions.get(topic_id, {}).keys() for topic_id, those in owned.items())
@@ -75,7 +75,7 @@ def _without_unwanted(member: Member, step: Step) -> Member:
 
 
 def _towards_target(member: Member, step: Step) -> Member:
-    """Give back what is too much; only then move on to the target's epoch and take what is free."""
+    """Revoke extra partitions; only then move on to the target's epoch and add free partitions."""
     kept: dict[bytes, dict[int, int]] = {}
     revoked: dict[bytes, dict[int, int]] = {}
     taken: dict[bytes, dict[int, int]] = {}
@@ -122,7 +122,7 @@ def _joined(one: Owned, other: Owned) -> Owned:
 
 
 def owned_partitions(topics: Iterable[tuple[bytes, Iterable[int]]]) -> Partitions:
-    """What a client says that it owns, by topic id."""
+    """Return the partitions that a client reports as owned, by topic id."""
     found: dict[bytes, frozenset[int]] = {}
     for topic_id, partitions in topics:
         found[topic_id] = found.get(topic_id, frozenset()) | frozenset(partitions)

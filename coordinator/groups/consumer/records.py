@@ -52,7 +52,7 @@ def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
 
 
 def member_record(group_id: str, member: Member) -> Record:
-    """What a member has asked for."""
+    """Return the record of a member's subscription."""
     classic = None
     if member.classic is not None:
         protocols = [metadata.ClassicProtocol(*each) for each in member.classic.protocols]
@@ -73,7 +73,7 @@ def member_record(group_id: str, member: Member) -> Record:
 
 
 def target_record(group_id: str, member_id: str, partitions: Partitions) -> Record:
-    """What a member is to own in the end."""
+    """Return the record of a member's target assignment."""
     topics = [target.TopicPartition(each, sorted(partitions[each])) for each in sorted(partitions)]
     key = target.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id)
     value = target.ConsumerGroupTargetAssignmentMemberValue(topics)
@@ -90,7 +90,7 @@ def assignment_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
 
 
 def current_record(group_id: str, member: Member) -> Record:
-    """What a member owns now."""
+    """Return the record of a member's present assignment."""
     value = current.ConsumerGroupCurrentMemberAssignmentValue(
         member_epoch=member.member_epoch,
         previous_member_epoch=member.previous_epoch,
@@ -112,7 +112,7 @@ def _owned_topics(owned: Owned) -> list[current.TopicPartitions]:
 
 
 def regex_record(group_id: str, regex: str, resolved: Resolved) -> Record:
-    """What topics a regular expression stands for."""
+    """Return the record of the topics that match a regular expression."""
     return Record(
         CONSUMER_GROUP_REGULAR_EXPRESSION_RECORD,
         ConsumerGroupRegularExpressionKey(group_id, regex),
@@ -138,7 +138,7 @@ def target_tombstone(group_id: str, member_id: str) -> Record:
 
 
 def member_tombstone(group_id: str, member_id: str) -> Record:
-    """The member is gone."""
+    """Return the tombstone of a member."""
     key = metadata.ConsumerGroupMemberMetadataKey(group_id, member_id)
     return Record(metadata.CONSUMER_GROUP_MEMBER_METADATA_RECORD, key, None)
 
@@ -153,7 +153,7 @@ def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
 
 
 def regex_tombstone(group_id: str, regex: str) -> Record:
-    """No member subscribes by this regular expression any more."""
+    """Return the tombstone of a regular expression without subscribers."""
     key = ConsumerGroupRegularExpressionKey(group_id, regex)
     return Record(CONSUMER_GROUP_REGULAR_EXPRESSION_RECORD, key, None)
 
@@ -185,7 +185,7 @@ def group_tombstones(
 
 
 def with_metadata(member: Member, value: metadata.ConsumerGroupMemberMetadataValue) -> Member:
-    """The member as its metadata record tells it."""
+    """Return the member with the fields of its metadata record."""
     classic = None
     if value.classic_member_metadata is not None:
         found = value.classic_member_metadata
@@ -208,7 +208,7 @@ def with_metadata(member: Member, value: metadata.ConsumerGroupMemberMetadataVal
 def with_assignment(
     member: Member, value: current.ConsumerGroupCurrentMemberAssignmentValue
 ) -> Member:
-    """The member as its assignment record tells it."""
+    """Return the member with the fields of its assignment record."""
     return replace(
         member,
         member_epoch=value.member_epoch,
@@ -242,5 +242,5 @@ def _owned(topics: list[current.TopicPartitions], member_epoch: int) -> Owned:
 
 
 def target_partitions(value: target.ConsumerGroupTargetAssignmentMemberValue) -> Partitions:
-    """What a target record gives its member."""
+    """Return the partitions of a target record."""
     return {topic.topic_id: frozenset(topic.partitions) for topic in value.topic_partitions}

@@ -1,4 +1,4 @@
-"""Why a request of a consumer group is refused."""
+"""Refusals of requests of a consumer group."""
 
 from __future__ import annotations
 

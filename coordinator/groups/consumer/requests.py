@@ -1,4 +1,4 @@
-"""What makes a ConsumerGroupHeartbeat wrong by itself, whatever the group is like."""
+"""Errors in a ConsumerGroupHeartbeat itself, independent of the group."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from barnabas.protocol.messages.consumer_group_heartbeat import ConsumerGroupHea
 
 NOT_GIVEN = -1
 MEMBER_ID_MAX_BYTES = 32_767
-"""What the key of a record can hold; requests could bring more."""
+"""Maximum length of an id in the key of a record; a request could have a longer one."""
 SUBSCRIPTION_MAX_CHARACTERS = 1 << 20
 """All names that a member subscribes to, together. They are kept as long as the member is."""
 MEMBERS_NAME_THEMSELVES_SINCE = 1
-"""From v1 on a member makes up its id (KIP-1082)."""
+"""First version in which a member generates its id (KIP-1082)."""
 
 
 def problem_of(

@@ -1,4 +1,4 @@
-"""The target assignment of a group: what everybody is to own in the end."""
+"""The target assignment of a group: the partitions that each member is to own in the end."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ HASH_BYTES: Final = 8
 
 
 def metadata_hash(names: Iterable[str], topics: TopicsImage) -> int:
-    """A number that changes when one of the topics comes, goes or gets partitions; 0 for none.
+    """Return a number that changes when a topic appears, goes or gets partitions; 0 without any.
 
-    Kafka keeps an XXH3 hash here. The record's form is the same, its number is ours: a group that
-    moves from one broker to the other gets a new epoch once.
+    Kafka has an XXH3 hash in this place. The record's form is the same, the number is Barnabas's: a
+    group that moves from one broker to the other gets a new epoch once.
     """
     digest = blake2b(digest_size=HASH_BYTES)
     found = False
@@ -39,7 +39,7 @@ class TopicIds:
     """Ids of subscribed topics, looked up once for all members with the same subscription."""
 
     def __init__(self, topics: TopicsImage) -> None:
-        """Look into ``topics``."""
+        """Look up topics in ``topics``."""
         self._topics = topics
         self._known: dict[frozenset[str], frozenset[bytes]] = {}
 
@@ -54,10 +54,10 @@ class TopicIds:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What the command under way changes in a group, as far as an assignment depends on it."""
+    """Changes to a group by the present command, as far as an assignment depends on them."""
 
     member: Member | None = None
-    """New, or in a new state; None: no member is."""
+    """The new member, or the member in its new state, or None for no change."""
     replaced_id: str = ""
     """The member whose instance id and place it takes."""
 
@@ -71,7 +71,7 @@ class Change:
 def assign(
     group: ConsumerGroup, change: Change, assignor: str, topics: TopicsImage
 ) -> dict[str, Partitions]:
-    """Ask an assignor; everybody has a part in the answer, if only an empty one."""
+    """Run an assignor; the result has an entry for each member, even an empty one."""
     ids = TopicIds(topics)
     subscribers = {}
     for member in change.members_of(group):

@@ -9,14 +9,14 @@ from barnabas.coordinator.groups.config import GroupConfig
 from barnabas.coordinator.groups.consumer.member import Member, MemberState
 
 SESSION: Final = "session"
-"""Of one member: it was not heard of for too long. The same timer as in a classic group, so that a
+"""Timer of one member: its session has expired. The same timer as in a classic group, so that a
 conversion of the group leaves none behind."""
 REBALANCE: Final = "rebalance"
-"""Of one member: it has not given back partitions in its rebalance timeout."""
+"""Timer of one member: it has not revoked partitions in its rebalance timeout."""
 REJOIN: Final = "rejoin"
-"""Of one member of the classic protocol: it was told to join again and has not."""
+"""Timer of one member of the classic protocol: it must join again and has not."""
 RESYNC: Final = "resync"
-"""Of one member of the classic protocol: it has joined and not asked for its assignment."""
+"""Timer of one member of the classic protocol: it has joined and not fetched its assignment."""
 REGEX: Final = "regex"
 """The group's regular expressions have to be compared with the topics."""
 

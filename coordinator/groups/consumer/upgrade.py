@@ -1,7 +1,7 @@
-"""From the classic protocol to the consumer protocol, without stopping (KIP-848).
+"""Change of a group from the classic protocol to the consumer protocol, without stopping (KIP-848).
 
-The first member that joins with the new protocol turns the group round. The others stay members,
-with what they own, and go on with the old protocol; the coordinator speaks it to them
+The first member that joins with the new protocol converts the group. The others stay members, with
+their partitions, and continue with the old protocol; the coordinator uses it with them
 (classic_members.py).
 """
 
@@ -69,8 +69,8 @@ def _refusal(classic: ClassicGroup, config: GroupConfig) -> Refusal | None:
     return None
 
 
-def _no(why: str) -> Refusal:
-    words = f"the classic group cannot become a consumer group: {why}"
+def _no(reason: str) -> Refusal:
+    words = f"the classic group cannot become a consumer group: {reason}"
     return Refusal(ErrorCode.GROUP_ID_NOT_FOUND, words)
 
 
@@ -95,7 +95,7 @@ def _is_complete(group: ConsumerGroup, topics: TopicsImage) -> bool:
 def _converted(
     group: ConsumerGroup, classic: ClassicGroup, member: ClassicMember, topics: TopicsImage
 ) -> Member | Refusal:
-    """A member with what its leader gave it, but for what it has given to another one as well."""
+    """Return a member with its leader's assignment, without partitions of another member."""
     protocol = classic.protocol_name or member.protocols[0][0]
     subscribed = embedded.subscription(member.metadata(protocol), topics)
     given = embedded.given(member.assignment, topics)

@@ -1,4 +1,4 @@
-"""Who gets which partitions: the assignors that run in the broker."""
+"""Assignment of partitions to members: the assignors that run in the broker."""
 
 from __future__ import annotations
 

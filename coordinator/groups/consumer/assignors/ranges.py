@@ -1,8 +1,8 @@
 """Range: of every topic, each member gets a run of partitions; not sticky, as in Kafka.
 
 Equal numbers of partitions of two topics with the same subscribers end up on the same members, so
-that records with equal keys meet. Members stand in the order of their instance ids, the dynamic
-ones behind them in the order of their member ids.
+that records with equal keys meet. Members are sorted by their instance ids, the dynamic ones after
+them by their member ids.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an assignor gets and returns."""
+"""Input and output of an assignor."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Subscriber:
     """The topics it wants; all of them exist."""
     instance_id: str | None = None
     target: Partitions = field(default_factory=dict)
-    """What the assignment before gave it: a sticky assignor leaves it as much as it can."""
+    """The previous assignment, which a sticky assignor keeps as far as it can."""
 
 
 Subscribers: TypeAlias = Mapping[str, Subscriber]
 """By member id."""
 PartitionCount: TypeAlias = Callable[[bytes], int]
-"""How many partitions a topic has."""
+"""Returns the number of a topic's partitions."""
 Assign: TypeAlias = Callable[[Subscribers, PartitionCount], dict[str, Partitions]]
 
 

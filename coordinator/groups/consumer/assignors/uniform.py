@@ -27,7 +27,7 @@ TopicPartition = tuple[bytes, int]
 
 
 def assign(subscribers: Subscribers, partition_count: PartitionCount) -> dict[str, Partitions]:
-    """Keep what may be kept, hand out the rest, balance."""
+    """Keep partitions that may stay, assign the rest, balance."""
     if not subscribers:
         return {}
     plan = _Plan(subscribers, partition_count)
@@ -59,7 +59,7 @@ class _Plan:
             self.owners.update(dict.fromkeys(kept, member_id))
 
     def _still_wanted(self, subscribers: Subscribers, member_id: str) -> Iterator[TopicPartition]:
-        """What a member had and may have again."""
+        """Yield the member's previous partitions that it may have again."""
         subscriber = subscribers[member_id]
         for topic_id in sorted(subscriber.topic_ids & subscriber.target.keys()):
             for partition in sorted(subscriber.target[topic_id]):
@@ -86,9 +86,9 @@ class _Plan:
     # -------------------------------------------------------------------- everybody wants the same
 
     def cut_to_quota(self) -> None:
-        """Take from everybody what is more than a fair share.
+        """Take the partitions beyond a fair share from each member.
 
-        Where the shares do not come out even, those who have one more keep it first.
+        If the shares are uneven, the members with most partitions keep one more first.
         """
         least, rest = divmod(sum(self.counts.values()), len(self.members))
         self.quotas = dict.fromkeys(self.members, least)
@@ -101,7 +101,7 @@ class _Plan:
                 del kept[each]
 
     def fill_to_quota(self) -> None:
-        """Give everybody what is missing."""
+        """Give each member its missing partitions."""
         free = self._free(sorted(self.counts))
         for member_id in self.members:
             missing = self.quotas[member_id] - len(self.given[member_id])
@@ -110,7 +110,7 @@ class _Plan:
     # ------------------------------------------------------------------- members want other topics
 
     def hand_out(self) -> None:
-        """Give what is free to the one that has least, topics with few takers first."""
+        """Give free partitions to the member with the fewest, topics with few subscribers first."""
         for topic_id in self._most_crowded_first():
             loads = [(len(self.given[each]), each) for each in self.takers[topic_id]]
             heapify(loads)
@@ -127,7 +127,7 @@ class _Plan:
                 return
 
     def _balance_topic(self, topic_id: bytes) -> int:
-        """Even out the takers of one topic by moving its partitions; return how many moved."""
+        """Balance one topic by moving partitions between members; return the number of moves."""
         takers = self.takers[topic_id]
         movable: dict[str, list[TopicPartition]] = {member_id: [] for member_id in takers}
         for partition in range(self.counts[topic_id]):
