@@ -148,14 +148,14 @@ def check_pipelines(pipelines: Sequence[Pipeline]) -> None:
 def _check_pipeline(pipeline: Pipeline) -> None:
     sink = pipeline.sink
     if sink.kind not in KINDS:
-        raise WrongUse(f"there is no kind of sink called {sink.kind!r}: use {_any_of(KINDS)}")
+        raise WrongUse(f"kind of sink {sink.kind!r} does not exist: use {_any_of(KINDS)}")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", sink.sink_id):
         raise WrongUse(
             f"the sink id {sink.sink_id!r} may only have letters, digits, '_' and '-', at most 100"
         )
     if sink.output_mode not in OUTPUT_MODES:
         raise WrongUse(
-            f"there is no output mode called {sink.output_mode!r}: use {_any_of(OUTPUT_MODES)}"
+            f"output mode {sink.output_mode!r} does not exist: use {_any_of(OUTPUT_MODES)}"
         )
     _check_table(sink)
     check_trigger(sink.trigger, is_exactly_once=sink.kind in EXACTLY_ONCE)
@@ -187,7 +187,7 @@ def _check_source(source: Source, sink: Sink) -> None:
     is_same_cluster = servers_or_default(source.servers) == servers_or_default(sink.servers)
     if is_same_cluster and sink.topic in source.topics():
         raise WrongUse(
-            f"it reads and writes the topic {sink.topic}: it would read its own output for ever"
+            f"source and sink are the topic {sink.topic}: the pipeline would read its own output"
         )
     if sink.kind in EXACTLY_ONCE and given[ISOLATION].lower() != "read_committed":
         raise WrongUse(
@@ -262,8 +262,8 @@ def _check_options(sink: Sink) -> None:
         return
     if given.get(ASYNC_PROGRESS.lower(), "").lower() == "true":
         raise WrongUse(
-            "asynchronous progress tracking cannot be exactly once: after a crash Spark cuts its"
-            f" batches anew; leave the option {ASYNC_PROGRESS} out"
+            "asynchronous progress tracking cannot be exactly once: after a crash Spark plans other"
+            f" batches; leave the option {ASYNC_PROGRESS} out"
         )
     for name in sink.options:
         if name.lower() in _WITHOUT_EFFECT:
@@ -295,8 +295,8 @@ def check_configuration(pipelines: Sequence[Pipeline], settings: Mapping[str, st
     for name, value in settings.items():
         if ASYNC_PROGRESS.lower() in name.lower() and value.lower() == "true":
             raise WrongUse(
-                "asynchronous progress tracking cannot be exactly once: after a crash Spark cuts"
-                f" its batches anew; leave {name} out"
+                "asynchronous progress tracking cannot be exactly once: after a crash Spark plans"
+                f" other batches; leave {name} out"
             )
 
 
@@ -310,18 +310,18 @@ def check_columns(columns: Sequence[tuple[str, str]], sink: Sink) -> None:
     """
     for name, count in Counter(name for name, _type in columns).items():
         if count > 1:
-            raise WrongUse(f"there are {count} columns called {name!r}: drop all but one")
+            raise WrongUse(f"{count} columns are called {name!r}: drop all except one")
     for name, found in columns:
         _check_column(name, found, sink)
     names = {name for name, _type in columns}
     if "value" not in names:
         raise WrongUse(
-            "there is no column 'value': call the column to write 'value', or make one of several"
-            " with to_json(struct(...))"
+            "the column 'value' is missing: call the column to write 'value', or make one"
+            " of several with to_json(struct(...))"
         )
     if sink.topic is None and "topic" not in names:
         raise WrongUse(
-            "it is not said where rows go: give the sink a topic=, or the rows a column 'topic'"
+            "the topic of the rows is unknown: give the sink a topic=, or the rows a column 'topic'"
         )
 
 

@@ -70,8 +70,8 @@ class Continuity:
         if batch_id is not None and self._is_finished(batch_id):
             raise Overtaken(
                 f"Another driver with the checkpoint {self._options.checkpoint_location} has"
-                f" finished batch {batch_id} since this one has begun with it, so it is at work;"
-                " stop it and start this one again, or leave it alone."
+                f" finished batch {batch_id} since this one started it, so it is running;"
+                " stop it and start this one again, or do not start this one."
             )
 
     def observe(
@@ -179,9 +179,9 @@ class Continuity:
         found = checkpoint.fingerprint(location, batch_id, self._options.checkpoint_store)
         if found not in {begun_with, checkpoint.UNKNOWN}:
             raise CheckpointMismatch(
-                f"The sink {self._options.sink_id} has begun batch {batch_id} with offsets that the"
+                f"The sink {self._options.sink_id} started batch {batch_id} with offsets that the"
                 f" checkpoint {location} does not have any more, and its table may have rows of"
-                " it: run the pipeline with the checkpoint it was begun with, or delete the rows"
+                " it: run the pipeline with the checkpoint of that start, or delete the rows"
                 f" of batch {batch_id} and query {query_id} from the table and set the option"
                 f" acceptNewPlan to {batch_id}."
             )
@@ -191,9 +191,9 @@ class Continuity:
             return
         if not self._options.accepts_lost(query_id, batch_id - 1):
             raise CheckpointMismatch(
-                f"The checkpoint goes on with batch {batch_id}, but the last batch of the sink"
+                f"The checkpoint continues with batch {batch_id}, but the last batch of the sink"
                 f" {self._options.sink_id} in {self._ledger} is {entry.batch_id}, so batches in"
-                " between were written by another sink, or the broker has lost them; look at what"
+                " between were written by another sink, or the broker has lost them; check what"
                 f" is missing, then set the option acceptLostBatch to"
                 f" {lost_batch(query_id, batch_id - 1)} to continue without them."
             )
@@ -210,7 +210,7 @@ class Continuity:
         if written:
             self._refuse_another(written, accepting)
         raise CheckpointMismatch(
-            f"The checkpoint goes on with batch {batch_id}, but {self._ledger} has no batch of"
+            f"The checkpoint continues with batch {batch_id}, but {self._ledger} has no batch of"
             f" the sink {self._options.sink_id}: it was deleted, or is another one, or the"
             " batches before were written by another sink; start with a new checkpoint"
             f" directory, or set {accepting} to continue from this one."

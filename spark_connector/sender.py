@@ -171,7 +171,7 @@ class Sender:
         """The next answer of a broker; raises Unreachable where none will come."""
         connection = self._cluster.node(node_id, DATA)
         if not connection.in_flight:
-            raise Unreachable(f"{connection.name}: the connection that was asked is gone")
+            raise Unreachable(f"{connection.name}: the connection with the request is closed")
         return connection.receive(PRODUCE)
 
     def _add(self, batches: Batches) -> None:

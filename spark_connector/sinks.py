@@ -116,9 +116,7 @@ def _to(
     if kind == STOCK:
         return writer.format("kafka").options(**options)
     if kind not in {TWO_PHASE, SINGLE_TRANSACTION}:
-        raise WrongOption(
-            f"There is no kind of sink called {kind!r}; use one of {', '.join(KINDS)}."
-        )
+        raise WrongOption(f"Kind of sink {kind!r} does not exist; use one of {', '.join(KINDS)}.")
     # As a data source it would go through two more Python processes in every batch; and Spark has
     # no update mode for those, which see a batch in its tasks only.
     from barnabas.spark_connector import foreach_batch

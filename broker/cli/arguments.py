@@ -105,9 +105,9 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
         "--bootstrap-server",
         "--bootstrap-servers",
         metavar="HOST:PORT",
-        help=f"whom to ask (default {DEFAULT_SERVER})",
+        help=f"brokers to connect to (default {DEFAULT_SERVER})",
     )
-    parser.add_argument("--profile", metavar="NAME", help="whom to ask, from the file of profiles")
+    parser.add_argument("--profile", metavar="NAME", help="profile with the brokers and settings")
     add_client_settings(parser)
     parser.add_argument(
         "--timeout",
@@ -213,7 +213,7 @@ def client_property(text: str) -> tuple[str, str]:
     """Split ``key=value``; what is wrong is not repeated, there may be a password in it."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
-        raise argparse.ArgumentTypeError("it is not KEY=VALUE")
+        raise argparse.ArgumentTypeError("expected KEY=VALUE, as in retention.ms=60000")
     return key.strip(), value.strip()
 
 

@@ -78,7 +78,7 @@ def _check_no_secrets(overrides: list[str]) -> None:
             continue
         if is_secret(key) and value.strip() and not is_reference(value):
             raise CommandError(
-                f"{key} is a secret, and arguments are seen by everybody on the machine: set it in "
+                f"{key} is a secret, and every user of this machine can see arguments: set it in "
                 "a file, in the environment, or by a reference such as ${file:/path:key}",
                 USAGE,
             )

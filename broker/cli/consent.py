@@ -26,4 +26,4 @@ def confirm(arguments: argparse.Namespace, question: str) -> None:
         return
     print_text(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise CommandError("nothing was done")
+        raise CommandError("cancelled; no change was made")

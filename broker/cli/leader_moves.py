@@ -124,7 +124,7 @@ def away_from(node_id: int, partitions: Iterable[Placed], node_ids: Iterable[int
     """
     others = [each for each in node_ids if each != node_id]
     if not others:
-        raise CommandError(f"there is no broker but {node_id}")
+        raise CommandError(f"broker {node_id} is the only broker: no other can lead its partitions")
     partitions = list(partitions)
     load = Counter(dict.fromkeys(others, 0))
     load.update(each.leader_id for each in partitions if each.leader_id in load)

@@ -104,7 +104,7 @@ class Brokers:
         """Return a new connection to a broker, for the caller to close."""
         address = self._where.get(node_id)
         if address is None:
-            raise Unreachable(f"broker {node_id} is not there")
+            raise Unreachable(f"broker {node_id} is not in the metadata of the cluster")
         return self._connect(address, timeout_seconds)
 
     def any(self) -> Connection:

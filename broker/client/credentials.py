@@ -107,13 +107,13 @@ def credential_of(settings: Mapping[str, str]) -> Credential:
         raise WrongSetting(USER, f"{JAAS} says the same")
     if user and mechanism != _TOKEN:
         if not settings.get(PASSWORD):
-            raise WrongSetting(PASSWORD, f"it is not set, and {USER} is")
+            raise WrongSetting(PASSWORD, f"must be set, because {USER} is")
         return Credential(mechanism, user, settings[PASSWORD])
     if mechanism == _TOKEN and (settings.get(METHOD) or text):
         return _with_token(settings, _options(text, mechanism) if text else {})
     if not text:
         module = _MODULES[mechanism]
-        raise WrongSetting(JAAS, f"it is not set; {mechanism} takes {module} required ...;")
+        raise WrongSetting(JAAS, f"must be set: {mechanism} takes {module} required ...;")
     options = _options(text, mechanism)
     if options.get("tokenauth", "").lower() == "true":
         raise WrongSetting(JAAS, "delegation tokens (tokenauth) are not available")

@@ -60,7 +60,7 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
     if isinstance(error, TlsIsSpoken):
         # An alert does not say whether the listener has a login.
         wanted = "SASL_SSL" if access.credential is not None else "SSL, or SASL_SSL with a login"
-        return NotLetIn(f"TLS is spoken here: set security.protocol={wanted}")
+        return NotLetIn(f"the listener expects TLS: set security.protocol={wanted}")
     if isinstance(error, KafkaError):
         return NotKafka(str(error))
     if not isinstance(error, OSError):
@@ -122,7 +122,7 @@ _ALERTS: Final = {
 }
 """What the broker says in an alert, by the end of OpenSSL's name for it."""
 _REASONS: Final = {
-    "WRONG_VERSION_NUMBER": "no TLS is spoken here: is security.protocol right?",
+    "WRONG_VERSION_NUMBER": "the listener does not use TLS: check security.protocol",
     "UNSUPPORTED_PROTOCOL": _ALERTS["PROTOCOL_VERSION"],
     "NO_PROTOCOLS_AVAILABLE": _ALERTS["PROTOCOL_VERSION"],
 }

@@ -88,7 +88,7 @@ def _readable(key: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise WrongSetting(key, "it is not UTF-8") from None
+        raise WrongSetting(key, "the value is not valid UTF-8") from None
     return value
 
 

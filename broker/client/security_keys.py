@@ -179,7 +179,7 @@ def check_keys(settings: Mapping[str, str]) -> None:
         if key in _OF_ASSERTIONS and value:
             raise WrongSetting(
                 key,
-                "assertions are not available: a server of tokens is asked with"
+                "assertions are not available: tokens are requested with"
                 f" {CLIENT_ID} and {CLIENT_SECRET}",
             )
 

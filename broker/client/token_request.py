@@ -187,9 +187,9 @@ def _read(endpoint: TokenEndpoint, status: int, data: bytes) -> Token:
     texts = (answer.get(name) for name in ("access_token", "id_token"))
     text = next((each.strip() for each in texts if isinstance(each, str) and each.strip()), "")
     if not text:
-        raise _wrong(endpoint, "there is no access_token in the answer")
+        raise _wrong(endpoint, "the response has no access_token")
     if len(text) > TOKEN_BYTES_MAX or not BEARER.fullmatch(text):
-        raise _wrong(endpoint, "the access_token in the answer is none")
+        raise _wrong(endpoint, "the access_token is malformed or too long")
     return Token(text, _lifetime_seconds(answer, text))
 
 

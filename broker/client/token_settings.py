@@ -70,7 +70,7 @@ def extensions_of(
     for each in filter(None, settings.get(EXTENSIONS, "").split(",")):
         name, equals, value = each.partition("=")
         if not equals:
-            raise WrongSetting(EXTENSIONS, "it must be NAME=VALUE,NAME=VALUE")
+            raise WrongSetting(EXTENSIONS, "must be NAME=VALUE,NAME=VALUE")
         found[name.strip()] = value.strip()
     return tuple(found.items())
 
@@ -145,7 +145,7 @@ def _tls(settings: Mapping[str, str], options: Mapping[str, str]) -> tuple[tuple
 def _is_true(key: str, settings: Mapping[str, str]) -> bool:
     value = settings.get(key, "").lower()
     if value not in {"true", "false", ""}:
-        raise WrongSetting(key, "it must be true or false")
+        raise WrongSetting(key, "must be true or false")
     return value == "true"
 
 

@@ -142,7 +142,7 @@ class WireClient:
             if not data:
                 raise ConnectionResetError(f"connection closed during {name}")
             if self._heard_nothing and data.startswith(_TLS_ALERT):
-                raise TlsIsSpoken("TLS is spoken here")
+                raise TlsIsSpoken("the listener expects TLS, this client uses none")
             self._heard_nothing = False
             self._connection.receive_data(data)
         return answer[1]

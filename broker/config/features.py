@@ -91,6 +91,6 @@ def check_supported(stored: Mapping[str, str]) -> None:
         if why_not_supported(feature, level, "", FEATURES) is not None:
             low, high = FEATURES.get(feature, _DISABLED)
             raise StoreUnusable(
-                f"this release does not support version {level} of {feature}, which is finalized:"
-                f" it supports {low} to {high}"
+                f"version {level} of {feature} is finalized, and this release supports only"
+                f" {low} to {high}"
             )

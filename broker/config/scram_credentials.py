@@ -82,7 +82,7 @@ def parse_scram_credentials(text: str) -> list[NewCredential]:
             raise MalformedCredentials(f"credential {len(found) + 1} is of no SCRAM mechanism")
         new = _credential(mechanism, _fields(entry[2], len(found) + 1), len(found) + 1)
         if any((new.user, mechanism) == (each.user, each.mechanism) for each in found):
-            raise MalformedCredentials(f"{new.user} is there twice with {mechanism.name}")
+            raise MalformedCredentials(f"user {new.user} occurs twice with {mechanism.name}")
         found.append(new)
         position = entry.end()
     return found

@@ -318,7 +318,7 @@ class HttpConnection(asyncio.Protocol):
         self._set_deadline(IDLE_SECONDS, self._transport.close)
 
     def _failed(self, error: Exception) -> None:
-        logger.error("http request failed", exc_info=error)
+        logger.error("http request failed reason=%s", error, exc_info=error)
         self.abort()
 
     # --------------------------------------------------------------------------------- private

@@ -55,7 +55,7 @@ class AccessRules:
         async def change() -> None:
             if len(authorizer.acls) + len(acls) > ACLS_MAX:
                 raise KafkaError(
-                    ErrorCode.POLICY_VIOLATION, f"There may be no more than {ACLS_MAX} ACLs."
+                    ErrorCode.POLICY_VIOLATION, f"The limit of {ACLS_MAX} ACLs is reached."
                 )
             await self._commit([acl for acl in dict.fromkeys(acls) if acl not in authorizer.acls])
 

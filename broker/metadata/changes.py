@@ -280,7 +280,7 @@ class Changes:
         """
         if not await self._are_over_within(self._calls.closing_patience_s):
             logger.warning(
-                "the metadata store is away: changes=%d are given up, each may be made or not",
+                "metadata store unavailable: outcome of its last changes unknown changes=%d",
                 len(self._running),
             )
             self._is_given_up = True

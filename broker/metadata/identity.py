@@ -58,7 +58,7 @@ def refuse_imported(file_system: FileSystem, directory: str) -> None:
     mark = file_system.join(directory, IMPORTED_MARK)
     if file_system.exists(mark):
         raise IdentityMismatch(
-            f"{directory} was imported into a cluster, whose brokers go on with it; remove {mark} "
+            f"{directory} was imported into a cluster, whose brokers continue it; remove {mark} "
             "only if they never will"
         )
 

@@ -102,7 +102,7 @@ class UserCredentials:
         new = sum(Owner(row.user, row.mechanism) not in self.users for row in upserted)
         if new and len(self.users) + new > USERS_MAX:
             raise KafkaError(
-                ErrorCode.POLICY_VIOLATION, f"There may be no more than {USERS_MAX} credentials."
+                ErrorCode.POLICY_VIOLATION, f"The limit of {USERS_MAX} credentials is reached."
             )
 
 

@@ -262,7 +262,7 @@ class LogCleaner:
         log.cleaning.unreadable_offset = found.last_offset
         self.counts.unreadable += found.batches
         logger.warning(
-            "batches kept that nobody can read topic=%s partition=%d batches=%d first_offset=%d "
+            "unreadable batches kept topic=%s partition=%d batches=%d first_offset=%d "
             "last_offset=%d reason=%s",
             *_name(log),
             found.batches,

@@ -483,7 +483,7 @@ class LogScrubber:
             remove = partial(log.directory.unlink, segment.stem + TRANSACTION_INDEX_SUFFIX)
             self._store.journal.add_operation(remove)
         logger.warning(
-            "indexes written anew topic=%s partition=%d segment=%s files=%s",
+            "indexes rebuilt topic=%s partition=%d segment=%s files=%s",
             log.topic,
             log.partition,
             segment.stem,

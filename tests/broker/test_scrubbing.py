@@ -172,7 +172,7 @@ def test_an_index_that_was_wrong_is_written_anew(broker, wire, topic, caplog):
     with open(path, "rb") as file:
         assert file.read() == content
     (line,) = complaints(caplog)
-    assert line.startswith("indexes written anew topic=t partition=0 segment=")
+    assert line.startswith("indexes rebuilt topic=t partition=0 segment=")
     assert line.endswith("files=.timeindex,.txnindex")
     assert metric(broker, "barnabas_scrub_rebuilt_indexes_total") == 1
     a_pass(broker)

@@ -74,11 +74,11 @@ def _add_produce(parser: argparse.ArgumentParser) -> None:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "topic", "TOPIC")
     parser.add_argument(
-        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after so many records"
+        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after N records"
     )
     parser.add_argument(
         "-s", "--seconds", type=seconds, default=DEFAULT_SECONDS, metavar="N",
-        help="stop after so long (default 10)",
+        help="stop after N seconds (default 10)",
     )  # fmt: skip
 
 

@@ -89,9 +89,9 @@ def _add_alter(parser: argparse.ArgumentParser) -> None:
 def _add_move(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "partitions", "TOPIC", count="+", read=topic_partitions)
     parser.add_argument(
-        "--to", type=whole_number, metavar="ID", required=True, help="who is to lead them"
+        "--to", type=whole_number, metavar="ID", required=True, help="node ID of the new leader"
     )
-    add_flag(parser, "--dry-run", "only say what would be moved")
+    add_flag(parser, "--dry-run", "only print which partitions would move")
 
 
 def _add_release(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +102,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
 def _add_drain(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "broker", "ID", read=whole_number)
     add_flag(parser, "--undo", "let it lead partitions again")
-    add_flag(parser, "--dry-run", "only say what would be moved")
+    add_flag(parser, "--dry-run", "only print which partitions would move")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -206,7 +206,7 @@ def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
     cluster.topics([])
     node_id = cluster.node_ids[0] if arguments.broker is None else arguments.broker
     if node_id not in cluster.node_ids:
-        raise CommandError(f"there is no broker {node_id}")
+        raise CommandError(f"broker {node_id} is none of the brokers {list(cluster.node_ids)}")
     (settings,) = settings_of(cluster.node(node_id), BROKER, [str(node_id)]).values()
     unknown = sorted(set(arguments.keys) - {each.name for each in settings})
     if unknown:
@@ -227,7 +227,7 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Change settings of one broker, or of all; they are kept over restarts."""
     changes = changes_of(arguments.config, arguments.unset)
     if not changes:
-        raise CommandError("nothing to alter: give -X or --unset", USAGE)
+        raise CommandError("no setting to alter was given: use -X or --unset", USAGE)
     name = "" if arguments.broker is None else str(arguments.broker)
     if arguments.broker is not None:
         cluster.topics([])
@@ -253,7 +253,7 @@ def release(cluster: Cluster, arguments: argparse.Namespace) -> None:
     chosen = _chosen(cluster, arguments)
     pins = asked_for(cluster).pins
     if pins is None:
-        raise CommandError("these brokers pin nothing")
+        raise CommandError("partitions cannot be pinned: the cluster is not a Barnabas cluster")
     verb = "would be released" if arguments.dry_run else "released"
     outcome = Outcome("partition", verb, arguments.format)
     pinned = [each for each in chosen if each.topic_partition in pins]
@@ -279,7 +279,7 @@ def _chosen(cluster: Cluster, arguments: argparse.Namespace) -> list[Placed]:
     known = {each.topic_partition for each in found}
     named = {(topic, each) for topic, lists in asked.items() for each in chain(*lists)}
     for missing in sorted(named - known):
-        raise CommandError(f"there is no partition {partition_text(missing)}")
+        raise CommandError(f"partition {partition_text(missing)} does not exist")
     # One that is named alone, be it among others of its partitions, stands for all of them.
     whole = {topic for topic, lists in asked.items() if [] in lists}
     return [each for each in found if each.topic in whole or each.topic_partition in named]
@@ -317,7 +317,7 @@ def _cordon(
 
 def _check_broker(cluster: Cluster, node_id: int) -> None:
     if node_id not in cluster.node_ids:
-        raise CommandError(f"there is no broker {node_id}")
+        raise CommandError(f"broker {node_id} is none of the brokers {list(cluster.node_ids)}")
 
 
 def _carry_out(

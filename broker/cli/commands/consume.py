@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-g", "--group", metavar="GROUP", help="read as a member, commit what is printed"
     )
     parser.add_argument(
-        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after so many records"
+        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after N records"
     )
-    parser.add_argument("-e", "--exit", action="store_true", help="stop at what is the end now")
+    parser.add_argument("-e", "--exit", action="store_true", help="stop at the current end")
     parser.add_argument(
         "--isolation", choices=tuple(ISOLATION), default="read_committed", metavar="LEVEL",
         help="read_committed (default), read_uncommitted",

@@ -73,10 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--user", type=_user, metavar="NAME",
-        help="who may do everything (default admin)",
+        help="name of the superuser (default admin)",
     )  # fmt: skip
     parser.add_argument(
-        "--if-not-exists", action="store_true", help="a directory it was done in is no error"
+        "--if-not-exists", action="store_true", help="succeed if it was initialized before"
     )
     parser.add_argument(
         "--ca-key", metavar="FILE",

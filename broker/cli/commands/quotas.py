@@ -195,7 +195,7 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
             raise CommandError(f"{key}: there is no such limit")
     limits = {key: there[key] for key in arguments.keys or there}
     if not limits:
-        raise CommandError("there are no such limits")
+        raise CommandError("no quota is set for the given entity")
     _alter(cluster, entity, [OpData(key, remove=True) for key in limits], dry_run=arguments.dry_run)
     _print([(entity, limits)], arguments.format)
 

@@ -112,13 +112,13 @@ def ask(address: Address, deadline: Deadline, access: Access = OPEN) -> None:
                 client.log_in(login)
             _ = client.versions
     except TimeoutError:
-        raise NotReady("no answer in time") from None
+        raise NotReady("no response within the --timeout") from None
     except (OSError, TlsIsSpoken, LoginRefused, WrongSetting, TokenUnavailable) as error:
         raise NotReady(str(reason_of(error, address[0], access, stage))) from None
     except Malformed:
         raise NotReady("the answer is not Kafka's") from None
     except KafkaError as error:
-        raise NotReady(f"the answer is error {error.code.value}") from None
+        raise NotReady(f"the response has the error {error.code.name}") from None
 
 
 def ask_http(address: Address, deadline: Deadline) -> None:
@@ -135,7 +135,7 @@ def ask_http(address: Address, deadline: Deadline) -> None:
                     break
                 answer += data
     except TimeoutError:
-        raise NotReady("no answer in time") from None
+        raise NotReady("no response within the --timeout") from None
     except OSError as error:
         raise NotReady(error.strerror or str(error)) from None
     head, _, body = answer.decode("utf-8", "replace").partition("\r\n\r\n")
@@ -143,7 +143,7 @@ def ask_http(address: Address, deadline: Deadline) -> None:
     if not words[0].startswith("HTTP/1.") or len(words) < 2:
         raise NotReady("the answer is not HTTP")
     if words[1] != "200":
-        raise NotReady(f"/readyz says {words[1]}: {body.strip()}")
+        raise NotReady(f"/readyz returned {words[1]}: {body.strip()}")
 
 
 def _left(deadline: Deadline) -> float:

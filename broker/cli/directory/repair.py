@@ -140,10 +140,10 @@ def confirm(*, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CommandError("nothing is changed without --yes")
-    print_text("Let that go for good? [y/N] ", end="", flush=True)
+        raise CommandError("confirmation takes a terminal, or the option --yes; no change was made")
+    print_text("Delete this data permanently? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise CommandError("nothing was changed")
+        raise CommandError("cancelled; no change was made")
 
 
 def repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[str]:

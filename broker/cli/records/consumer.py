@@ -182,7 +182,7 @@ class Consumer:
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     offset = self.positions[topic_partition]
                     raise CommandError(
-                        f"{partition_text(topic_partition)}: offset {offset} is not there"
+                        f"{partition_text(topic_partition)}: offset {offset} is out of range"
                     )
                 check(partition_text(topic_partition), data.error_code)
                 answers.append((topic_partition, data))

@@ -82,9 +82,9 @@ def record_from_json(line: bytes, *, json_values: bool = False) -> NewRecord:
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
-        raise BadRecord("not JSON") from None
+        raise BadRecord("the line is not valid JSON") from None
     if not isinstance(fields, dict):
-        raise BadRecord("not a JSON object")
+        raise BadRecord("the line is not a JSON object")
     unknown = sorted(fields.keys() - _FIELDS)
     if unknown:
         raise BadRecord(f"unknown field {unknown[0]}")
@@ -105,7 +105,7 @@ def _value_from_json(value: object) -> bytes | None:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
-        raise BadRecord("value is not text") from None
+        raise BadRecord("the value is not valid Unicode text") from None
 
 
 def _bytes_from_json(name: str, value: object) -> bytes | None:

@@ -348,7 +348,7 @@ class ClusterMember:
             async with self._around.host.clock.timeout(LEAVE_TIMEOUT_S):
                 await leaving
         except TimeoutError:
-            logger.warning("left without a word: the store of the cluster does not answer")
+            logger.warning("session not closed, the store is silent for_s=%d", LEAVE_TIMEOUT_S)
 
     def close(self) -> None:
         """Hear of nothing any more; what waits for the store ends when it is closed."""

@@ -103,7 +103,7 @@ class Sessions:
         self._committer.begin_session(session)
         self._home.session = session
         self._durable_logs.begin(session)
-        logger.info("session begun session=%d", session)
+        logger.info("session started session=%d", session)
         self._on_event("session_begun", f"session {session}")
         if self._ended_session == session:  # Already; it was told when nobody could be lost yet.
             self.ended(session)

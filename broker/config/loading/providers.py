@@ -69,7 +69,7 @@ def _replaced(key: str, setting: Setting, providers: Mapping[str, LookUp]) -> st
         provider = providers.get(name)
         if provider is None:
             known = f", only {', '.join(providers)}" if providers else f": {KEY} names none"
-            raise _Unresolved(f"there is no config provider {name}{known}")
+            raise _Unresolved(f"config provider {name} does not exist{known}")
         return provider(path, wanted)
 
     try:
@@ -131,9 +131,9 @@ def _environment(parameters: Mapping[str, str], environment: Mapping[str, str]) 
 
     def look_up(path: str, key: str) -> str:
         if path:
-            raise _Unresolved("${env:...} has no path")
+            raise _Unresolved("a reference ${env:NAME} takes no path")
         if not allowed.fullmatch(key) or key not in environment:
-            raise _Unresolved(f"there is no variable {key}, or it is not allowed")
+            raise _Unresolved(f"environment variable {key} is not set, or is not allowed")
         return environment[key]
 
     return look_up

@@ -146,7 +146,7 @@ def parse_head(head: bytes) -> Request:
         name, value = header[1].decode().lower(), header[2].decode("latin-1").rstrip(" \t")
         if name in headers:
             if name in _ONCE:
-                raise BadRequest(400, f"{name} is there twice")
+                raise BadRequest(400, f"header {name} occurs twice")
             value = f"{headers[name]}, {value}"
         headers[name] = value
     method, target, minor = match[1].decode(), match[2], match[3]

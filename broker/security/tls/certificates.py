@@ -102,11 +102,11 @@ def _seconds(reader: DerReader) -> int:
     if element.tag == UTC_TIME:
         text = f"{19 if text[:2] >= str(_CENTURY_BEGINS) else 20}{text}"
     elif element.tag != GENERALIZED_TIME:
-        raise MalformedDer("a validity without times")
+        raise MalformedDer("the certificate's validity has no times")
     try:
         time = datetime.strptime(text, "%Y%m%d%H%M%SZ").replace(tzinfo=UTC)
     except ValueError:
-        raise MalformedDer("a time that is none") from None
+        raise MalformedDer(f"invalid time {text!r} in the certificate's validity") from None
     return int(time.timestamp())
 
 
