@@ -264,7 +264,7 @@ class LogScrubber:
                 store.file_system.join(store.root, FILE_NAME), encode_notes(logs, progress)
             )
         except OSError as error:
-            logger.warning("what was verified is not noted, a restart forgets it: %s", error)
+            logger.warning("scrub progress not saved reason=%s", error)
 
     def start(self) -> None:
         """Look for work from now on."""
@@ -370,7 +370,7 @@ class LogScrubber:
     def _saved(self, done: Future[None]) -> None:
         """What was not written down is verified once more after a restart."""
         if (error := done.exception()) is not None:
-            logger.error("what was verified is not written down error=%r", error)
+            logger.error("scrub progress not saved error=%r", error)
 
     def _run(self, work: Callable[[], Result], then: Callable[[Future[Result]], None]) -> None:
         """Do one thing on the thread, then go on."""
@@ -424,7 +424,7 @@ class LogScrubber:
         error = done.exception()
         if error is not None:
             # Nothing is known now; the next pass tries again.
-            logger.error("not verified log=%s error=%r", due.log, error)
+            logger.error("segment not verified log=%s error=%r", due.log, error)
             self._clear(due, is_sound=False)
         elif (verdict := done.result()) is None:
             self._clear(due, is_sound=False)
@@ -500,7 +500,7 @@ class LogScrubber:
         self._cleared[due.segment] = now_ms
         if is_sound:
             logger.warning(
-                "a read failed of what is sound topic=%s partition=%d segment=%s error=%s",
+                "read error in an undamaged segment topic=%s partition=%d segment=%s error=%s",
                 due.log.topic,
                 due.log.partition,
                 due.segment.stem,
