@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common: the parser, the help's layout, shared options."""
+"""Common parts of the commands' arguments: the parser, the help's layout, shared options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HelpFormatter(argparse.HelpFormatter):
         return f"{shown} {action.metavar or choices or action.dest.upper()}"
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Take note of an action; argparse itself forgets how far verbs are indented."""
+        """Measure an action; argparse itself ignores the indentation of verbs."""
         super().add_argument(action)
         if isinstance(action, Verbs):
             longest = max(map(len, action.choices), default=0)
@@ -48,7 +48,7 @@ class HelpFormatter(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, needed)
 
     def _format_action(self, action: argparse.Action) -> str:
-        if isinstance(action, Verbs):  # Without the line that says what they are called together.
+        if isinstance(action, Verbs):  # Without the common heading of the verbs.
             return "".join(map(self._format_action, self._iter_indented_subactions(action)))
         return super()._format_action(action)
 
@@ -257,7 +257,7 @@ def positive_number(text: str) -> int:
 
 
 def one_of(names: Sequence[str]) -> Callable[[str], str]:
-    """Return what reads one of some names, in any case."""
+    """Return a reader of one of ``names``, in any case."""
 
     def read(text: str) -> str:
         for name in names:

@@ -1,4 +1,4 @@
-"""Where a command takes a new password from: a prompt, standard input, a file."""
+"""Sources of a new password: a prompt, standard input, a file."""
 
 from __future__ import annotations
 

@@ -44,10 +44,10 @@ _NAMED: Final = {
     "group": ResourceType.GROUP,
     "transactional_id": ResourceType.TRANSACTIONAL_ID,
 }
-"""What is named by an option of its own; the cluster has no name to give."""
+"""Resources with an option of their own; the cluster has no name."""
 USER_PREFIX: Final = "User:"
 _FILTERS_PER_REQUEST: Final = 100
-"""As many as a broker takes at once."""
+"""Maximum number of filters that a broker accepts in one request."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _resources(arguments: argparse.Namespace) -> list[tuple[ResourceType, str]]:
-    """Return what the options name, each once."""
+    """Return the resources of the options, each once."""
     found = [
         (kind, name)
         for option, kind in _NAMED.items()
@@ -221,7 +221,7 @@ def _kind_text(kind: ResourceType) -> str:
 
 
 def add(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Add a rule for each operation on each thing; those that are there already stay."""
+    """Add an ACL for each operation on each resource; existing ones stay."""
     resources = _resources(arguments)
     if arguments.user is None or not arguments.operation or not resources:
         raise CommandError(

@@ -32,7 +32,7 @@ from barnabas.broker.cli.where import Where
 from barnabas.storage.runtime.clock import monotonic
 
 FLUSH_SECONDS = 0.5
-"""How long records are printed before they are flushed, and the group receives a heartbeat."""
+"""Interval at which printed records are flushed and the group receives a heartbeat."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -180,7 +180,7 @@ def topics_of(cluster: Cluster, given: Sequence[str]) -> list[str]:
     names: list[str] = []
     for each in given:
         if not set(each) & set("*?["):
-            cluster.partitions(each)  # A topic that is not there is reported at once.
+            cluster.partitions(each)  # An unknown topic is reported at once.
             names.append(each)
             continue
         there = [topic.name or "" for topic in cluster.topics() if not topic.is_internal]

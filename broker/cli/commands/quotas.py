@@ -42,7 +42,7 @@ _KEYS: Final = (
     CONNECTIONS,
 )
 _EXACT, _DEFAULT = 0, 1
-"""How DescribeClientQuotas compares a name."""
+"""Kinds of comparison in DescribeClientQuotas."""
 
 Entity = dict[str, str | None]
 """Names by type, None for those without a limit of their own."""
