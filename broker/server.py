@@ -495,7 +495,7 @@ class BrokerServer:
             await asyncio.wait([opening])  # The files must stay open until it has ended.
             error = opening.exception()
             if error is not None and not isinstance(error, GivenUp):
-                logger.warning("storage could not have been opened: %s", error)
+                logger.warning("storage not opened before the stop: %s", error)
             raise
 
     def _register_metrics(self) -> None:

@@ -87,7 +87,7 @@ def find_records(header: BatchHeader, data: bytes) -> Iterator[StoredRecord]:
             if at + max(value_length, 0) >= position:
                 raise InvalidBatch("a key or value runs past the end of its record")
             if read_headers(data, at + max(value_length, 0), position)[1] != position:
-                raise InvalidBatch(f"record of {length} bytes does not end where it says")
+                raise InvalidBatch(f"record of {length} bytes has another length than its fields")
             yield StoredRecord(
                 start, body, rest, position, timestamp_delta, offset_delta, key, value_length >= 0
             )

@@ -197,7 +197,7 @@ class RecordScan:
             else:
                 position = _after_headers(data, position, end)
             if position != end:
-                raise InvalidBatch("a record does not end where it says")
+                raise InvalidBatch("a record has another length than its fields")
             index += 1
         self._index = index
         self._keyless += keyless
@@ -225,7 +225,7 @@ class RecordScan:
                 return position
             if self._stage == _END:
                 if self._left:
-                    raise InvalidBatch("a record does not end where it says")
+                    raise InvalidBatch("a record has another length than its fields")
                 self._in_large = False
                 self._index += 1
                 return position

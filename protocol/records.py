@@ -255,7 +255,7 @@ def check_batch(view: Buffer) -> BatchHeader:
     check_header(header, size)
     # A small batch may come as bytes: to copy them costs less than a view of them.
     if crc32c(view[CRC_START:]) != header[4]:
-        raise CorruptBatch("checksum mismatch")
+        raise CorruptBatch("the checksum does not match")
     return header
 
 
@@ -271,9 +271,9 @@ def verify_batch(view: Buffer) -> BatchHeader:
     if header.magic != MAGIC:
         raise CorruptBatch(f"magic {header.magic}, expected {MAGIC}")
     if header.size != size:
-        raise CorruptBatch(f"batch says {header.size} bytes, {size} are there")
+        raise CorruptBatch(f"batch header states {header.size} bytes, {size} exist")
     if crc32c(memoryview(view)[CRC_START:]) != header.crc:
-        raise CorruptBatch("checksum mismatch")
+        raise CorruptBatch("the checksum does not match")
     return header
 
 
@@ -424,7 +424,7 @@ def _decode_records(header: BatchHeader, data: bytes, headers_max: int) -> Itera
         else:
             headers, position = read_headers(data, position, end, headers_max)
         if position != end:
-            raise InvalidBatch(f"record of {length} bytes does not end where it says")
+            raise InvalidBatch(f"record of {length} bytes has another length than its fields")
         timestamp = base_timestamp + timestamp_delta
         if not _INT64_MIN <= timestamp <= _INT64_MAX:
             raise InvalidBatch("a timestamp is too far from the others")

@@ -56,7 +56,7 @@ def varint_tail(view: memoryview, position: int, low: int) -> tuple[int, int]:
             if value > MAX_VARINT:
                 break
             return value, position
-    raise Malformed("varint is too long")
+    raise Malformed("a varint has more than 32 bits")
 
 
 def varint_end(view: memoryview, position: int, low: int) -> tuple[int, int]:
@@ -73,7 +73,7 @@ def varint_end(view: memoryview, position: int, low: int) -> tuple[int, int]:
             if low > MAX_VARINT:
                 break
             return low, position
-    raise Malformed("varint is too long")
+    raise Malformed("a varint has more than 32 bits")
 
 
 def read_varint(view: memoryview, position: int) -> tuple[int, int]:

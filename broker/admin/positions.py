@@ -52,7 +52,7 @@ class Position:
             return max(start, end + self.offset)
         if start <= self.offset <= end:
             return self.offset
-        raise BadPosition(f"offset {self.offset} is not there, only {start} to {end}")
+        raise BadPosition(f"offset {self.offset} does not exist, only {start} to {end}")
 
 
 def milliseconds(text: str) -> int:

@@ -1,1 +1,1 @@
-"""What every handler stands on: routes, requests in parts, errors, answers that wait."""
+"""Base of all handlers: routes, requests in parts, errors, and responses that wait."""

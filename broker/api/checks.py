@@ -1,10 +1,10 @@
-"""Which permission each API asks for, and what a denial looks like: one table for all of them.
+"""One table of the permissions that each API requires, and of the response to a denial.
 
-The table is data. ``Routes.add`` refuses an API without a row; what is to be checked before a
-handler is called is checked from here (``guarded``); handlers check what concerns single items
-of a request; the documentation's table and the tests that ask every API with every permission
-missing are made from the same rows. The rows are Apache Kafka 4.3.0's (measured); where they
-differ, docs/security.md says so.
+The table is data. ``Routes.add`` refuses an API without a row. ``guarded`` checks the rows that
+concern a whole request before it calls the handler; handlers check the items of a request. The
+table of the documentation, and the tests that send each API with each permission missing, are
+generated from the same rows. The rows are those of Apache Kafka 4.3.0 (measured); docs/security.md
+lists the differences.
 """
 
 from __future__ import annotations
@@ -50,14 +50,14 @@ TRANSACTIONAL_ID_DENIED: Final = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 
 
 class Denial(Enum):
-    """What a client without the permission gets."""
+    """Response to a client that lacks the permission."""
 
     REQUEST = "the whole request"
     """The error for the request as a whole: by ``guarded``, before the handler is called."""
     ITEM = "each item"
-    """The error for each item that is not allowed; the others go on."""
+    """An error for each item that is not allowed; the other items are processed."""
     LEFT_OUT = "left out"
-    """No error: what is not allowed is not in the answer."""
+    """The response omits the items that are not allowed, without an error."""
 
 
 class Check(NamedTuple):
@@ -74,7 +74,7 @@ class Check(NamedTuple):
     """Permissions of which each is as good."""
     versions: tuple[int, int] = (0, 32_767)
     when: str = ""
-    """For readers: on which condition it is asked for at all."""
+    """Condition under which the permission is required, as text for the documentation."""
 
 
 def _request(
@@ -251,13 +251,14 @@ CHECKS: Final[Checks] = {
         _left_out(DESCRIBE, TOPIC, "all topics"),
     ),
 }  # fmt: skip
-"""The checks of every API that is served, by its name, in the order in which they are made."""
+"""Checks of each API by its name, in the order of evaluation."""
 
 
 def guarded(checks: tuple[Check, ...], handler: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a handler that checks first what its API's row asks of a whole request.
+    """Return a handler that first checks the permissions for the whole request.
 
-    It raises KafkaError where that is denied. The same handler where nothing is asked.
+    The returned handler raises KafkaError on a denial. Without such checks, ``handler`` itself is
+    returned.
     """
     of_requests = [check for check in checks if check.denial is Denial.REQUEST]
     if not of_requests:
@@ -297,7 +298,7 @@ def may_create(access: Access, name: str) -> bool:
 
 
 def transaction_denial(access: Access, transactional_id: str, group_id: str) -> ErrorCode:
-    """Why a client may not commit a group's offsets in a transaction; NONE if it may."""
+    """Return the error for committing a group's offsets in a transaction, or NONE if allowed."""
     if not access.may(WRITE, TRANSACTIONAL_ID, transactional_id):
         return TRANSACTIONAL_ID_DENIED
     return ErrorCode.NONE if access.may(READ, GROUP, group_id) else GROUP_DENIED

@@ -17,7 +17,7 @@ KEPT_MOST: Final = 100
 
 
 class Sample(NamedTuple):
-    """A connection's traffic when somebody looked."""
+    """Traffic of a connection at one moment."""
 
     at_s: float
     received_bytes: int
@@ -28,7 +28,7 @@ class Sample(NamedTuple):
 
 
 class ClientSeen:
-    """What is known of one connection's client."""
+    """Properties and recent requests of one connection's client."""
 
     __slots__ = (
         "fetched",
@@ -42,18 +42,18 @@ class ClientSeen:
     def __init__(self) -> None:
         self.software = ""
         self.software_version = ""
-        """As its ApiVersions has named them (KIP-511)."""
+        """Version of the client software, from ApiVersions (KIP-511)."""
         self.is_known_writer = False
         """Whether its software is one of KNOWN_WRITERS."""
         self.isolation = NEVER
         """Isolation level of its last fetch."""
         self.fetched: list[Asked] | None = None
-        """What that asked for; None where that is too much to keep."""
+        """Partitions of the newest fetch, or None if there were too many to keep."""
         self.sample: Sample | None = None
-        """What was seen of its traffic when somebody looked last."""
+        """Traffic at the previous observation."""
 
     def fetches(self, isolation: int, plan: FetchPlan) -> None:
-        """Take note of a fetch."""
+        """Record the isolation level and the partitions of a fetch."""
         self.isolation = isolation
         asked = plan.asked
         self.fetched = asked if plan.session is not None or len(asked) <= KEPT_MOST else None

@@ -1,23 +1,23 @@
-"""Which function answers which request, and how its answer may come.
+"""Registry of request handlers, and the ways in which a handler responds.
 
 A handler registers itself beside its code::
 
     @serves(HEARTBEAT, versions=(0, 4))
     def heartbeat(groups: Groups, context: RequestContext, request: HeartbeatRequest) -> ...
 
-What stands in front of ``context`` are the services that a handler needs; each broker fills them in
-for itself, once (``Routes.bind``). One that needs many is a class that is made of them and called.
+The parameters before ``context`` are the services that a handler needs; each broker binds them once
+(``Routes.bind``). A handler that needs many services is a class, which is created with them and
+called.
 
-What is registered here is what ApiVersions advertises, so an API without a handler cannot be
-advertised. What a handler returns:
+ApiVersions advertises the registered APIs only. A handler returns one of:
 
-* the response: it is on its way when the handler returns;
-* a ``Run`` of a coroutine, or the coroutine itself (``async def``): the connection handles nothing
-  else until it is done, unless the run says otherwise. How it waits: ``driver.py``, ``waits.py``;
-* a ``Deferred``: the response comes by ``complete``, the connection goes on meanwhile;
-* None: the request has no answer (Produce with acks=0).
+* the response: it is sent when the handler returns;
+* a ``Run`` of a coroutine, or the coroutine itself (``async def``): the connection handles no
+  other request until it has finished, unless the run allows that. See ``driver.py``, ``waits.py``;
+* a ``Deferred``: ``complete`` delivers the response, the connection handles requests meanwhile;
+* None: the request has no response (Produce with acks=0).
 
-No Task is made for any of them.
+No Task is created for any of them.
 """
 
 from __future__ import annotations
@@ -62,20 +62,20 @@ API_VERSIONS_KEY: Final = 18
 
 
 class CloseConnection(Exception):
-    """Raised by a handler whose only possible answer is to hang up; the text says why."""
+    """Raised by a handler that can only close the connection; the text is the reason."""
 
 
 class ResponseSink(Protocol):
-    """What takes the answer of a Deferred: its connection, or what stands in front of that."""
+    """Receiver of a Deferred's response: its connection, or a wrapper of the connection."""
 
     def answered(self, deferred: Deferred[Any]) -> None:
         """Take an answer that is complete."""
 
     def bug(self, name: str, error: BaseException) -> None:
-        """Take note that there will be none, because of an error of ours."""
+        """Report an internal error, after which the request has no response."""
 
     def close(self, reason: str) -> None:
-        """Hang up because of what the client did."""
+        """Close the connection because of an error of the client."""
 
 
 class Waiter(ResponseSink, Protocol):
@@ -100,7 +100,7 @@ class Running(Protocol):
 
 
 class Usage(NamedTuple):
-    """What a request has used, of a client with limits: charged when it is answered."""
+    """Resources that a request of a client with quotas has used, charged with its response."""
 
     quota: ClientQuota
     frame_bytes: int
@@ -129,7 +129,7 @@ class Deferred(Generic[Response]):
     ends_early: ClassVar[bool] = False
     is_work: ClassVar[bool] = False
     requests = 1
-    """How many requests this answers."""
+    """Number of requests that this response completes."""
 
     def __init__(self) -> None:
         self.chunks: list[Any] | None = None
@@ -137,7 +137,7 @@ class Deferred(Generic[Response]):
         self.connection: ResponseSink | None = None
         self.route: Route | None = None
         self.run: Running | None = None
-        """The run that comes to the response; None: it comes by a callback."""
+        """Coroutine that computes the response, or None if a callback delivers it."""
         self.version = 0
         self.correlation_id = 0
         self.begun_ns = 0
@@ -159,20 +159,20 @@ class Deferred(Generic[Response]):
         self.connection = None
 
     def complete(self, response: Response) -> None:
-        """Answer; before the handler has returned as well as long after the client left."""
+        """Deliver the response, before or after the handler has returned."""
         assert self.response is None, "answered twice"
         self.response = response
         if self.connection is not None:
             self.connection.answered(self)
 
     def complete_encoded(self, chunks: list[Any]) -> None:
-        """Answer with what is encoded already."""
+        """Deliver a response that is encoded already."""
         self.chunks = chunks
         if self.connection is not None:
             self.connection.answered(self)
 
     def complete_unanswered(self) -> None:
-        """Say that this is over, and that it has no answer (Produce with acks=0)."""
+        """Finish a request that has no response (Produce with acks=0)."""
         self.complete_encoded([])
 
     def abandoned(self) -> None:
@@ -186,11 +186,11 @@ class Peer(Protocol):
     """The connection that a request came from, as far as handlers may know it."""
 
     link: PeerLink | None
-    """Which broker it is, of those that have said; None for every client."""
+    """Link of the broker at the other end, or None for a client."""
 
     @property
     def session(self) -> Session:
-        """Return who the client is."""
+        """Return the authenticated session of the client."""
 
     @property
     def login(self) -> Login | None:
@@ -200,13 +200,13 @@ class Peer(Protocol):
         """Begin the repetition of a login; None where there is nothing to repeat."""
 
     def logged_in(self, outcome: LoggedIn) -> int:
-        """Serve the client as who it has proved to be; return for how many ms, 0: no limit."""
+        """Apply a successful authentication; return its lifetime in ms, or 0 for no limit."""
 
     def take_token(self, token: bytes) -> Outcome:
         """Take the next token of the login under way; raises CloseConnection."""
 
     def login_failed(self, failed: LoginFailed) -> float:
-        """Take note of a failed login; return for how many ms its answer is to be held back."""
+        """Record a failed authentication; return the delay of its response in ms."""
 
     @property
     def endpoint(self) -> tuple[str, int]:
@@ -222,18 +222,18 @@ class Peer(Protocol):
 
     @property
     def seen(self) -> ClientSeen:
-        """Return what is remembered of its requests, for who looks at clients."""
+        """Return the recorded properties and requests of the client."""
 
     @property
     def frame_is_owned(self) -> bool:
         """Return whether the frame in hand has a buffer of its own (see protocol/frame.py)."""
 
     def close(self, reason: str) -> None:
-        """Hang up because of what the client did."""
+        """Close the connection because of an error of the client."""
 
 
 class RequestContext:
-    """Who asks, through what. Shared by all requests of a connection with one key and version."""
+    """Client and connection of a request, shared by all requests with one API key and version."""
 
     __slots__ = ("access", "api_key", "api_version", "client_id", "connection", "quota")
 
@@ -247,9 +247,9 @@ class RequestContext:
         quota: ClientQuota | None = None,
     ) -> None:
         self.access = access
-        """What the client may do."""
+        """Permissions of the client."""
         self.quota = quota
-        """What the client may use; None: as much as it likes."""
+        """Quota of the client, or None if it has none."""
         self.connection = connection
         self.api_key = api_key
         self.api_version = api_version
@@ -282,7 +282,7 @@ class DurableAnswer(Deferred[Any]):
         raise NotImplementedError
 
     def refused(self, refusal: Refusal) -> None:
-        """Answer with an error for what is not durable."""
+        """Replace the results of records that did not become durable by errors."""
         raise NotImplementedError
 
 
@@ -290,14 +290,14 @@ class Shortcut(Protocol):
     """Serves the common requests of one kind on one connection without decoding them."""
 
     def take(self, frames: FrameBuffer) -> DurableAnswer | None:
-        """Handle the next request, and more of its kind; None: decode it after all."""
+        """Handle the next requests of one kind, or return None to have them decoded."""
 
     def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401
-        """Look at a request that was decoded, to know the next one like it."""
+        """Examine a decoded request, to recognize following requests of the same shape."""
 
 
 Handler: TypeAlias = Callable[..., Any]
-"""Called with services, a RequestContext and a request; returns what the head of this file says."""
+"""Function of services, a RequestContext and a request; see the module for its results."""
 Refuse: TypeAlias = Callable[[Request, ErrorCode, str | None], Response]
 
 
@@ -316,10 +316,10 @@ class Route:
     """Whether the handler takes a large request in slices; else it is one decision, which may have
     fewer elements."""
     short: bool = False
-    """Whether the answer to a small request is small too; the others' answers are looked at."""
+    """Whether small requests have small responses; the size of other responses is checked."""
     requests: int = 0
     times: Histogram = field(default_factory=Histogram)
-    """How long requests took, from their decoding until the answer is written; in nanoseconds."""
+    """Times from decoding to the written response, in nanoseconds."""
 
     @property
     def key(self) -> int:
@@ -373,10 +373,10 @@ class Routes:
         return len(self._by_key)
 
     def bind(self, services: Mapping[str, object], *, is_controlled: bool = False) -> None:
-        """Give each handler what it names in front of ``context``, by the names of ``services``.
+        """Pass the services to each handler that it names before ``context``.
 
-        ``is_controlled``: there is access control, so what the table of checks asks of a whole
-        request is checked before each handler. Raises KeyError where there is no such service.
+        ``is_controlled``: whether access control is on, so that the checks of whole requests
+        precede each handler. Raises KeyError for an unknown service.
         """
         for route in self:
             checks = self._checks[route.name] if is_controlled else ()
@@ -398,10 +398,10 @@ class Routes:
         in_slices: bool = False,
         short: bool = False,
     ) -> Callable[[Handler], Handler]:
-        """Register a handler for ``api``, answering ``versions`` (both ends included).
+        """Register a handler of ``api`` for ``versions`` (both ends included).
 
-        ``refuse`` says how this API reports one error for the whole request: what a KafkaError
-        that leaves the handler becomes. ``in_slices``, ``short``: see ``Route``.
+        ``refuse`` builds the response with one error for the whole request, for a KafkaError that
+        the handler raises. ``in_slices``, ``short``: see ``Route``.
         """
 
         def register(handler: Handler) -> Handler:
@@ -424,9 +424,10 @@ class Routes:
 
 
 def bound(function: Callable[..., Any], services: Mapping[str, object]) -> Callable[..., Any]:
-    """Return ``function`` with the services filled in that stand in front of ``context``.
+    """Return ``function`` with its parameters before ``context`` bound to services.
 
-    A class without ``context`` is made with all that it names: the object is the handler then.
+    A class without ``context`` is instantiated with all services that it names: the object is the
+    handler.
     """
     names = list(inspect.signature(function).parameters)
     assert names, f"{function} does not say what it takes: a coroutine that is compiled"

@@ -23,9 +23,10 @@ PART_ELEMENTS: Final = 250
 
 @dataclass(frozen=True, slots=True)
 class Divide:
-    """How an API's request divides: along the arrays that ``paths`` name, whichever is there.
+    """Division of an API's request along the arrays that ``paths`` name.
 
-    ``("topics", "partitions")`` is: so many partitions at a time, of one topic or of several.
+    ``("topics", "partitions")`` divides by partitions, of one or several topics, into parts of
+    ``elements``.
     """
 
     paths: tuple[tuple[str, ...], ...]
@@ -89,7 +90,7 @@ def _parts(message: Any, path: tuple[str, ...], most: int) -> Iterator[tuple[Any
 
 
 def _weight(item: Any, path: tuple[str, ...]) -> int:  # noqa: ANN401
-    """Return how many elements an item counts for: itself, and what it has along ``path``."""
+    """Return the number of elements of an item: itself, and its elements along ``path``."""
     if not path:
         return 1
     items = getattr(item, path[0]) or ()
@@ -155,7 +156,7 @@ def _named_alike(ours: Any, theirs: Any) -> bool:  # noqa: ANN401
 
 
 def count_elements(message: Any) -> int:  # noqa: ANN401
-    """Return how many elements all arrays of a message have together."""
+    """Return the total number of elements in all arrays of a message."""
     total = 0
     for name in array_names(type(message)):
         items = getattr(message, name)
@@ -169,8 +170,8 @@ def count_elements(message: Any) -> int:  # noqa: ANN401
 def is_long(message: Any, most: int) -> bool:  # noqa: ANN401
     """Return whether a message's arrays and those of their items have more elements than ``most``.
 
-    Further within, arrays of structures count. Looks at no more than it must: this is asked of
-    nearly every answer.
+    Deeper levels count arrays of structures only. Stops at the limit, since nearly every response
+    is checked.
     """
     total = 0
     for name in array_names(type(message)):
@@ -198,7 +199,7 @@ def is_long(message: Any, most: int) -> bool:  # noqa: ANN401
 
 
 def _count_structures(message: Any) -> int:  # noqa: ANN401
-    """Return how many structures the arrays of a message have together."""
+    """Return the total number of structures in the arrays of a message."""
     total = 0
     kind: Any = type(message)
     deep = deep_array_names(kind)

@@ -1,18 +1,18 @@
-"""Incremental fetch sessions (KIP-227): what a client fetches, remembered between its requests.
+"""Incremental fetch sessions (KIP-227): the partitions of a client, kept between its requests.
 
 Rules of this file:
 
-1. A session belongs to the client that knows its id; ids are random, so two clients do not meet.
-   To a client that has logged in as another user there is no such session, whatever it asks for.
-   What a client may read is asked of the one that fetches, not of the one that made the session.
-2. Epochs count a session's requests: a request with another epoch than the expected one is refused
-   and changes nothing, so a lost answer can never be taken for a seen one.
-3. Sessions and the partitions of all sessions together are limited. When there is no room, those
-   that were not used for two minutes give way; then, as with Apache Kafka, those that have fewer
-   partitions than the new one and are older than two minutes, the smallest first. Otherwise the
-   client gets no session, which costs it bytes, never correctness.
-4. What does not exist may come to exist, and a client with a session does not name it again: it is
-   remembered like the rest, but few of a session. Who asks for more of it gets no session.
+1. A session belongs to the client that knows its id; ids are random, so two clients do not collide.
+   A client authenticated as another user gets the error of an unknown session. Permissions are
+   checked for the user of each fetch, not for the creator of the session.
+2. Epochs count the requests of a session: a request with an unexpected epoch is refused and changes
+   nothing, so a lost response is never treated as received.
+3. The number of sessions and of their partitions is limited. If there is no space, sessions unused
+   for two minutes are evicted; then, as in Apache Kafka, sessions older than two minutes that have
+   fewer partitions than the new one, the smallest first. Otherwise the client gets no session,
+   which costs bytes, but never correctness.
+4. A partition that does not exist can be created later, and the client does not name it again. So
+   it is kept in the session, up to a limit; beyond the limit the client gets no session.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Asked:
 
     @property
     def key(self) -> Key:
-        """What names this partition within its session."""
+        """Key of this partition within its session."""
         return self.topic, self.topic_id, self.request.partition
 
 
@@ -85,7 +85,7 @@ class FetchSession:
 
 
 class FetchPlan:
-    """What one request asks for; ``session`` is None for a fetch outside any session."""
+    """Partitions of one request; ``session`` is None for a fetch outside of any session."""
 
     __slots__ = ("asked", "incremental", "session")
 
@@ -114,16 +114,16 @@ class FetchSessions:
     def __init__(
         self, slots: int, *, partitions_max: int = 1 << 30, session_max: int = 1 << 30
     ) -> None:
-        """No session exists yet."""
+        """Create an empty cache of sessions."""
         self._slots = slots
         self._partitions_max = partitions_max
         self._session_max = min(session_max, partitions_max)
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()
         self.partitions = 0
-        """How many partitions all sessions remember."""
+        """Total number of partitions in all sessions."""
 
     def __len__(self) -> int:
-        """How many sessions there are."""
+        """Number of sessions."""
         return len(self._sessions)
 
     def plan(
@@ -136,10 +136,10 @@ class FetchSessions:
         exists: Exists,
         asked: list[Asked] | None = None,
     ) -> FetchPlan:
-        """Say what ``request`` asks for; raises KafkaError where session or epoch are wrong.
+        """Return the plan of ``request``; raises KafkaError for a wrong session or epoch.
 
-        ``principal``: who asks. ``asked``: what ``asked_of`` makes of the request, where that took
-        more than one turn.
+        ``principal``: user of the request. ``requested``: result of ``asked_of``, if that took more
+        than one turn.
         """
         if asked is None:
             asked = asked_of(request)
@@ -163,7 +163,7 @@ class FetchSessions:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
         is_larger = self._update(session, request, asked, now_ms)
         if is_larger and not self._fits(session, now_ms, exists):
-            # The client asks for everything anew, and for a session if it can have one.
+            # The client requests everything again, with a new session if possible.
             self._drop(session.session_id)
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if not session.partitions:  # As with Apache Kafka, nothing left to fetch ends a session.

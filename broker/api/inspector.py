@@ -1,15 +1,15 @@
-"""Looks into the batches that the loop must not: large ones, and those that expand far.
+"""Inspection of batches beside the event loop: large ones, and those that expand greatly.
 
 Rules of this file:
 
-1. One thread does it all, so that of everything that waits one piece of one batch is expanded at a
-   time. It goes round: a few milliseconds for each request, whatever the others brought.
-2. Its work lets go of the interpreter: a piece is expanded without it, looked at in well under a
-   millisecond, and between two pieces other threads get it.
-3. What waits holds its bytes; all together ``limit_bytes`` at most, one request always.
-4. Requests whose batches change their codec go one after the other, from the first batch to the
-   callback: encoders and what comes out of them take memory, of one request at a time.
-5. Callbacks run on the loop, and none after ``close``.
+1. One thread inspects all requests round-robin, a few milliseconds each: only one piece of one
+   batch is expanded at a time.
+2. The thread releases the interpreter: a piece is expanded without the lock and inspected in well
+   under a millisecond; other threads run between two pieces.
+3. Waiting requests hold at most ``limit_bytes`` together; one request is always admitted.
+4. Requests whose batches change their codec run one after the other, from the first batch to the
+   callback, since encoders and their output take memory.
+5. Callbacks run on the loop, and never after ``close``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Found = TypeVar("Found")
 Found_co = TypeVar("Found_co", covariant=True)
 
 SLICE_SECONDS: Final = 0.002
-"""How long one request is looked into before it is the next one's turn."""
+"""Time for one request before the next one's turn."""
 
 
 class Task(Protocol[Found_co]):
@@ -41,7 +41,7 @@ class Task(Protocol[Found_co]):
 
 
 class Inspected(Generic[Found]):
-    """Batches of one request that are to be looked into, in one go as far as it can see."""
+    """Batches of one request to inspect, as few or as many as one step allows."""
 
     __slots__ = (
         "_on_done",
@@ -74,7 +74,7 @@ class Inspected(Generic[Found]):
         self.contents: list[Found] = []
         self.size_bytes = size_bytes
         self.dropped = False
-        """Set when the request is not waited for any more."""
+        """Set when the result is not needed any more."""
         self.error: BaseException | None = None
 
     @property
@@ -83,7 +83,7 @@ class Inspected(Generic[Found]):
         return self.dropped or not self._tasks
 
     def go_on(self, seconds: float) -> None:
-        """Look for so long, or to the end."""
+        """Inspect for at most ``seconds``, or to the end."""
         until = counter_seconds() + seconds
         try:
             while not self.is_done and counter_seconds() < until:
@@ -110,7 +110,7 @@ class Inspector:
     """The thread that looks into batches, and what waits for it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit_bytes: Callable[[], int]) -> None:
-        """``limit_bytes`` is asked for each request; below 0 is no limit."""
+        """Create an inspector; a ``limit_bytes()`` below 0 means no limit."""
         self._loop = loop
         self._limit_bytes = limit_bytes
         self._waiting: deque[Inspected[Any]] = deque()
@@ -120,7 +120,7 @@ class Inspector:
         self._is_working = False
         self._closed = False
         self.held_bytes = 0
-        """What the requests that wait hold."""
+        """Bytes of the requests that wait."""
 
     def has_room(self, size_bytes: int) -> bool:
         """Whether a request that holds so many bytes may wait."""
@@ -128,7 +128,7 @@ class Inspector:
         return limit_bytes < 0 or not self.held_bytes or self.held_bytes + size_bytes <= limit_bytes
 
     def inspect(self, request: Inspected[Any]) -> None:
-        """Have a request looked into; its callback gets what was found."""
+        """Inspect a request on the thread; its callback receives the findings."""
         self.held_bytes += request.size_bytes
         if not request.encodes:
             self._waiting.append(request)
@@ -142,7 +142,7 @@ class Inspector:
     def look_into(
         self, tasks: Iterable[Task[Found]], size_bytes: int
     ) -> asyncio.Future[list[Found]]:
-        """As ``inspect``; the future has what was found, and cancelling it drops the request."""
+        """Inspect batches; the future has the findings, and cancelling it drops the request."""
         found: asyncio.Future[list[Found]] = self._loop.create_future()
 
         def on_done(contents: list[Found]) -> None:
@@ -163,7 +163,7 @@ class Inspector:
         return found
 
     def close(self) -> None:
-        """Stop; what waits is never told."""
+        """Stop; callbacks of waiting requests are not called."""
         self._closed = True
         self._threads.close()
 
@@ -173,7 +173,7 @@ class Inspector:
             self._threads.run(self._work).add_done_callback(self._stopped)
 
     def _work(self) -> None:
-        """Go round until nothing waits; on the thread."""
+        """Inspect waiting requests round-robin until none is left; on the thread."""
         while self._waiting and not self._closed:
             request = self._waiting.popleft()
             request.go_on(SLICE_SECONDS)
@@ -201,5 +201,5 @@ class Inspector:
         self._is_working = False
         if work.cancelled() or self._closed:
             return
-        work.result()  # A bug of ours: asyncio reports it.
+        work.result()  # An internal error: asyncio reports it.
         self._start()

@@ -1,4 +1,4 @@
-"""What handlers ask of a connection about logins, where there is no connection and so none."""
+"""Authentication part of a connection for handlers that run without a connection."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ if TYPE_CHECKING:
 
 
 class PeerWithoutLogin:
-    """That part of a ``Peer``: who asks is known otherwise."""
+    """Part of a ``Peer`` for callers whose user is known otherwise."""
 
     login: Login | None = None
 
     def login_again(self) -> Login | None:
-        """Return None: nobody has logged in here."""
+        """Return None: no authentication is possible here."""
         return None
 
     def logged_in(self, outcome: LoggedIn) -> int:

@@ -37,10 +37,10 @@ _SYNONYMS = {
 
 
 def refusal(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
-    """Return the response of ``route`` that says ``error``.
+    """Return the response of ``route`` that reports ``error``.
 
-    Raises CloseConnection where there is none: the API has no place for it, or the request names
-    nothing that has. But who asks nothing that is denied gets, as from Kafka, an empty answer.
+    Raises CloseConnection if the API has no field for the error, or the request has no item that
+    could have it. A denied request without items gets an empty response, as in Kafka.
     """
     response = refusal_or_nothing(route, request, error)
     if route.refuse is None and error.code not in DENIALS and not says_error(response):
@@ -56,9 +56,9 @@ def refusal_or_nothing(route: Route, request: Any, error: KafkaError) -> Any:  #
 
 
 def refusal_unread(route: Route, version: int, error: KafkaError) -> Any:  # noqa: ANN401
-    """Return the response that says ``error`` of a request that was not decoded.
+    """Return the response that reports ``error`` for a request that was not decoded.
 
-    Raises CloseConnection where the API in this version has no error for a request as a whole.
+    Raises CloseConnection if this version of the API has no error for a whole request.
     """
     response = refusal(route, message_class_of(route.name, "Request")(), error)
     wire = b"".join(route.api.encode_response(response, version))

@@ -1,4 +1,4 @@
-"""What storage refuses, in the protocol's error codes."""
+"""Mapping of the refusals of storage to error codes of the protocol."""
 
 from __future__ import annotations
 

@@ -37,12 +37,12 @@ class PendingProduce(DurableAnswer):
         self.complete(self._answer)
 
     def refused(self, refusal: Refusal) -> None:
-        """Answer with an error for what is not durable."""
+        """Complete with errors for the records that did not become durable."""
         self.complete(without_refused(self._answer, refusal))
 
 
 def without_refused(response: ProduceResponse, refusal: Refusal) -> ProduceResponse:
-    """Promise nothing of batches that were refused; what was durable before that is (P7)."""
+    """Replace the results of refused batches by errors; results that were durable stay (P7)."""
     for topic in response.responses:
         results = topic.partition_responses
         for at, result in enumerate(results):
@@ -87,7 +87,7 @@ class FetchWaits:
         self._scheduled = False
 
     def advanced(self, log: Hashable, size_bytes: int) -> None:
-        """Count ``size_bytes`` that have become readable in ``log`` for those who wait on it."""
+        """Count ``size_bytes`` that have become readable in ``log`` for the waiting fetches."""
         waiting = self._by_log.get(log)
         if waiting is not None:
             for watch in waiting:
@@ -119,7 +119,7 @@ class FetchWaits:
             watch.resume()
 
     def add(self, watch: Watch, logs: Iterable[Hashable]) -> None:
-        """Let ``watch`` wait on ``logs``."""
+        """Register ``watch`` for ``logs``."""
         for log in logs:
             self._by_log.setdefault(log, {})[watch] = None
 
@@ -133,7 +133,7 @@ class FetchWaits:
                     del self._by_log[log]
 
     def __len__(self) -> int:
-        """Return how many logs are waited on; 0 when no fetch waits."""
+        """Number of logs with a waiting fetch."""
         return len(self._by_log)
 
     def _run(self) -> None:
@@ -168,12 +168,12 @@ class Watch:
         self._waits.add(self, logs)
 
     def wait_for(self, missing_bytes: int) -> None:
-        """Wait again, for so many bytes from now on."""
+        """Wait again, for ``missing_bytes`` from now on."""
         self.missing_bytes = missing_bytes
         self.is_due = False
 
     def begin(self, ticket: Ticket) -> GiveUp | None:
-        """See ``Word``: the result is whether bytes came, False when the time is over."""
+        """Wait as ``Word`` describes; return True if bytes arrived, False after the timeout."""
         if self._is_over:
             ticket.settle(False)
         elif self.is_due or self.missing_bytes <= 0:
@@ -189,7 +189,7 @@ class Watch:
             ticket.settle(True)
 
     def close(self) -> None:
-        """Wait no more."""
+        """Stop waiting."""
         self._ticket = None
         self._timer.cancel()
         self._waits.remove(self, self._logs)

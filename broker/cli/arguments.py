@@ -1,4 +1,4 @@
-"""What the commands' arguments have in common: the parser, the help's layout, shared options."""
+"""Common parts of the commands' arguments: the parser, the help's layout, shared options."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class HelpFormatter(argparse.HelpFormatter):
         return f"{shown} {action.metavar or choices or action.dest.upper()}"
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Take note of an action; argparse itself forgets how far verbs are indented."""
+        """Measure an action; argparse itself ignores the indentation of verbs."""
         super().add_argument(action)
         if isinstance(action, Verbs):
             longest = max(map(len, action.choices), default=0)
@@ -48,7 +48,7 @@ class HelpFormatter(argparse.HelpFormatter):
             self._action_max_length = max(self._action_max_length, needed)
 
     def _format_action(self, action: argparse.Action) -> str:
-        if isinstance(action, Verbs):  # Without the line that says what they are called together.
+        if isinstance(action, Verbs):  # Without the common heading of the verbs.
             return "".join(map(self._format_action, self._iter_indented_subactions(action)))
         return super()._format_action(action)
 
@@ -105,9 +105,9 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
         "--bootstrap-server",
         "--bootstrap-servers",
         metavar="HOST:PORT",
-        help=f"whom to ask (default {DEFAULT_SERVER})",
+        help=f"brokers to connect to (default {DEFAULT_SERVER})",
     )
-    parser.add_argument("--profile", metavar="NAME", help="whom to ask, from the file of profiles")
+    parser.add_argument("--profile", metavar="NAME", help="profile with the brokers and settings")
     add_client_settings(parser)
     parser.add_argument(
         "--timeout",
@@ -213,7 +213,7 @@ def client_property(text: str) -> tuple[str, str]:
     """Split ``key=value``; what is wrong is not repeated, there may be a password in it."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
-        raise argparse.ArgumentTypeError("it is not KEY=VALUE")
+        raise argparse.ArgumentTypeError("expected KEY=VALUE, as in retention.ms=60000")
     return key.strip(), value.strip()
 
 
@@ -257,7 +257,7 @@ def positive_number(text: str) -> int:
 
 
 def one_of(names: Sequence[str]) -> Callable[[str], str]:
-    """Return what reads one of some names, in any case."""
+    """Return a reader of one of ``names``, in any case."""
 
     def read(text: str) -> str:
         for name in names:

@@ -1,8 +1,8 @@
 """Settings of Kafka's clients for commands: a file, and single ones from the command line.
 
-In this order: ``--command-config FILE``, the file of the profile whose server is asked,
-BARNABAS_COMMAND_CONFIG; ``--command-property`` counts over each of them. Secrets are not taken from
-the command line, which everybody on a machine can read.
+The file is, in this order, ``--command-config FILE``, that of the profile whose server is used, or
+BARNABAS_COMMAND_CONFIG; ``--command-property`` takes precedence over each of them. Secrets are not
+accepted on the command line, which every user of the machine can read.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ FILE_VARIABLE: Final = "BARNABAS_COMMAND_CONFIG"
 def client_security(
     path: str | None, properties: Iterable[tuple[str, str]], environment: Mapping[str, str]
 ) -> ClientSecurity | None:
-    """Return what settings say about security, None where there are none; raises CommandError."""
+    """Return the security settings, or None if there are none; raises CommandError."""
     path = path or environment.get(FILE_VARIABLE) or None
     given = dict(properties)
     if path is None and not given:
         return None
-    # Imported for those who have settings: most commands of a plain broker have none.
+    # Imported only if there are settings: most commands for a plain broker have none.
     from barnabas.broker.cli.properties_file import read_properties
     from barnabas.broker.client.errors import WrongSetting
     from barnabas.broker.client.security import security_of

@@ -1,6 +1,6 @@
-"""The commands' view of a cluster: its topics, who leads what, and errors in one line.
+"""The commands' view of a cluster: topics, partition leaders, and errors in one line.
 
-Errors that brokers answer with leave as Rejected; Unreachable is what the client itself raises.
+Errors in responses are raised as Rejected; the client itself raises Unreachable.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ CLIENT_ID: Final = "barnabas"
 
 
 class Rejected(CommandError):
-    """A broker answered with an error; ``code`` says which."""
+    """An error in a broker's response; ``code`` is its number."""
 
     def __init__(self, subject: str, code: int, message: str | None = None) -> None:
         self.code = ErrorCode(code)
@@ -40,7 +40,7 @@ class Partition(NamedTuple):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Topic and number: its name, whichever broker leads it."""
+        """Topic and number of the partition, independent of its leader."""
         return self.topic, self.number
 
 
@@ -68,7 +68,7 @@ class Cluster(Brokers):
         return cls(servers, arguments.timeout, arguments.security)
 
     def topics(self, names: list[str] | None = None) -> list[MetadataResponseTopic]:
-        """Return what Metadata says of topics, of all by default, in the order of their names."""
+        """Return the Metadata of some topics, or of all by default, in the order of their names."""
         found = self.metadata(names).topics
         for topic in found:
             topic.partitions.sort(key=lambda partition: partition.partition_index)

@@ -1,4 +1,4 @@
-"""What ``serve``, ``config`` and ``ready`` share: from arguments to a checked configuration."""
+"""Conversion of arguments to a checked configuration, for ``serve``, ``config`` and ``ready``."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from barnabas.broker.config.loading.loader import LoadedConfig, load_config
 from barnabas.broker.config.loading.providers import is_reference
 from barnabas.broker.config.types import ConfigError
 
-# For images and packages, so that every command run beside the broker sees what the broker sees:
-# a file with defaults of their own, and the file that counts where none is named, if it is there.
+# For images and packages, so that every command beside the broker has the broker's configuration: a
+# file with defaults of their own, and the file used if none is named, if it exists.
 DEFAULTS_VARIABLE = "BARNABAS_DEFAULTS"
 PROPERTIES_VARIABLE = "BARNABAS_PROPERTIES"
 
@@ -70,7 +70,7 @@ def load(arguments: argparse.Namespace) -> LoadedConfig:
 
 
 def _check_no_secrets(overrides: list[str]) -> None:
-    """Refuse secrets that everybody sees who lists the processes; raises CommandError."""
+    """Raise CommandError for secrets in arguments, which a list of processes shows."""
     for override in overrides:
         key, _, value = override.partition("=")
         key = key.strip()
@@ -78,7 +78,7 @@ def _check_no_secrets(overrides: list[str]) -> None:
             continue
         if is_secret(key) and value.strip() and not is_reference(value):
             raise CommandError(
-                f"{key} is a secret, and arguments are seen by everybody on the machine: set it in "
+                f"{key} is a secret, and every user of this machine can see arguments: set it in "
                 "a file, in the environment, or by a reference such as ${file:/path:key}",
                 USAGE,
             )

@@ -15,15 +15,15 @@ def add_yes(parser: argparse.ArgumentParser) -> None:
 
 
 def check_can_ask(arguments: argparse.Namespace) -> None:
-    """Raise CommandError where there is a question, and nobody who could answer it."""
+    """Raise CommandError if confirmation is required and no user can give it."""
     if not arguments.yes and not sys.stdin.isatty():
         raise CommandError("standard input is not a terminal: give --yes", USAGE)
 
 
 def confirm(arguments: argparse.Namespace, question: str) -> None:
-    """Ask, unless there is no need to; raises CommandError for anything but a yes."""
+    """Request confirmation, if required; raises CommandError unless the input is yes."""
     if arguments.yes:
         return
     print_text(f"{question}? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise CommandError("nothing was done")
+        raise CommandError("cancelled; no change was made")

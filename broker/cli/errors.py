@@ -1,4 +1,4 @@
-"""How a command ends."""
+"""Exit codes and errors of commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client can find out about groups: their coordinators, members and offsets."""
+"""Group coordinators, members and offsets, as a client can query them."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Ctrl-C and SIGTERM in the middle of work that must come to a clean end.
 
 A KeyboardInterrupt between two lines of code would leave it open whether a record was printed, or
-whether an answer is still due. So the first signal only says that the end is wanted; what waits for
-long is interrupted, everything else is asked to look. The second one ends the command at once.
+whether a response is outstanding. So the first signal only sets a flag; long waits are interrupted,
+and all other code checks the flag. The second signal ends the command at once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self.signal: int | None = None
-        """Which one came first."""
+        """The signal that arrived first."""
         self._waits = False
         self._before: dict[int, Any] = {}
 
@@ -45,7 +45,7 @@ class Interruption:
 
     @property
     def exit_code(self) -> int:
-        """What a shell expects of a command that a signal has ended; 0 without one."""
+        """Exit code that a shell expects after a signal, or 0 without one."""
         return 0 if self.signal is None else 128 + self.signal
 
     @contextmanager

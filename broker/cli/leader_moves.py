@@ -1,9 +1,9 @@
-"""Which broker leads what, and having another one lead it: over Kafka's reassignments.
+"""Leaders of partitions, and their moves by Kafka's reassignments.
 
-Where copies are the store's business, the first replica of a reassignment is who is to lead. Apache
-Kafka only orders the replicas so; it is asked for an election of the first one as well, once all of
-them are there. So one way does for both. That a partition stays where it was moved to is what
-Barnabas calls a pin; Apache Kafka moves none by itself but to its first replica.
+Where the store keeps the copies, the first replica of a reassignment is the new leader. Apache
+Kafka only reorders the replicas; once all of them exist it also gets an election of the first one.
+So one procedure serves both. Barnabas pins a partition to the broker it was moved to; Apache Kafka
+moves partitions by itself only to their first replica.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PREFERRED: Final = 0
 
 
 class Placed(NamedTuple):
-    """A partition, who leads it (-1: nobody), and its replicas, the preferred leader first."""
+    """Partition, its leader (-1 for none), and its replicas, the preferred leader first."""
 
     topic: str
     number: int
@@ -70,9 +70,9 @@ class Move(NamedTuple):
 
 
 def placed(cluster: Cluster, topics: list[str] | None = None) -> list[Placed]:
-    """Return the partitions of some topics, or of all; raises Rejected for one that is not there.
+    """Return the partitions of some topics, or of all; raises Rejected for an unknown topic.
 
-    Of all topics, those are left out that are gone meanwhile.
+    Topics deleted meanwhile are omitted if all are requested.
     """
     found = []
     for topic in cluster.topics(topics):
@@ -87,16 +87,16 @@ def placed(cluster: Cluster, topics: list[str] | None = None) -> list[Placed]:
 
 
 class Asked(NamedTuple):
-    """What was asked for by reassignments, by partition."""
+    """Requested reassignments by partition."""
 
     ongoing: Mapping[TopicPartition, int]
-    """Who is to lead those that are to be led by others."""
+    """New leaders of partitions whose move is not finished."""
     pins: Mapping[TopicPartition, int] | None
-    """Who leads those that are pinned, whenever it can; None: the brokers know no pins."""
+    """Node IDs to which partitions are pinned, or None if the brokers know no pins."""
 
 
 def asked_for(cluster: Cluster) -> Asked:
-    """Return what reassignments have asked for; raises Rejected."""
+    """Return the requested reassignments; raises Rejected."""
     timeout_ms = int(cluster.timeout_seconds * 1000)
     request = ListPartitionReassignmentsRequest(timeout_ms, None, include_pins=True)
     response = cluster.ask(LIST_PARTITION_REASSIGNMENTS, request)
@@ -117,14 +117,14 @@ def asked_for(cluster: Cluster) -> Asked:
 
 
 def away_from(node_id: int, partitions: Iterable[Placed], node_ids: Iterable[int]) -> list[Move]:
-    """Return what empties a broker: each of the others gets as many leaderships, as far as can be.
+    """Return the moves that empty a broker and distribute its leaderships evenly.
 
-    ``node_ids`` may lead partitions. One goes to one of its other replicas if it has any. Raises
-    CommandError where there is no other broker.
+    ``node_ids`` are the possible leaders. A partition with other replicas goes to one of them.
+    Raises CommandError if there is no other broker.
     """
     others = [each for each in node_ids if each != node_id]
     if not others:
-        raise CommandError(f"there is no broker but {node_id}")
+        raise CommandError(f"broker {node_id} is the only broker: no other can lead its partitions")
     partitions = list(partitions)
     load = Counter(dict.fromkeys(others, 0))
     load.update(each.leader_id for each in partitions if each.leader_id in load)
@@ -145,12 +145,12 @@ class Mover:
         self._cluster = cluster
         self._timeout_ms = int(cluster.timeout_seconds * 1000)
         self.problems: dict[TopicPartition, CommandError] = {}
-        """What was refused, and why."""
+        """Refused moves and their errors."""
         self.leaders: Mapping[TopicPartition, int] = {}
-        """Who led what was waited for, when it was last looked at."""
+        """Leaders of the awaited partitions, when they were last read."""
 
     def ask(self, moves: Sequence[Move], pinning: Pinning = Pinning.SET) -> list[Move]:
-        """Ask for moves; return those that were taken."""
+        """Request moves; return the accepted ones."""
         self._alter(
             (partition, ReassignablePartition(partition.number, partition.led_by(to), pinning))
             for partition, to in moves
@@ -158,7 +158,7 @@ class Mover:
         return [each for each in moves if each.partition.topic_partition not in self.problems]
 
     def release(self, partitions: Iterable[Placed]) -> None:
-        """Have partitions be pinned no more, at brokers that know pins."""
+        """Remove the pins of partitions, at brokers that know pins."""
         self._alter(
             (each, ReassignablePartition(each.number, None, Pinning.ENDED)) for each in partitions
         )
@@ -211,10 +211,10 @@ class Mover:
         }
 
     def _elect(self, moves: Sequence[Move]) -> None:
-        """Have the first replica lead, where all that is left to do is that.
+        """Elect the first replica of partitions that wait for that only.
 
-        What that comes to is seen in who leads. Brokers that know pins need no election, and would
-        have what was moved without a pin return to where it is pinned.
+        The leaders show the result. Brokers that know pins need no election, which would return a
+        partition moved without a pin to its pinned broker.
         """
         under_way, pins = asked_for(self._cluster)
         if pins is not None:

@@ -1,7 +1,7 @@
 """``barnabas``: the commands, and the one place where errors become a line and an exit code.
 
 A command is a module with ``add_arguments(parser)`` and ``run(arguments)``, imported when it is
-asked for: start-up is part of what ``serve`` and ``ready`` are measured by.
+called: the start-up time of ``serve`` and ``ready`` depends on that.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ COMMANDS = {
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""
 
 VERDICTS = {"check", "ready"}
-"""Commands that say with exit code 0 that something is well."""
+"""Commands whose exit code 0 means that something is healthy."""
 
 _DESCRIPTION = "A durable broker that speaks Kafka's wire protocol."
 _EPILOG = (
@@ -104,17 +104,17 @@ def _obey_signals() -> None:
 
 
 def _open_closed_streams() -> None:
-    """Let a stream that the caller closed lead nowhere, and no connection take its number."""
+    """Replace standard streams that the caller closed, so that no connection gets their numbers."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
 
 
 def _ended(exit_code: int) -> int:
-    """Let out what was printed so far.
+    """Flush standard output.
 
-    The program that reads our output may have seen enough, or has no room for it; then Python's own
-    attempt to flush at the end must not complain.
+    The reader of the output might have closed it, or its disk is full; then Python's own flush at
+    the end must not print an error.
     """
     try:
         sys.stdout.flush()

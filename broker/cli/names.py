@@ -18,9 +18,9 @@ _SYNONYMS: Final = (
 
 
 def name_problem(kind: str, names: Collection[str], words: Sequence[str], prog: str) -> str | None:
-    """Return why ``words`` do not begin with one of ``names``, or ``None`` if nothing is wrong.
+    """Return the reason that ``words`` begin with none of ``names``, or ``None`` if they do.
 
-    ``kind`` is what the names are: "command" or "verb". ``prog`` precedes the words.
+    ``kind`` is the kind of the names: "command" or "verb". ``prog`` precedes the words.
     """
     if not words or words[0] in names:
         return None

@@ -1,4 +1,4 @@
-"""What became of each of several things: successes one by one, failures at the end in one line."""
+"""Results of several operations: successes one by one, failures at the end in one line."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Outcome:
         self.done(name, remark)
 
     def conclude(self) -> None:
-        """Print what is left to print; raises CommandError if something failed."""
+        """Print the remaining results; raises CommandError if something failed."""
         if self._json:
             print_json(self._results)
         if self._problems:

@@ -1,7 +1,7 @@
-"""How the commands print: tables for people, JSON for programs, progress on standard error.
+"""Output of the commands: tables for people, JSON for programs, progress on standard error.
 
-For people ``printing.py`` escapes what is not printable. JSON has escapes of its own for that, from
-which a program reads the exact name.
+For people ``printing.py`` escapes characters that are not printable. JSON has escapes of its own
+for them, from which a program reads the exact name.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class RowPrinter:
             self.flush()
 
     def flush(self) -> None:
-        """Print what waits."""
+        """Print the buffered rows."""
         if self._waiting is None:
             return
         waiting, self._waiting = self._waiting, None
@@ -225,11 +225,11 @@ def _cut(text: str, width: int) -> str:
 
 
 class Progress:
-    """A line on standard error that is written over again, if standard error is a terminal.
+    """A line on standard error that is overwritten, if standard error is a terminal.
 
-    ``with Progress() as progress: progress.show("1,000 records")``. ``output_waits``: nothing else
-    is printed meanwhile, so that both may go to one screen. ``lines``: lines one below the other,
-    whoever reads them.
+    ``with Progress() as progress: progress.show("1,000 records")``. ``output_waits``: no other
+    output is printed meanwhile, so that both can share one screen. ``lines``: always separate
+    lines, also on a terminal.
     """
 
     def __init__(self, *, output_waits: bool = False, lines: bool = False) -> None:
@@ -253,7 +253,7 @@ class Progress:
 
     @property
     def is_due(self) -> bool:
-        """Whether the last line has stood long enough to be read, by somebody."""
+        """Whether the last line was visible long enough, on a terminal."""
         return self._watched and monotonic() >= self._next_s
 
     def show(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Where a command takes a new password from: a prompt, standard input, a file."""
+"""Sources of a new password: a prompt, standard input, a file."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def password_of(arguments: argparse.Namespace, prompt: str) -> str:
     try:
         first, again = getpass.getpass(f"{prompt}: "), getpass.getpass("Once more: ")
     except EOFError:
-        raise CommandError("no password was given") from None
+        raise CommandError("no password was entered at the prompt") from None
     if first != again:
-        raise CommandError("these are two passwords; nothing was done")
+        raise CommandError("the two passwords differ; no change was made")
     return _password(first.encode(), "the prompt")
 
 
@@ -46,7 +46,7 @@ def _password(data: bytes, where: str) -> str:
     """Read the first line; nothing of it is ever shown."""
     line = data.split(b"\n", 1)[0].removesuffix(b"\r")
     if not line:
-        raise CommandError(f"there is no password in {where}", USAGE)
+        raise CommandError(f"no password is in {where}", USAGE)
     if len(line) > _BYTES_MAX:
         raise CommandError(f"the password in {where} is longer than {_BYTES_MAX} bytes", USAGE)
     try:

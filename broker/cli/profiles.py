@@ -1,4 +1,4 @@
-"""Which server a command asks where no ``-b`` says so: the environment's, or a profile's.
+"""Server of a command without ``-b``: from the environment, or from a profile.
 
 In this order: ``-b``, ``--profile NAME``, BARNABAS_SERVERS, BARNABAS_PROFILE, the profile
 ``default``, localhost:9092. Profiles are tables of ``~/.config/barnabas/profiles.toml`` (or of the
@@ -8,8 +8,8 @@ file that BARNABAS_PROFILES names)::
     bootstrap-server = "kafka-1.staging:9092,kafka-2.staging:9092"
     command-config = "staging.properties"
 
-The second key names a file of client settings, from the directory of the profiles where it is a
-relative path. It counts where the profile's server does, so that no other gets to see a password.
+The second key names a file of client settings; a relative path starts at the directory of the
+profiles. The file is used for the profile's server only, so that no other one receives a password.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DEFAULT_PROFILE: Final = "default"
 
 
 class Server(NamedTuple):
-    """Whom to ask."""
+    """Addresses of the brokers, and a file of client settings."""
 
     addresses: str
     command_config: str | None = None

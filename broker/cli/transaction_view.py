@@ -1,9 +1,9 @@
-"""What a client can find out about transactions: of their coordinators, and of partition leaders.
+"""Transactions as a client can query them, at their coordinators and at partition leaders.
 
-A partition's leader knows which producer ids have something open on it, and since which offset; it
-is the coordinators that know to which transactional id a producer id belongs, and what it is about
-to become. A transaction that is open on a partition and of which no coordinator knows hangs:
-nothing will ever end it but an operator.
+A partition's leader knows the producer ids with an open transaction, and its first offset; the
+coordinators know the transactional id of a producer id, and the state of the transaction. A
+transaction that is open on a partition and unknown to every coordinator hangs: only an operator can
+end it.
 """
 
 from __future__ import annotations
@@ -51,14 +51,14 @@ ONGOING: Final = "Ongoing"
 PREPARED: Final = ("PrepareCommit", "PrepareAbort")
 OPEN_STATES: Final = (ONGOING, *PREPARED)
 HANGING: Final = "hanging"
-"""What we call a transaction that no coordinator knows."""
+"""State of a transaction that no coordinator knows."""
 NEVER_MS: Final = 2**31 - 1
 """The timeout of a transaction that is decided elsewhere (KIP-939)."""
 
 _DURATION_SINCE: Final = 1
 _PATTERN_SINCE: Final = 2
 _PER_REQUEST: Final = 1000
-"""Transactional ids, producer ids and partitions that one request of ours names."""
+"""Maximum number of transactional ids, producer ids and partitions in one request."""
 
 
 class Place(NamedTuple):
@@ -112,7 +112,7 @@ class Transaction:
 
 
 class Filters(NamedTuple):
-    """Which transactional ids are wanted."""
+    """Filters of transactional ids."""
 
     states: Sequence[str] = ()
     producer_ids: Sequence[int] = ()
@@ -121,11 +121,11 @@ class Filters(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What coordinators have listed."""
+    """Transactions listed by coordinators."""
 
     transactions: list[Transaction]
     unreached: Mapping[int, Unreachable | Rejected]
-    """Why brokers did not answer, by node: what they coordinate is missing."""
+    """Errors of brokers by node, whose transactions are missing."""
     has_moved: bool
     """Whether something had no coordinator, or another one in the end: it may be missing."""
 
@@ -197,7 +197,9 @@ def list_reachable(cluster: Cluster, filters: Filters) -> Listing:
 
 
 def _coordinators(cluster: Cluster) -> list[tuple[int, int]]:
-    """Return which node coordinates each part of the ids, and its epoch; empty: it is not told."""
+    """Return node and epoch of the coordinator of each partition, or nothing if that is not
+    visible.
+    """
     (topic,) = cluster.topics([TRANSACTION_STATE])
     return [(each.leader_id, each.leader_epoch) for each in topic.partitions]
 
@@ -218,9 +220,9 @@ def _list(broker: Connection, filters: Filters) -> list[str]:
 
 
 def _passes(transaction: Transaction, filters: Filters) -> bool:
-    """Whether what was listed a moment ago is still what was asked for.
+    """Whether a transaction, listed a moment ago, still passes the filters.
 
-    Kafka lets all that is not open pass a duration.
+    Kafka's filter by duration also passes transactions that are not open.
     """
     return (not filters.states or transaction.state in filters.states) and (
         filters.longer_than_ms < 0 or transaction.is_open
@@ -243,7 +245,7 @@ def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transact
 
 
 def _describe(broker: Connection, node_id: int, ids: Iterable[str]) -> Iterator[Transaction]:
-    """Describe those of the ids that are there."""
+    """Describe the existing ones of the ids."""
     for keys in _batched(ids):
         request = DescribeTransactionsRequest(list(keys))
         for each in broker.ask(DESCRIBE_TRANSACTIONS, request).transaction_states:
@@ -328,9 +330,10 @@ class Opened(NamedTuple):
 
 
 def open_transactions(cluster: Cluster, partitions: Sequence[Partition]) -> list[Opened]:
-    """Return what is open on partitions, in the order of its offsets, with whose it is.
+    """Return the open transactions of partitions by offset, with their transactional ids.
 
-    The leaders get a second request about what no coordinator knows: it may have ended in between.
+    The leaders get a second request about transactions that no coordinator knows: they might have
+    ended in between.
     """
     found = _open_producers(cluster, partitions)
     if not found:
@@ -379,9 +382,8 @@ def _owner(opened: Opened, owners: dict[int, Transaction]) -> Transaction | None
     owner = owners.get(producer.producer_id)
     if owner is None or not owner.is_open or opened.topic_partition not in owner.partitions:
         return None
-    # Its markers carry its epoch or the next one, and end whatever has no later one: also what a
-    # producer wrote that was fenced since, where the transaction was kept by InitProducerId
-    # (KIP-939).
+    # Its markers carry its epoch or the next one, and end every transaction without a later one:
+    # also that of a fenced producer, if InitProducerId kept the transaction (KIP-939).
     return owner if producer.producer_epoch <= owner.producer_epoch else None
 
 

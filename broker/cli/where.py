@@ -15,7 +15,7 @@ class Where:
     """A position that was typed, on the partitions of a cluster."""
 
     def __init__(self, text: str) -> None:
-        """Read what was typed; raises CommandError."""
+        """Parse a position; raises CommandError."""
         try:
             self._position = Position.parse(text)
         except BadPosition as problem:

@@ -1,4 +1,4 @@
-"""What connections are made with: a context of TLS, and a credential to log in with."""
+"""TLS context and credential with which connections are opened."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from barnabas.protocol.client import AdvertisedVersions
 
 SOFTWARE: Final = ("barnabas", __version__)
-"""What this client calls itself in ApiVersions."""
+"""Name and version of this client in ApiVersions."""
 
 
 class Access(NamedTuple):
-    """How to get in, where brokers ask for something."""
+    """Means of access to brokers that require TLS or authentication."""
 
     context: ssl.SSLContext | None = None
     credential: Credential | None = None
@@ -35,7 +35,7 @@ class Access(NamedTuple):
         return LoginClient(self.credential.mechanism, exchange, SOFTWARE, versions)
 
     def refused(self) -> None:
-        """Take note that the broker has not taken a login."""
+        """Record that the broker refused the credential."""
         assert self.credential is not None
         self.credential.refused()
 

@@ -31,16 +31,16 @@ Response = TypeVar("Response")
 
 GROUP: Final = 0
 TRANSACTION: Final = 1
-"""What has a coordinator: Kafka's numbers in FindCoordinator."""
+"""Kinds of keys in FindCoordinator, by Kafka's numbers."""
 
 MANY_KEYS_SINCE: Final = 4
 """The version of FindCoordinator from which on one request names many keys."""
 
 OPENING_SECONDS_MIN: Final = 1.0
-"""How long each of many brokers may take at least for each step until it is there."""
+"""Minimum time for each connection step to one of many brokers."""
 TURN_SECONDS: Final = 2.0
-"""How long another broker may take for each step until it is there, while the present one still
-answers; twice as long each time that no other was there."""
+"""Time for each connection step to another broker while the present one still responds; doubled
+after each unsuccessful turn."""
 
 
 class Brokers:
@@ -68,7 +68,7 @@ class Brokers:
         self._first: Connection | None = None
         self._first_address: Address | None = None
         self._is_turned = False
-        """Whether another one is to be asked than the one that answered last."""
+        """Whether the next connection must go to another broker than the last one."""
         self._turn_seconds = TURN_SECONDS
 
     def __enter__(self) -> Self:
@@ -78,7 +78,7 @@ class Brokers:
         self.close()
 
     def close(self) -> None:
-        """Close all connections; what is asked next makes new ones."""
+        """Close all connections; the next request opens new ones."""
         connections = [*self._connections.values(), *([self._first] if self._first else [])]
         self._connections.clear()
         self._first = None
@@ -104,13 +104,13 @@ class Brokers:
         """Return a new connection to a broker, for the caller to close."""
         address = self._where.get(node_id)
         if address is None:
-            raise Unreachable(f"broker {node_id} is not there")
+            raise Unreachable(f"broker {node_id} is not in the metadata of the cluster")
         return self._connect(address, timeout_seconds)
 
     def any(self) -> Connection:
-        """Return a connection to the broker that was asked last, or the first that takes one.
+        """Return a connection to the broker used last, or to the first that accepts one.
 
-        All attempts together take about as long at most as a broker may take for an answer.
+        All attempts together take at most about as long as the timeout of one response.
         """
         if self._first is None or not self._first.is_open:
             addresses = self._from_the_next_one_on()
@@ -120,11 +120,11 @@ class Brokers:
         return self._first
 
     def turn_to_another(self) -> None:
-        """Have ``any`` go to another broker than before, if one is there soon; raises NotLetIn.
+        """Switch ``any`` to another broker, if one accepts a connection soon; raises NotLetIn.
 
-        One that is cut off from its cluster goes on answering, with what it took for true before.
-        It is kept until another one is there: the next one's machine may be gone, and whoever
-        connects to that waits in vain.
+        A broker that is cut off from its cluster still responds, with outdated metadata. The
+        present connection stays in use until another one is open, since the machine of the next
+        broker might not exist any more.
         """
         present, former_address = self._first, self._first_address
         if present is None or not present.is_open:
@@ -145,7 +145,10 @@ class Brokers:
     def _connect_to_any(
         self, addresses: Sequence[Address], opening_timeout_seconds: float | None = None
     ) -> Connection:
-        """``opening_timeout_seconds`` is for each of them; None: they share that of an answer."""
+        """Connect to the first broker that accepts, with ``opening_timeout_seconds`` for each.
+
+        Without it, they share the timeout of a response.
+        """
         problems: list[Unreachable] = []
         left_seconds = self.timeout_seconds
         for number, address in enumerate(addresses):
@@ -197,14 +200,14 @@ class Brokers:
     def ask(
         self, api: Api[Request, Response], request: Request, at_most: int | None = None
     ) -> Response:
-        """Ask any broker; Kafka's pass on to the controller what only that can do."""
+        """Send a request to any broker; Kafka's brokers forward it to the controller if needed."""
         return self.any().ask(api, request, at_most)
 
     def metadata(self, topics: Iterable[str] | None) -> MetadataResponse:
-        """Ask who the brokers are and who leads what; None: of all topics.
+        """Return brokers and partition leaders of some topics, or of all if ``topics`` is None.
 
-        A topic that does not exist has an error code. None is ever created by asking. A broker that
-        is not named is not there any more.
+        A topic that does not exist has an error code, and is not created. A broker that is not in
+        the response has left the cluster.
         """
         wanted = None if topics is None else [MetadataRequestTopic(name=name) for name in topics]
         request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
@@ -215,7 +218,7 @@ class Brokers:
         return response
 
     def coordinators(self, kind: int, keys: Sequence[str]) -> list[Coordinator]:
-        """Ask who coordinates groups or transactional ids; one not found has an error code."""
+        """Return the coordinators of groups or transactional ids, or an error code for each."""
         connection = self.any()
         if connection.speaks(FIND_COORDINATOR, MANY_KEYS_SINCE):
             request = FindCoordinatorRequest(key_type=kind, coordinator_keys=list(keys))

@@ -20,7 +20,7 @@ Request = TypeVar("Request")
 Response = TypeVar("Response")
 
 LOGIN_AGE: Final = 0.85
-"""After what part of its time a login is repeated (KIP-368), as by Java's clients."""
+"""Share of its lifetime after which an authentication is repeated (KIP-368), as in Java clients."""
 LOGIN_SECONDS_MIN: Final = 1.1
 """Brokers refuse to repeat a login within a second."""
 
@@ -30,8 +30,8 @@ _BROKEN: Final = (OSError, Malformed, KafkaError, LoginRefused, WrongSetting, To
 class Connection:
     """One connection; each wait for the broker ends after ``timeout_seconds``.
 
-    What makes it useless leaves as Unreachable, which says which broker it was. A login that does
-    not hold for ever is repeated in time, in front of a request.
+    Errors that make it useless are raised as Unreachable, which names the broker. An authentication
+    with a lifetime is repeated in time, before a request.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Connection:
 
     @property
     def in_flight(self) -> int:
-        """How many requests have no answer yet."""
+        """Number of requests without a response."""
         return self._client.in_flight
 
     def speaks(self, api: AnyApi, version: int) -> bool:
@@ -148,7 +148,7 @@ class Connection:
         return response
 
     def has_answer(self, timeout_seconds: float) -> bool:
-        """Whether something of the next response, or the end, comes within so long."""
+        """Whether data of the next response, or the end, arrives within ``timeout_seconds``."""
         return self._client.has_answer(timeout_seconds)
 
     def close(self) -> None:

@@ -1,7 +1,6 @@
-"""Who this client logs in as: from ``sasl.*`` settings to the client's side of an exchange.
+"""Credentials of this client: from ``sasl.*`` settings to the client's side of an exchange.
 
-JAAS lines are read as people write them for Java clients. Secrets are in no message and no
-``repr``.
+JAAS lines have the syntax of Java clients. Secrets are in no message and no ``repr``.
 """
 
 from __future__ import annotations
@@ -44,13 +43,13 @@ _OIDC: Final = "oidc"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credential:
-    """What a client logs in with."""
+    """User and secret for the authentication of a client."""
 
     mechanism: str
     user: str = ""
     password: str = ""
     token_path: str = ""
-    """The file with the token, read at each login: whoever renews it writes it anew."""
+    """File with the token, read at each authentication, so that it can be replaced."""
     endpoint: TokenEndpoint | None = None
     """The server that hands out tokens instead."""
     extensions: tuple[tuple[str, str], ...] = ()
@@ -60,7 +59,7 @@ class Credential:
 
     @property
     def who(self) -> str:
-        """Who logs in and how, for messages."""
+        """Mechanism and user, for messages."""
         user = self.user if self.endpoint is None else self.endpoint.client_id
         return f"{self.mechanism} as {user}" if user else self.mechanism
 
@@ -84,7 +83,7 @@ class Credential:
         return scram.ScramClient(mechanism, self.user, self.password, random_text(24))
 
     def refused(self) -> None:
-        """Take note that a broker has not taken this: another token may be good."""
+        """Discard a token that a broker refused: another one can be valid."""
         if self.endpoint is not None:
             from barnabas.broker.client.kept_token import kept_token
 
@@ -93,27 +92,27 @@ class Credential:
     def _token(self, timeout_seconds: float) -> str:
         if self.endpoint is None:
             return _read_token(self.token_path)
-        # It brings http.client, for those who have no token in a file.
+        # Imports http.client, which clients with a token in a file do not need.
         from barnabas.broker.client.kept_token import kept_token
 
         return kept_token(self.endpoint).token(timeout_seconds)
 
 
 def credential_of(settings: Mapping[str, str]) -> Credential:
-    """Return what ``sasl.*`` settings log in with; raises WrongSetting."""
+    """Return the credential of ``sasl.*`` settings; raises WrongSetting."""
     mechanism = _mechanism(settings)
     text, user = settings.get(JAAS), settings.get(USER)
     if text and user:
         raise WrongSetting(USER, f"{JAAS} says the same")
     if user and mechanism != _TOKEN:
         if not settings.get(PASSWORD):
-            raise WrongSetting(PASSWORD, f"it is not set, and {USER} is")
+            raise WrongSetting(PASSWORD, f"must be set, because {USER} is")
         return Credential(mechanism, user, settings[PASSWORD])
     if mechanism == _TOKEN and (settings.get(METHOD) or text):
         return _with_token(settings, _options(text, mechanism) if text else {})
     if not text:
         module = _MODULES[mechanism]
-        raise WrongSetting(JAAS, f"it is not set; {mechanism} takes {module} required ...;")
+        raise WrongSetting(JAAS, f"must be set: {mechanism} takes {module} required ...;")
     options = _options(text, mechanism)
     if options.get("tokenauth", "").lower() == "true":
         raise WrongSetting(JAAS, "delegation tokens (tokenauth) are not available")
@@ -152,7 +151,7 @@ def _with_token(settings: Mapping[str, str], options: Mapping[str, str]) -> Cred
 
     ``options`` are those of the JAAS line, which librdkafka's settings go without.
     """
-    # Only for those who log in so.
+    # Imported only for clients that authenticate with tokens.
     from barnabas.broker.client.token_settings import check_options, endpoint_of, extensions_of
 
     check_options(options)

@@ -1,4 +1,4 @@
-"""How long something may take altogether, and the pauses between attempts."""
+"""Deadline of a whole operation, and the pauses between its attempts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Deadline:
 
     @property
     def is_over(self) -> bool:
-        """Whether no further attempt is to be made."""
+        """Whether the time for further attempts has passed."""
         return monotonic() >= self._end
 
     def pause(self) -> None:

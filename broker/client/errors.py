@@ -1,4 +1,4 @@
-"""What keeps a client from its broker."""
+"""Errors between a client and its broker."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ SAID_MAX: Final = 300
 
 
 class Unreachable(Exception):
-    """No broker there, or the connection broke; another attempt may succeed.
+    """The broker cannot be reached, or the connection broke; another attempt can succeed.
 
-    After a broken connection it is not known whether the last requests arrived.
+    After a broken connection it is unknown whether the last requests arrived.
     """
 
 
 class NotKafka(Unreachable):
-    """What answered does not speak Kafka's protocol as we do: another attempt ends likewise."""
+    """The server does not speak Kafka's protocol: another attempt fails the same way."""
 
 
 class NotLetIn(Unreachable):
-    """A login that is refused, a certificate that one side does not trust, TLS on one side only.
+    """Authentication refused, certificate not trusted, or TLS on one side only.
 
-    Final: another attempt ends likewise, and might lock an account.
+    Final: another attempt fails the same way, and might lock an account.
     """
 
 
@@ -47,5 +47,5 @@ class TlsIsSpoken(Malformed):
 
 
 def printable(text: str) -> str:
-    """Return what somebody says without what a terminal would obey, and not all of a novel."""
+    """Return text of a broker without control characters, cut to a maximum length."""
     return "".join(each if each.isprintable() else " " for each in text[:SAID_MAX])

@@ -23,16 +23,17 @@ ENDPOINTS_MAX: Final = 64
 LIFETIME_MAX_S: Final = 10 * 365 * 24 * 3600
 """Tokens end after ten years."""
 AGAIN_SECONDS: Final = 10.0
-"""How soon a server that hands out none is asked again, while a token holds; Kafka's number."""
+"""Pause before the next request to a failing token server while a token is valid; Kafka's number.
+"""
 HOLDING_SECONDS_MAX: Final = 2.0
-"""How long another token is waited for while one still holds."""
+"""Maximum time to wait for a new token while the current one is valid."""
 
 
 @lru_cache(maxsize=ENDPOINTS_MAX)
 def kept_token(endpoint: TokenEndpoint) -> KeptToken:
-    """Return what keeps the token of an endpoint; the same for equal ones, as tasks of Spark have.
+    """Return the token cache of an endpoint; equal endpoints, as tasks of Spark have, share it.
 
-    A token may be fetched twice, and is none the worse for it, where two threads ask first.
+    Two threads that request the first token at once fetch it twice, which does no harm.
     """
     return KeptToken(
         endpoint.refresh,
@@ -52,7 +53,7 @@ class KeptToken:
         now_s: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        """``fetch`` takes how long it may last, and whether to ask a server again that is away."""
+        """Create a cache; ``fetch`` takes a timeout, and whether to retry an unavailable server."""
         self._refresh = refresh
         self._fetch = fetch
         self._now_s = now_s
@@ -83,7 +84,7 @@ class KeptToken:
         try:
             self._keep(self._fetch(min(timeout_seconds, HOLDING_SECONDS_MAX), False))
         except (TokenUnavailable, WrongSetting):
-            # Not the time to fail: whoever asks when it has ended hears of it.
+            # The current token is still valid: a failure is reported after its end.
             self._due_s = min(self._now_s() + AGAIN_SECONDS, self._ends_s)
 
     def forget(self) -> None:

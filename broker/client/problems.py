@@ -1,6 +1,7 @@
-"""Why a connection is of no use: errors of sockets, of TLS and of logins in one line.
+"""Reasons of failed connections: errors of sockets, TLS and authentication in one line.
 
-What another attempt cannot mend becomes NotLetIn and says what to change; the rest is Unreachable.
+Errors that another attempt cannot correct become NotLetIn, with the setting to change; all others
+are Unreachable.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ _END_OF_FILE: Final = "connection closed during the TLS handshake"
 
 
 class Stage(IntEnum):
-    """How far a connection has come, which says what an error means."""
+    """Progress of a connection, which decides the meaning of an error."""
 
     CONNECTING = auto()
-    """With the handshake of TLS."""
+    """Connection and handshake of TLS."""
     INTRODUCING = auto()
     """ApiVersions, and the login."""
     NEW = auto()
-    """Nothing else was answered yet."""
+    """Connected, without any response so far."""
     IN_USE = auto()
 
 
 def problem_of(
     error: Exception, address: tuple[str, int], access: Access, stage: Stage
 ) -> Unreachable:
-    """Return what to raise for an error of a connection; it says which broker it was."""
+    """Return the exception for an error of a connection; its text names the broker."""
     found = reason_of(error, address[0], access, stage)
     return type(found)(f"{address_text(*address)}: {found}")
 
@@ -60,7 +61,7 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
     if isinstance(error, TlsIsSpoken):
         # An alert does not say whether the listener has a login.
         wanted = "SASL_SSL" if access.credential is not None else "SSL, or SASL_SSL with a login"
-        return NotLetIn(f"TLS is spoken here: set security.protocol={wanted}")
+        return NotLetIn(f"the listener expects TLS: set security.protocol={wanted}")
     if isinstance(error, KafkaError):
         return NotKafka(str(error))
     if not isinstance(error, OSError):
@@ -89,7 +90,7 @@ def _is_end_of_file(error: OSError) -> bool:
 
 
 def _hint(access: Access, stage: Stage) -> str | None:
-    """Say what a broker may have against a connection that it closes without a word."""
+    """Return a possible reason for a connection that the broker closed without an error."""
     has_tls, has_login = access.context is not None, access.credential is not None
     if stage is Stage.CONNECTING:
         return "is TLS spoken here (security.protocol)?" if has_tls else None
@@ -120,9 +121,9 @@ _ALERTS: Final = {
     f" have (ssl.cipher.suites), or it wants {_CERTIFICATE}",
     "PROTOCOL_VERSION": "there is no version of TLS that both have (ssl.enabled.protocols)",
 }
-"""What the broker says in an alert, by the end of OpenSSL's name for it."""
+"""Messages for alerts of the broker, by the end of OpenSSL's name."""
 _REASONS: Final = {
-    "WRONG_VERSION_NUMBER": "no TLS is spoken here: is security.protocol right?",
+    "WRONG_VERSION_NUMBER": "the listener does not use TLS: check security.protocol",
     "UNSUPPORTED_PROTOCOL": _ALERTS["PROTOCOL_VERSION"],
     "NO_PROTOCOLS_AVAILABLE": _ALERTS["PROTOCOL_VERSION"],
 }

@@ -1,8 +1,8 @@
-"""Kafka's client settings: whom to trust, and who this client is.
+"""Security settings of Kafka's clients: trusted certificates and the identity of this client.
 
-Settings are spelled as for Kafka's Java client; librdkafka's spellings of TLS, user, password and
-tokens are taken, too. ``security_of`` checks them and touches no file but those that
-``config.providers`` name; stores are read, and ``ssl`` is imported, where ``access`` is asked for.
+Settings have the names of Kafka's Java client; librdkafka's names for TLS, user, password and
+tokens are accepted, too. ``security_of`` checks them and reads no file except those that
+``config.providers`` name; ``access`` reads stores and imports ``ssl``.
 """
 
 from __future__ import annotations
@@ -49,10 +49,9 @@ class ClientSecurity:
 
 
 def security_of(settings: Mapping[str, str], environment: Mapping[str, str]) -> ClientSecurity:
-    """Return what a client's settings say about security; raises WrongSetting.
+    """Return the security settings of a client; raises WrongSetting.
 
-    Settings about anything else are ignored, as Kafka's tools do it. ``environment`` is for
-    ``${env:...}``.
+    Other settings are ignored, as in Kafka's tools. ``environment`` is for ``${env:...}``.
     """
     about = {key: value for key, value in settings.items() if is_about_security(key)}
     given = _resolved(about, environment) if _refers(about) else about
@@ -88,7 +87,7 @@ def _readable(key: str, value: str) -> str:
     try:
         value.encode()
     except UnicodeEncodeError:
-        raise WrongSetting(key, "it is not UTF-8") from None
+        raise WrongSetting(key, "the value is not valid UTF-8") from None
     return value
 
 

@@ -1,8 +1,8 @@
-"""The settings of Kafka's clients that are about protection, and what each of them is here.
+"""Security settings of Kafka's clients, and the treatment of each of them.
 
-All of Apache Kafka 4.3.0's are listed: whatever begins with ``ssl.``, ``sasl.`` or ``security.``
-and is not, is a mistake. Settings that name a Java class may name Kafka's own, whose work is done
-here as well; any other class would protect something and cannot be loaded.
+All settings of Apache Kafka 4.3.0 are listed: any other that begins with ``ssl.``, ``sasl.`` or
+``security.`` is an error. Settings with a Java class accept Kafka's own classes, whose function is
+built in; any other class cannot be loaded, and would leave something unprotected.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ LIBRDKAFKA_CLIENT_ID: Final = "sasl.oauthbearer.client.id"
 LIBRDKAFKA_CLIENT_SECRET: Final = "sasl.oauthbearer.client.secret"  # noqa: S105
 EXTENSIONS: Final = "sasl.oauthbearer.extensions"
 GRANT: Final = "sasl.oauthbearer.grant.type"
-"""Of Kafka 4.4, too."""
+"""Grant type, a setting of Kafka 4.4, too."""
 HTTPS_TRUST: Final[Mapping[str, str]] = {
     "https.ca.location": "ssl.ca.location",
     "https.ca.pem": "ssl.ca.pem",
 }
-"""Whom to trust where tokens are fetched, and the key of TLS with brokers that says the same."""
+"""Trusted certificates of the token server, and the equivalent key of TLS with brokers."""
 
 LIBRDKAFKA: Final[Mapping[str, str]] = {
     **LIBRDKAFKA_OF_TLS,
@@ -63,7 +63,7 @@ LIBRDKAFKA: Final[Mapping[str, str]] = {
         JAAS,
     ),
 }
-"""What only librdkafka spells so, and what Java's clients of every version have for it."""
+"""Names of librdkafka, and the equivalent in Java clients of every version."""
 
 _TOKEN_KEYS: Final = (
     *(TOKEN_URL, CLIENT_ID, CLIENT_SECRET, SCOPE, METHOD, GRANT, EXTENSIONS),
@@ -73,7 +73,7 @@ TOKEN_TIMES: Final = (
     *(URLENCODE, CONNECT_TIMEOUT, READ_TIMEOUT, RETRY_BACKOFF, RETRY_BACKOFF_MAX),
     *(REFRESH_FACTOR, REFRESH_JITTER, REFRESH_PERIOD_MIN, REFRESH_BUFFER),
 )
-"""How a token is fetched, and when anew; without effect where none is."""
+"""Times of fetching and renewing tokens; without effect if no token is fetched."""
 
 LOGIN_KEYS: Final = frozenset({MECHANISM, MECHANISMS, JAAS, USER, PASSWORD, *_TOKEN_KEYS})
 
@@ -85,10 +85,10 @@ SECRETS: Final = frozenset(
         "sasl.oauthbearer.assertion.private.key.pem",
     }
 )
-"""What must not be seen by others of the same machine, in a list of processes say."""
+"""Settings that must not be visible to other users of the machine, as in a process list."""
 
 SHADED: Final = "kafkashaded."
-"""What stands before the names of classes in Databricks' Spark."""
+"""Prefix of class names in Databricks' Spark."""
 _TOKEN_PACKAGE: Final = "org.apache.kafka.common.security.oauthbearer"  # noqa: S105
 _CLASSES: Final[Mapping[str, tuple[str, ...]]] = {
     "sasl.client.callback.handler.class": (),
@@ -125,17 +125,17 @@ _OF_ASSERTIONS: Final = frozenset(
         "sasl.oauthbearer.assertion.private.key.pem",
     }
 )
-"""What proves to a server of tokens by a signature who asks: not available."""
+"""Settings for client authentication by signature at a token server: not available."""
 
 _WITHOUT_EFFECT: Final = frozenset(
     {
-        # Of Kerberos, which is refused where it is asked for.
+        # Settings of Kerberos, which is refused as a mechanism.
         "sasl.kerberos.kinit.cmd",
         "sasl.kerberos.min.time.before.relogin",
         "sasl.kerberos.service.name",
         "sasl.kerberos.ticket.renew.jitter",
         "sasl.kerberos.ticket.renew.window.factor",
-        # How a token is made or looked at before it is sent: brokers do that.
+        # Creation and validation of tokens, which is the brokers' task.
         "sasl.oauthbearer.assertion.algorithm",
         "sasl.oauthbearer.assertion.claim.exp.seconds",
         "sasl.oauthbearer.assertion.claim.jti.include",
@@ -179,7 +179,7 @@ def check_keys(settings: Mapping[str, str]) -> None:
         if key in _OF_ASSERTIONS and value:
             raise WrongSetting(
                 key,
-                "assertions are not available: a server of tokens is asked with"
+                "assertions are not available: tokens are requested with"
                 f" {CLIENT_ID} and {CLIENT_SECRET}",
             )
 

@@ -1,6 +1,4 @@
-"""A server that hands out tokens by the client credentials grant (RFC 6749, section 4.4): what is
-known of it, and when its tokens are fetched anew.
-"""
+"""Token server with the client credentials grant (RFC 6749, section 4.4): address and renewal."""
 
 from __future__ import annotations
 
@@ -10,12 +8,12 @@ from typing import Final, NamedTuple
 
 TOKEN_BYTES_MAX: Final = 64 * 1024
 BEARER: Final = re.compile(r"[-_~+/.a-zA-Z0-9]+=*")
-"""What a token may be, of a server or in a file."""
+"""Syntax of a bearer token, from a server or a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
-    """When a token is fetched anew: Kafka's ``sasl.login.refresh.*``."""
+    """Renewal of a token: Kafka's ``sasl.login.refresh.*``."""
 
     window_factor: float = 0.8
     window_jitter: float = 0.05
@@ -23,10 +21,9 @@ class Refresh:
     buffer_seconds: int = 300
 
     def seconds_until(self, lifetime_seconds: float, chance: float) -> float:
-        """Return how long a token of this lifetime is used; ``chance`` is between 0 and 1.
+        """Return the time for which a token is used; ``chance`` is between 0 and 1.
 
-        Least period and buffer count where both can be kept, as in Kafka: short tokens have
-        neither.
+        Minimum period and buffer apply only if the lifetime allows both, as in Kafka.
         """
         wanted = lifetime_seconds * (self.window_factor + self.window_jitter * chance)
         latest = lifetime_seconds - self.buffer_seconds
@@ -37,7 +34,7 @@ class Refresh:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TokenEndpoint:
-    """Where tokens come from, and who asks for them. Picklable, with the secret in it."""
+    """Token server and the client's identity there. Picklable, including the secret."""
 
     url: str
     client_id: str
@@ -51,7 +48,7 @@ class TokenEndpoint:
     read_timeout_ms: int | None = None
     retry_backoff_ms: int = 100
     retry_backoff_max_ms: int = 10_000
-    """For how long a server that is away is asked again."""
+    """Time for which an unavailable server is tried again."""
     refresh: Refresh = Refresh()
 
     def __repr__(self) -> str:
@@ -64,8 +61,8 @@ class TokenEndpoint:
 
 
 class Token(NamedTuple):
-    """What a server has handed out."""
+    """Token of a server."""
 
     text: str
     lifetime_seconds: float | None
-    """None: it does not say."""
+    """Lifetime of the token, or None if the server does not state it."""

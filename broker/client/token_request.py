@@ -1,15 +1,13 @@
-"""One token from a server: the request, its repetition, and what the answer says.
+"""One token from a server: the request, its repetition, and the evaluation of the response.
 
 Rules of this file:
 
-* **A server is asked in the words of Apache Kafka's own clients**, so that it takes this one for
-  one of them: the same header, the same body.
-* **Only the configured URL is asked.** No redirect is followed, and no proxy of the environment
-  taken (CVE-2025-27817).
-* **The client's secret is in no text**, whatever the server repeats of what it was told.
-* Whoever waits for a token waits for a limited time, and reads a limited answer. The request is
-  made on a thread of its own, since nothing else ends names that are not resolved and answers that
-  come byte by byte when the time is over.
+* **The request has the form of Apache Kafka's own clients**: the same header, the same body.
+* **Only the configured URL is requested.** No redirect is followed, and no proxy of the environment
+  is used (CVE-2025-27817).
+* **The client's secret is in no text**, even if the server repeats parts of the request.
+* Waiting time and response size are limited. The request runs on a thread of its own, since a slow
+  name resolution or a response that arrives byte by byte cannot be ended otherwise.
 """
 
 from __future__ import annotations
@@ -46,9 +44,9 @@ _LATE: Final = "it does not answer in time"
 
 
 def fetched(endpoint: TokenEndpoint, timeout_seconds: float, *, may_repeat: bool) -> Token:
-    """Return a token; raises TokenUnavailable, and WrongSetting for what asking again cannot mend.
+    """Return a token; raises TokenUnavailable, or WrongSetting if a retry cannot help.
 
-    A server that is away is asked again, ever more slowly, as Kafka's clients do it.
+    An unavailable server is tried again with growing pauses, as Kafka's clients do.
     """
     ends_s = time.monotonic() + timeout_seconds
     last_repeat_s = time.monotonic() + endpoint.retry_backoff_max_ms / 1000
@@ -145,7 +143,7 @@ class _Request:
                 self._socket.shutdown(socket.SHUT_RDWR)
 
     def result(self) -> Token:
-        """Return what has come; raises WrongSetting and TokenUnavailable."""
+        """Return the received token; raises WrongSetting and TokenUnavailable."""
         if self._error is not None:
             raise _problem(self._endpoint, self._error) from None
         assert self._answer is not None
@@ -187,9 +185,9 @@ def _read(endpoint: TokenEndpoint, status: int, data: bytes) -> Token:
     texts = (answer.get(name) for name in ("access_token", "id_token"))
     text = next((each.strip() for each in texts if isinstance(each, str) and each.strip()), "")
     if not text:
-        raise _wrong(endpoint, "there is no access_token in the answer")
+        raise _wrong(endpoint, "the response has no access_token")
     if len(text) > TOKEN_BYTES_MAX or not BEARER.fullmatch(text):
-        raise _wrong(endpoint, "the access_token in the answer is none")
+        raise _wrong(endpoint, "the access_token is malformed or too long")
     return Token(text, _lifetime_seconds(answer, text))
 
 
@@ -203,7 +201,7 @@ def _lifetime_seconds(answer: Mapping[str, Any], token: str) -> float | None:
 
 
 def _claims(token: str) -> Mapping[str, Any]:
-    """Return what a JWT says; whether that is true is for brokers to find out."""
+    """Return the claims of a JWT, without verification, which is the brokers' task."""
     parts = token.split(".")
     if len(parts) != 3:
         return {}
@@ -235,7 +233,7 @@ def _number(value: object) -> float | None:
 
 
 def _said(endpoint: TokenEndpoint, data: bytes) -> str:
-    """Return what a server has against a request (RFC 6749, section 5.2), without the secret."""
+    """Return the server's error text (RFC 6749, section 5.2), without the secret."""
     answer = _object(data) or {}
     words = [answer.get(name) for name in ("error", "error_description")]
     text = " - ".join(each for each in words if isinstance(each, str) and each)
@@ -245,7 +243,7 @@ def _said(endpoint: TokenEndpoint, data: bytes) -> str:
 
 
 def _problem(endpoint: TokenEndpoint, error: Exception) -> Exception:
-    """Return what to raise for what a request ends with; anything else is a bug."""
+    """Return the exception to raise for a failed request; anything else is an internal error."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return _wrong(
             endpoint,

@@ -1,8 +1,8 @@
-"""Settings of a server that hands out tokens, as Apache Kafka 4.3.0's clients take them.
+"""Settings of a token server, as Apache Kafka 4.3.0's clients read them.
 
-The client's id, its secret and the scope stand in settings of their own or, as older configurations
-have them, in options of the JAAS line; the former count. What is for TLS with that server are
-``ssl.*`` options of the JAAS line. librdkafka's spelling of the same is taken, too.
+Client id, secret and scope have settings of their own or, in older configurations, options of the
+JAAS line; the settings take precedence. ``ssl.*`` options of the JAAS line are for TLS with that
+server. librdkafka's names are accepted, too.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Number = TypeVar("Number", int, float)
 _URL: Final = re.compile(r"(?i:https?)://[!-~]+")
 _GRANT: Final = "client_credentials"
 _OPTIONS: Final = {CLIENT_ID: "clientId", CLIENT_SECRET: "clientSecret", SCOPE: "scope"}
-"""What older configurations call these in their JAAS line."""
+"""Names of these settings in the JAAS line of older configurations."""
 _IN_LIBRDKAFKA: Final = {CLIENT_ID: LIBRDKAFKA_CLIENT_ID, CLIENT_SECRET: LIBRDKAFKA_CLIENT_SECRET}
 _EXTENSION: Final = "extension_"
 _TLS_OPTIONS: Final = CLIENT_KEYS - {*LIBRDKAFKA, VERIFICATION}
@@ -61,7 +61,7 @@ def check_options(options: Mapping[str, str]) -> None:
 def extensions_of(
     settings: Mapping[str, str], options: Mapping[str, str]
 ) -> tuple[tuple[str, str], ...]:
-    """Return what a client says of itself beside its token (KIP-342); raises WrongSetting."""
+    """Return the SASL extensions that accompany a token (KIP-342); raises WrongSetting."""
     found = {
         name.removeprefix(_EXTENSION): value
         for name, value in options.items()
@@ -70,13 +70,13 @@ def extensions_of(
     for each in filter(None, settings.get(EXTENSIONS, "").split(",")):
         name, equals, value = each.partition("=")
         if not equals:
-            raise WrongSetting(EXTENSIONS, "it must be NAME=VALUE,NAME=VALUE")
+            raise WrongSetting(EXTENSIONS, "must be NAME=VALUE,NAME=VALUE")
         found[name.strip()] = value.strip()
     return tuple(found.items())
 
 
 def endpoint_of(settings: Mapping[str, str], options: Mapping[str, str]) -> TokenEndpoint:
-    """Return the server that settings name, and how it is asked; raises WrongSetting.
+    """Return the token server of the settings; raises WrongSetting.
 
     ``options`` are those of the JAAS line.
     """
@@ -145,7 +145,7 @@ def _tls(settings: Mapping[str, str], options: Mapping[str, str]) -> tuple[tuple
 def _is_true(key: str, settings: Mapping[str, str]) -> bool:
     value = settings.get(key, "").lower()
     if value not in {"true", "false", ""}:
-        raise WrongSetting(key, "it must be true or false")
+        raise WrongSetting(key, "must be true or false")
     return value == "true"
 
 

@@ -50,7 +50,7 @@ class ReceivedRecord(NamedTuple):
 def read_topic(
     client: WireClient, topic: str, isolation: str = "read_uncommitted"
 ) -> list[ReceivedRecord]:
-    """Return what ``topic`` holds now, partition after partition; raises KafkaError."""
+    """Return all current records of ``topic``, partition after partition; raises KafkaError."""
     level = ISOLATION[isolation]
     return [
         record
@@ -60,7 +60,7 @@ def read_topic(
 
 
 def partition_count(client: WireClient, topic: str) -> int:
-    """Return how many partitions a topic has; raises KafkaError."""
+    """Return the number of partitions of a topic; raises KafkaError."""
     request = MetadataRequest(
         topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False
     )
@@ -138,7 +138,7 @@ def offset_at(client: WireClient, topic: str, partition: int, timestamp: int, le
 
 
 def fetch(client: WireClient, topic: str, partition: int, offset: int, level: int) -> PartitionData:
-    """Return what one Fetch from ``offset`` on answers; raises KafkaError."""
+    """Return the data of one Fetch from ``offset``; raises KafkaError."""
     wanted = FetchPartition(partition, fetch_offset=offset, partition_max_bytes=MAX_BYTES)
     request = FetchRequest(
         max_wait_ms=1000,

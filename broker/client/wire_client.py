@@ -91,7 +91,7 @@ class WireClient:
 
     @property
     def in_flight(self) -> int:
-        """Return how many requests have no answer yet."""
+        """Number of requests without a response."""
         return self._connection.in_flight + len(self._early)
 
     def ask(self, api: Api[Request, Response], request: Request, version: int) -> Response:
@@ -142,16 +142,17 @@ class WireClient:
             if not data:
                 raise ConnectionResetError(f"connection closed during {name}")
             if self._heard_nothing and data.startswith(_TLS_ALERT):
-                raise TlsIsSpoken("TLS is spoken here")
+                raise TlsIsSpoken("the listener expects TLS, this client uses none")
             self._heard_nothing = False
             self._connection.receive_data(data)
         return answer[1]
 
     def log_in(self, login: LoginClient) -> int:
-        """Log in; return for how many milliseconds that holds, 0: as long as the connection.
+        """Authenticate; return the lifetime in milliseconds, or 0 for that of the connection.
 
-        Answers that are due are taken before, for ``receive`` to return later: nothing may be asked
-        beside a login. Raises LoginRefused, which is final, beside what every request may raise.
+        Outstanding responses are read before, for a later ``receive``: no request may run beside an
+        authentication. Raises LoginRefused, which is final, in addition to the errors of every
+        request.
         """
         early = [self._received("a request") for _ in range(self._connection.in_flight)]
         while (ask := login.next_request()) is not None:
@@ -163,13 +164,13 @@ class WireClient:
         return login.lifetime_ms
 
     def has_answer(self, timeout_seconds: float) -> bool:
-        """Return whether there is something for `receive`, or comes within so long."""
+        """Return whether a response is available, or arrives within ``timeout_seconds``."""
         if self._early or self._connection.has_received or self._has_decrypted():
             return True
         return is_readable(self._socket, timeout_seconds)
 
     def _has_decrypted(self) -> bool:
-        """Whether bytes of TLS were taken from the socket that nobody has read yet."""
+        """Whether decrypted bytes of TLS are waiting to be read."""
         pending: Callable[[], int] | None = getattr(self._socket, "pending", None)
         return pending is not None and pending() > 0
 
@@ -179,7 +180,7 @@ class WireClient:
 
     @property
     def versions(self) -> AdvertisedVersions:
-        """What the broker speaks; it is asked once."""
+        """API versions of the broker, requested once."""
         if self._versions is None:
             request = ApiVersionsRequest("barnabas", __version__)
             return self._introduce(self.ask(API_VERSIONS, request, _API_VERSIONS_VERSION))

@@ -64,7 +64,7 @@ def decode_place(text: str) -> Place:
             by_name = {name: _endpoint(name, each) for name, each in endpoints.items()}
             ranges = _ranges(found.get("features"))
             return Place(rack, by_name, found.get("cordoned") is True, ranges)
-    raise UnreadableEndpoints("registration has no rack and endpoints")
+    raise UnreadableEndpoints("the JSON has no rack and endpoints")
 
 
 def _ranges(found: object) -> Ranges:

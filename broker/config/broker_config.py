@@ -1,11 +1,11 @@
 """The broker's configuration: one frozen dataclass, Kafka's key beside each field.
 
-A field is called like its key with dots replaced by underscores (ours lose their ``barnabas.``),
-so ``config.log_segment_bytes`` is ``log.segment.bytes``. Type, default, accepted values, synonyms
-and documentation are metadata of the field; loading, DescribeConfigs and ``barnabas config`` read
-them from there. Where a default differs from Kafka's it is because one broker is all there is
-(replication factors), because the kernel knows better (socket buffers), or because it is safer
-(listening on this machine only).
+A field has the name of its key with dots replaced by underscores (without ``barnabas.``), so
+``config.log_segment_bytes`` is ``log.segment.bytes``. Type, default, accepted values, synonyms and
+documentation are metadata of the field; loading, DescribeConfigs and ``barnabas config`` read them
+from there. A default differs from Kafka's because there is one broker (replication factors),
+because the kernel chooses better (socket buffers), or because it is safer (listening on this
+machine only).
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class BrokerConfig(SecurityConfig):
     num_partitions: int = setting("num.partitions", INT, 1, at_least(1))
     """Partitions of a topic created without a number of its own."""
     default_replication_factor: int = setting("default.replication.factor", INT, 1)
-    """Replication factor of a topic created without one of its own. One broker has one replica; in
-    a cluster it is what clients are told of (see barnabas.replication.factor of topics)."""
+    """Replication factor of a topic created without one of its own. A single broker has one
+    replica; in a cluster clients see this number (see barnabas.replication.factor of topics)."""
     auto_create_topics_enable: bool = setting("auto.create.topics.enable", BOOLEAN, True)
     """Whether asking for an unknown topic creates it."""
     delete_topic_enable: bool = setting("delete.topic.enable", BOOLEAN, True)
@@ -188,7 +188,7 @@ class BrokerConfig(SecurityConfig):
     log_retention_check_interval_ms: int = setting(
         "log.retention.check.interval.ms", LONG, 300_000, at_least(1)
     )
-    """How often segments are checked against the retention limits."""
+    """Interval at which segments are checked against the retention limits."""
     log_cleaner_enable: bool = setting("log.cleaner.enable", BOOLEAN, True)
     """Whether compacted topics are compacted."""
     log_cleaner_threads: int = setting(
@@ -198,7 +198,7 @@ class BrokerConfig(SecurityConfig):
     log_cleaner_backoff_ms: int = setting(
         "log.cleaner.backoff.ms", LONG, 15_000, at_least(0), update=CLUSTER_WIDE
     )
-    """How long compaction sleeps when there is nothing to do."""
+    """Pause of compaction when there is nothing to do."""
     log_cleaner_dedupe_buffer_size: int = setting(
         "log.cleaner.dedupe.buffer.size",
         LONG,
@@ -236,13 +236,13 @@ class BrokerConfig(SecurityConfig):
     socket_listen_backlog_size: int = setting("socket.listen.backlog.size", INT, 1024, at_least(1))
     """Connections that may wait to be accepted."""
     connections_max_idle_ms: int = setting("connections.max.idle.ms", LONG, 600_000)
-    """How long a silent connection stays open; -1 is for ever. After brokers came or went, less for
-    who has added offsets to a transaction (docs/exactly-once.md)."""
+    """Time after which an idle connection is closed; -1 means never. After brokers joined or left,
+    less for clients that have added offsets to a transaction (docs/exactly-once.md)."""
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes", LONG, 256 * 1024 * 1024, at_least(-1)
     )
-    """Memory for requests that have not come whole or wait, all connections together; -1 is no
-    limit. Who is silent or slow while others wait for it is closed."""
+    """Memory for requests that are incomplete or wait, all connections together; -1 is no limit.
+    Silent or slow clients are disconnected while others wait for it."""
     fetch_max_bytes: int = setting("fetch.max.bytes", INT, 57_671_680, at_least(1024))
     """Most bytes of records in one answer to Fetch."""
     max_incremental_fetch_session_cache_slots: int = setting(
@@ -258,11 +258,11 @@ class BrokerConfig(SecurityConfig):
     producer_id_expiration_ms: int = setting(
         "producer.id.expiration.ms", INT, 86_400_000, at_least(1), update=CLUSTER_WIDE
     )
-    """How long an idle producer's sequence numbers are remembered."""
+    """Time for which an idle producer's sequence numbers are kept."""
     producer_id_expiration_check_interval_ms: int = setting(
         "producer.id.expiration.check.interval.ms", INT, 600_000, at_least(1)
     )
-    """How often idle producers are looked for."""
+    """Interval at which expired producers are removed."""
 
     # ---------- consumer groups
     offsets_topic_num_partitions: int = setting(
@@ -278,18 +278,18 @@ class BrokerConfig(SecurityConfig):
     )
     """Segment size of __consumer_offsets."""
     offsets_retention_minutes: int = setting("offsets.retention.minutes", INT, 10_080, at_least(1))
-    """How long the offsets of a group without members are kept."""
+    """Time for which the offsets of a group without members are kept."""
     offsets_retention_check_interval_ms: int = setting(
         "offsets.retention.check.interval.ms", LONG, 600_000, at_least(1)
     )
-    """How often expired offsets are looked for."""
+    """Interval at which expired offsets are removed."""
     offset_metadata_max_bytes: int = setting("offset.metadata.max.bytes", INT, 4096, at_least(0))
     """Most bytes of metadata beside a committed offset."""
     # Kafka: 3000, which is three seconds of silence at each first start of a consumer.
     group_initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms", INT, 0, at_least(0)
     )
-    """How long a new group waits for more members before its first assignment."""
+    """Time for which a new group waits for more members before its first assignment."""
     group_min_session_timeout_ms: int = setting(
         "group.min.session.timeout.ms", INT, 6000, at_least(0)
     )
@@ -351,7 +351,7 @@ class BrokerConfig(SecurityConfig):
             "bidirectional, upgrade, downgrade or disabled",
         ),
     )
-    """Which way a group with members may change its protocol."""
+    """Directions in which a group with members can change its protocol."""
 
     # ---------- transactions
     transaction_max_timeout_ms: int = setting(
@@ -377,11 +377,11 @@ class BrokerConfig(SecurityConfig):
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
         "transaction.remove.expired.transaction.cleanup.interval.ms", INT, 3_600_000, at_least(1)
     )
-    """How often expired transactional ids are looked for."""
+    """Interval at which expired transactional ids are removed."""
     transactional_id_expiration_ms: int = setting(
         "transactional.id.expiration.ms", INT, 604_800_000, at_least(1)
     )
-    """How long an idle transactional id is remembered."""
+    """Time for which an idle transactional id is kept."""
     transactional_id_expiration_prefixes: tuple[str, ...] = setting(
         "barnabas.transactional.id.expiration.prefixes",
         LIST,
@@ -396,9 +396,9 @@ class BrokerConfig(SecurityConfig):
     clients the protocol of KIP-890, 0 and 1 only the one before it. In a cluster that of the first
     broker counts."""
     transaction_wait_ms: int = setting("barnabas.transaction.wait.ms", INT, 100, at_least(0))
-    """How long a request waits for the end of the transaction before it, instead of the answer
-    CONCURRENT_TRANSACTIONS, after which clients sleep. 0: not at all, as in Apache Kafka. In a
-    cluster it is 500 unless it is set."""
+    """Time for which a request waits for the end of the previous transaction, before the error
+    CONCURRENT_TRANSACTIONS, after which clients sleep. 0 means no wait, as in Apache Kafka. In a
+    cluster the default is 500."""
 
     transaction_two_phase_commit_enable: bool = setting(
         "transaction.two.phase.commit.enable", BOOLEAN, False
@@ -410,7 +410,7 @@ class BrokerConfig(SecurityConfig):
     request_receive_timeout_ms: int = setting(
         "barnabas.request.receive.timeout.ms", LONG, 30_000, at_least(1)
     )
-    """How long a client may take to send one request completely."""
+    """Time in which a client must send one request completely."""
     request_max_bytes: int = setting(
         "barnabas.request.max.bytes", INT, 16 * 1024 * 1024, at_least(1024 * 1024)
     )
@@ -418,7 +418,8 @@ class BrokerConfig(SecurityConfig):
     request_elements_max: int = setting(
         "barnabas.request.elements.max", INT, 100_000, at_least(10_000)
     )
-    """Most elements in the arrays of one request: topics, partitions, groups and so on."""
+    """Maximum number of elements in the arrays of one request, such as topics, partitions or
+    groups."""
     request_undivided_elements_max: int = setting(
         "barnabas.request.undivided.elements.max", INT, 40_000, at_least(1000)
     )
@@ -427,7 +428,8 @@ class BrokerConfig(SecurityConfig):
     connection_pipeline_max_requests: int = setting(
         "barnabas.connection.pipeline.max.requests", INT, 1000, at_least(1)
     )
-    """Answers that one connection may be owed before its next request is handled."""
+    """Maximum number of outstanding responses of one connection before its next request is
+    handled."""
     connection_write_buffer_bytes: int = setting(
         "barnabas.connection.write.buffer.bytes", INT, 1024 * 1024, at_least(64 * 1024)
     )
@@ -443,10 +445,10 @@ class BrokerConfig(SecurityConfig):
     console_access: str = setting(
         "barnabas.console.access", STRING, "auto", OneOf(("none", "read", "write", "auto"))
     )
-    """What the console and its API may do on the HTTP port: nothing, only read, or write, too. With
-    auto they may write on a loopback address, and where users have to log in."""
+    """Access of the console and its API on the HTTP port: none, read only, or also write. With auto
+    it is write on a loopback address, and where users authenticate."""
     console_records: bool = setting("barnabas.console.records", BOOLEAN, True)
-    """Whether the console and its API show records to those who may read them."""
+    """Whether the console and its API show records to users with READ permission."""
     console_history: bool = setting("barnabas.console.history", BOOLEAN, True)
     """Whether the last six hours of the broker's own figures are kept in memory, in less than two
     megabytes."""
@@ -503,7 +505,7 @@ class BrokerConfig(SecurityConfig):
         return ListenerConfig(self, BROKER_CONFIGS, name)
 
     def synonyms(self, names: Iterable[str]) -> Iterator[ConfigSynonym]:
-        """Yield where the value of the first of ``names`` may come from; see config_sources."""
+        """Yield the possible sources of the value of the first of ``names``; see config_sources."""
         return synonyms_of(names, self.settings, BROKER_CONFIGS)
 
     def describe(self) -> list[ConfigEntry]:

@@ -31,7 +31,7 @@ _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(:[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class ClusterConfig(StorageConfig):
-    """Where the others are found, and how brokers ask each other."""
+    """Store and membership of a cluster, and connections between its brokers."""
 
     metadata: str | None = setting(
         METADATA,
@@ -39,25 +39,24 @@ class ClusterConfig(StorageConfig):
         None,
         Matches(r"postgres(ql)?://\S+", "postgresql://user:password@host:port/database"),
     )
-    """Address of the PostgreSQL that the brokers of a cluster share, postgresql://...; hosts may be
-    several, the primary is looked for. Metadata and records are kept there, and log.dirs is a
-    cache. Without one the broker is alone."""
+    """Address of the PostgreSQL that the brokers of a cluster share, postgresql://...; of several
+    hosts the primary is used. Metadata and records are kept there, and log.dirs is a cache. Without
+    one the broker is alone."""
     lease_ms: int = setting("barnabas.lease.ms", ConfigType.INT, 10_000, Between(1000, 300_000))
-    """How long the others wait for a broker of a cluster that is not heard of before they lead its
-    partitions."""
+    """Time after which other brokers take over the partitions of a silent broker of a cluster."""
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable", ConfigType.BOOLEAN, True
     )
-    """Whether partitions of a cluster are moved by themselves until all brokers lead as many, and
-    back to where they are pinned. Without it they stay where they came to be led, or were moved to;
-    those of a broker that ends, or is drained, go to others all the same."""
+    """Whether partitions of a cluster are moved automatically until all brokers lead equally many,
+    and back to their pinned broker. Otherwise they stay where they are led; partitions of a broker
+    that stops or is drained still move to others."""
     cordoned_log_dirs: tuple[str, ...] = setting(
         CORDONED, ConfigType.LIST, (), update=UpdateMode.PER_BROKER
     )
-    """Set to *, or to its data directory, for one broker of a cluster: others lead what it leads,
-    and it is given nothing more, until it is taken back. `barnabas cluster drain` sets it while the
-    broker runs; in its file it counts from its start on, unless it is set while it runs, be it to
-    nothing."""
+    """Set to *, or to its data directory, to drain one broker of a cluster: others lead its
+    partitions, and it gets no new ones until the setting is removed. `barnabas cluster drain` sets
+    it while the broker runs; a value in the broker's file applies from its start, unless a value,
+    even an empty one, is set while it runs."""
     inter_broker_listener_name: str | None = setting(
         "inter.broker.listener.name", ConfigType.STRING, None
     )
@@ -76,7 +75,7 @@ class ClusterConfig(StorageConfig):
     socket_connection_setup_timeout_ms: int = setting(
         "socket.connection.setup.timeout.ms", ConfigType.LONG, 10_000, Between(1)
     )
-    """How long a broker of a cluster waits for a connection to another one."""
+    """Time for which a broker of a cluster waits for a connection to another one."""
 
     @property
     def is_of_cluster(self) -> bool:
@@ -106,15 +105,15 @@ def has_password(address: str) -> bool:
 
 
 def without_password(address: str) -> str:
-    """Return hosts and database of the address of a PostgreSQL, which everybody may see."""
+    """Return hosts and database of a PostgreSQL address, without secrets."""
     found = _parts(address)
     return "postgresql://..." if found is None else found[0]
 
 
 def _parts(address: str) -> tuple[str, bool] | None:
-    """Return what may be shown of an address, and whether there is a secret in it; None: unclear.
+    """Return the visible part of an address, and whether it has a secret, or None if it is unclear.
 
-    A password with a character that should have been escaped is no part of what is shown.
+    A password with a character that should have been escaped is not part of the visible text.
     """
     try:
         split = urlsplit(address)

@@ -14,7 +14,7 @@ CLUSTER_WIDE = UpdateMode.CLUSTER_WIDE
 
 
 def address_limits(text: str) -> dict[str, int]:
-    """Return how many connections single addresses may have; raises ValueError."""
+    """Return the connection limits of single addresses; raises ValueError."""
     limits: dict[str, int] = {}
     for entry in filter(None, (each.strip() for each in text.split(","))):
         address, _, number = entry.rpartition(":")
@@ -36,7 +36,7 @@ class AddressLimits:
     """
 
     def problem(self, value: Value) -> str | None:
-        """Say what is wrong."""
+        """Return the error of the value, or None."""
         try:
             address_limits(str(value))
         except ValueError as error:
@@ -51,7 +51,7 @@ class AddressLimits:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimitsConfig(ClusterConfig):
-    """How many connections there may be."""
+    """Limits on the number of connections."""
 
     max_connections: int = setting(
         "max.connections", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE

@@ -35,11 +35,11 @@ FEATURES: Final[Ranges] = {
     GROUP_VERSION: (0, 1),
     TRANSACTION_VERSION: (0, 2),
 }
-"""Of this release.
+"""Feature levels that this release supports.
 
-``metadata.version``: Kafka 3.3 to 4.3; tools read the broker's release from the level.
-``group.version`` 1: there are groups of the consumer protocol (KIP-848); clients and tools decide
-by it. ``transaction.version`` 2: the transactions of KIP-890.
+``metadata.version``: Kafka 3.3 to 4.3; tools derive the broker's release from the level.
+``group.version`` 1: groups of the consumer protocol (KIP-848) exist; clients and tools use it to
+decide. ``transaction.version`` 2: the transactions of KIP-890.
 """
 
 _DISABLED: Final = (0, 0)
@@ -49,9 +49,9 @@ class FeatureLevels(NamedTuple):
     """The levels in force."""
 
     epoch: int
-    """Grows with each change; 0: nothing is kept."""
+    """Number of the newest change, or 0 if no level is stored."""
     levels: Mapping[str, int]
-    """By feature; one that is not there is at level 0."""
+    """Level by feature; a missing feature has level 0."""
 
 
 def levels_of(stored: Mapping[str, str], transaction_version: int) -> FeatureLevels:
@@ -64,18 +64,18 @@ def levels_of(stored: Mapping[str, str], transaction_version: int) -> FeatureLev
 
 
 def stored_form(features: FeatureLevels) -> dict[str, str]:
-    """Return what is kept of levels."""
+    """Return the stored form of feature levels."""
     levels = {
         name: str(level) for name, level in features.levels.items() if level or name in FEATURES
     }
-    # Last: no feature is called so, but whoever asks for levels may say anything.
+    # The epoch comes last: no feature has its name, but a client can send any name.
     return {**levels, _EPOCH: str(features.epoch)}
 
 
 def why_not_supported(feature: str, level: int, who: str, ranges: Ranges) -> str | None:
-    """Return why a broker, or ``who`` it is, cannot take part at a level; None: it can.
+    """Return the reason that a broker cannot take part at a level, or None if it can.
 
-    In the words of Apache Kafka.
+    The text is that of Apache Kafka.
     """
     low, high = ranges.get(feature, _DISABLED)
     if low <= level <= high:
@@ -91,6 +91,6 @@ def check_supported(stored: Mapping[str, str]) -> None:
         if why_not_supported(feature, level, "", FEATURES) is not None:
             low, high = FEATURES.get(feature, _DISABLED)
             raise StoreUnusable(
-                f"this release does not support version {level} of {feature}, which is finalized:"
-                f" it supports {low} to {high}"
+                f"version {level} of {feature} is finalized, and this release supports only"
+                f" {low} to {high}"
             )

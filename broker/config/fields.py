@@ -1,4 +1,4 @@
-"""How the fields of BrokerConfig are made: each carries its key as metadata."""
+"""Constructors of the fields of BrokerConfig: each field carries its key as metadata."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The configuration keys of groups: Kafka 4.3.0's, with its types, defaults and limits.
+"""The configuration keys of groups: those of Kafka 4.3.0, with types, defaults and limits.
 
 A group's effective value is its own override, else the broker's key of the same meaning
 (``consumer.session.timeout.ms`` <- ``group.consumer.session.timeout.ms``), else the default. An
-override has to lie between the broker's ``min`` and ``max`` of that key when it is made; when those
-are moved later, ``group_value`` keeps to them. A group has settings whether or not it exists.
+override must lie between the broker's ``min`` and ``max`` of that key when it is set; if these
+change later, ``group_value`` applies them. A group has settings whether or not it exists.
 """
 
 from __future__ import annotations
@@ -152,7 +152,7 @@ def effective_group_value(name: str, overrides: Mapping[str, str], broker: Broke
 
 
 def group_value(name: str, overrides: Mapping[str, str], broker: BrokerConfig) -> Value:
-    """Return what the coordinator has to use: the effective value, inside the broker's limits."""
+    """Return the effective value, within the broker's limits, for the coordinator."""
     value = effective_group_value(name, overrides, broker)
     if name in overrides and isinstance(value, int):
         low, high = _limits(name, broker)

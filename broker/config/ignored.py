@@ -90,7 +90,7 @@ def _describe(key: ConfigKey, config: BrokerConfig) -> ConfigEntry:
 
 
 def synonyms_of(name: str, config: BrokerConfig) -> tuple[ConfigSynonym, ...]:
-    """Return where the value of any broker key of Kafka's comes from, with an effect or without."""
+    """Return the sources of the value of any broker key of Kafka, supported or ignored."""
     key = IGNORED_CONFIGS.get(name)
     if key is None:
         return tuple(config.synonyms((name,)))

@@ -77,11 +77,11 @@ def parse_listener_key(name: str, listeners: Iterable[str]) -> ListenerKey:
 
 
 class Values(Protocol):
-    """A broker's configuration, as far as it is looked at here."""
+    """Part of a broker's configuration that this module reads."""
 
     @property
     def settings(self) -> Mapping[str, tuple[Setting, ...]]:
-        """What was set, by full name."""
+        """Configured settings by full name."""
 
     def value(self, name: str) -> Value:
         """Return the value of a plain key."""
@@ -98,7 +98,7 @@ class ListenerConfig:
         self._prefix = f"{PREFIX}{listener.lower()}."
 
     def value(self, key: str, mechanism: str | None = None) -> Value:
-        """Return what holds for this listener; raises ConfigError for a value that is none."""
+        """Return the effective value for this listener; raises ConfigError for an invalid one."""
         name = self.name_of(key, mechanism)
         if name is None:
             return self._config.value(key)

@@ -1,7 +1,7 @@
-"""Keys of single listeners as clients see them: listed, and changed while the broker runs.
+"""Keys of single listeners for clients: listed, and changed while the broker runs.
 
-Only what a new connection asks for anew may change (KIP-226): key stores and trust stores, versions
-of TLS and its cipher suites.
+Only keys that are read for each new connection can change (KIP-226): key stores and trust stores,
+versions of TLS and its cipher suites.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def listener_names(config: BrokerConfig) -> list[str]:
 
 
 def is_of_one_listener(name: str) -> bool:
-    """Whether clients may change such a key for one listener only, in whatever form it is given."""
+    """Whether clients can change such a key for one listener only."""
     key = BROKER_CONFIGS.get(name)
     is_replaceable = key is not None and key.update is UpdateMode.PER_BROKER
     return name.startswith(PREFIX) or (name.startswith(_OF_TLS) and is_replaceable)
@@ -63,7 +63,7 @@ def check_replaceable(name: str, text: str, config: BrokerConfig) -> None:
 
 
 def describe_listener_settings(config: BrokerConfig) -> list[ConfigEntry]:
-    """Return what is set for single listeners, as DescribeConfigs lists it."""
+    """Return the settings of single listeners for DescribeConfigs."""
     entries = []
     names = listener_names(config)
     for name in config.settings:

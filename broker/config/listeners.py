@@ -25,12 +25,12 @@ class Endpoint(NamedTuple):
 
     name: str
     host: str
-    """Empty: every interface."""
+    """Host to bind, or empty for every interface."""
     port: int
-    """0: any free port."""
+    """Port to bind, or 0 for any free port."""
     security_protocol: str
     advertised: tuple[str, int] | None
-    """What a client receives; None: the address that it dialled."""
+    """Address for clients, or None for the address that the client connected to."""
 
     @property
     def has_tls(self) -> bool:

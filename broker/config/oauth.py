@@ -29,7 +29,7 @@ LIST = ConfigType.LIST
 
 @dataclass(frozen=True, slots=True)
 class OAuthConfig(TlsConfig):
-    """Which tokens are good."""
+    """Verification of tokens."""
 
     # ---------- tokens
     sasl_oauthbearer_jwks_endpoint_url: str | None = setting(
@@ -38,20 +38,21 @@ class OAuthConfig(TlsConfig):
         None,
         Matches(r"https?://[^/?#\s]+\S*|file:(//)?/[^/\s]\S*", "a URL with https:, http: or file:"),
     )
-    """Where the keys of the tokens' issuer are: a URL that begins with https:, http: or file:. No
-    other is ever fetched."""
+    """URL of the keys of the tokens' issuer, which begins with https:, http: or file:. No other URL
+    is ever fetched."""
     sasl_oauthbearer_jwks_endpoint_refresh_ms: int = setting(
         "sasl.oauthbearer.jwks.endpoint.refresh.ms", LONG, 3_600_000, at_least(1)
     )
-    """How often the keys are fetched again; for an unknown key also in between, once a minute."""
+    """Interval at which the keys are fetched again; for an unknown key also in between, once a
+    minute."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_ms: int = setting(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms", LONG, 100, at_least(1)
     )
-    """How soon a server of keys that was away is asked again; twice as long each time."""
+    """Pause before an unavailable key server is tried again; doubled each time."""
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = setting(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, at_least(1)
     )
-    """Longest time before a server of keys that was away is asked again."""
+    """Longest pause before an unavailable key server is tried again."""
     sasl_oauthbearer_expected_issuer: str | None = setting(
         "sasl.oauthbearer.expected.issuer", STRING, None
     )
@@ -83,4 +84,4 @@ class OAuthConfig(TlsConfig):
     sasl_oauthbearer_algorithms: tuple[str, ...] = setting(
         "barnabas.sasl.oauthbearer.algorithms", LIST, ALGORITHMS, OneOf(ALGORITHMS)
     )
-    """How tokens may be signed."""
+    """Accepted signature algorithms of tokens."""

@@ -1,7 +1,7 @@
-"""Keys that protect something: each works or stops the start, none is passed over.
+"""Keys that protect something: each one has an effect or stops the start.
 
-A key that is misspelt, that is for a listener which is not there or cannot use it, or that names
-what this broker cannot do (a Java class, Kerberos) would leave open what its user believes to be
+A misspelled key, a key of a missing listener or of one that cannot use it, or a key of an
+unavailable feature (a Java class, Kerberos) would leave open what the operator believes to be
 closed.
 """
 
@@ -36,12 +36,12 @@ PROTECTING: Final = (
     "ssl.",
     "super.users",
 )
-"""How such keys begin. Those of our own do, too: no other program has them."""
+"""Prefixes of such keys, including those of Barnabas, which no other program has."""
 
 NEAR: Final = 0.8
-"""How much of an unknown key is that of a known one where it is a slip, as difflib counts it.
+"""Similarity (by difflib) from which an unknown key counts as a misspelled known key.
 
-``authoriser`` is one. With less, keys that other versions of Kafka have would be, too.
+``authoriser`` is one. A lower value would include keys of other versions of Kafka.
 """
 
 UNAVAILABLE: Final[Mapping[str, str]] = {
@@ -53,7 +53,7 @@ UNAVAILABLE: Final[Mapping[str, str]] = {
     "security.providers": "no Java class can be loaded",
     "ssl.engine.factory.class": "no Java class can be loaded",
 }
-"""Keys that would protect something if what they name were there, and why it is not."""
+"""Keys that would protect something if their feature existed, and the reason why it does not."""
 
 _OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
 AS_WELL: Final[Mapping[str, tuple[str, ...]]] = {
@@ -92,7 +92,7 @@ def _is_slip(name: str, listeners: Collection[str], known: Collection[str]) -> b
 
     if get_close_matches(".".join(name.split(".", 2)[:2]) + ".", [PREFIX], cutoff=NEAR):
         return True
-    # A listener's or a mechanism's key without what has to stand before it.
+    # A key of a listener or mechanism without the required prefix.
     for owner in (*listeners, *MECHANISMS):
         if is_of_listeners(name.removeprefix(f"{owner.lower()}.")):
             return True
@@ -126,7 +126,7 @@ def _check_of_listener(
 
 
 def _what_it_lacks(key: str, protocol: str) -> str | None:
-    """Return what a listener of this protocol would need for a key to have an effect."""
+    """Return the feature that a listener of this protocol lacks for a key, or None."""
     if key.startswith("ssl.") and not has_tls(protocol):
         return "TLS"
     is_of_logins = key.startswith("sasl.") or key == "connections.max.reauth.ms"
@@ -144,7 +144,7 @@ def _check_access_control(given: Mapping[str, Setting], config: BrokerConfig) ->
 
 
 def _check_client_auth(given: Mapping[str, Setting], config: BrokerConfig) -> None:
-    """Raise ConfigError where clients are not asked for the certificate that they should show."""
+    """Raise ConfigError if client certificates are configured but never requested."""
     key = "ssl.client.auth"
     asked = config.ssl_client_auth
     if asked == "none":

@@ -1,12 +1,12 @@
-"""``barnabas.scram.credentials``: users of SCRAM that a start makes where they are not there yet.
+"""``barnabas.scram.credentials``: SCRAM users that a start creates if they do not exist.
 
 The syntax is that of ``kafka-storage format --add-scram`` (KIP-900), with commas or semicolons
 between several::
 
     SCRAM-SHA-256=[name=alice,password=secret],SCRAM-SHA-512=[name="bob",password="se,cret"]
 
-``iterations`` and ``salt`` (base64) may be given; ``saltedpassword`` (base64) with a ``salt``
-stands for a password. Errors never repeat what was written: there are passwords in it.
+``iterations`` and ``salt`` (base64) are optional; ``saltedpassword`` (base64) with a ``salt``
+replaces a password. Errors never repeat the text, since it contains passwords.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class MalformedCredentials(Exception):
 
 @dataclass(frozen=True, slots=True)
 class NewCredential:
-    """A user who is to be made; either ``password`` or ``salted_password`` is given."""
+    """User to create; either ``password`` or ``salted_password`` is given."""
 
     mechanism: ScramMechanism
     user: str
@@ -52,7 +52,7 @@ class ScramCredentials:
     """The validator of the key."""
 
     def problem(self, value: Value) -> str | None:
-        """Say what is wrong."""
+        """Return the error of the value, or None."""
         try:
             parse_scram_credentials(str(value))
         except MalformedCredentials as error:
@@ -82,7 +82,7 @@ def parse_scram_credentials(text: str) -> list[NewCredential]:
             raise MalformedCredentials(f"credential {len(found) + 1} is of no SCRAM mechanism")
         new = _credential(mechanism, _fields(entry[2], len(found) + 1), len(found) + 1)
         if any((new.user, mechanism) == (each.user, each.mechanism) for each in found):
-            raise MalformedCredentials(f"{new.user} is there twice with {mechanism.name}")
+            raise MalformedCredentials(f"user {new.user} occurs twice with {mechanism.name}")
         found.append(new)
         position = entry.end()
     return found

@@ -10,14 +10,14 @@ from barnabas.broker.config.types import ConfigType, at_least
 
 @dataclass(frozen=True, slots=True)
 class ScrubConfig:
-    """How much of the logs is read again, and how often, to find damage before a reader does."""
+    """Rate and interval at which logs are read again, to find damage before a reader does."""
 
     scrub_bytes_per_second: int = setting(
         "barnabas.scrub.bytes.per.second", ConfigType.LONG, 10 * 1024 * 1024, at_least(0)
     )
-    """How fast sealed segments are read to verify them, at most; 0: not at all, only what a reader
-    found damaged is looked at."""
+    """Maximum rate at which sealed segments are verified; 0 means that only segments with read
+    errors are verified."""
     scrub_interval_ms: int = setting(
         "barnabas.scrub.interval.ms", ConfigType.LONG, 7 * 24 * 3600 * 1000, at_least(1)
     )
-    """How long a segment that was verified is not verified again."""
+    """Interval at which each segment is verified again."""

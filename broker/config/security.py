@@ -19,7 +19,7 @@ BOOLEAN, STRING, INT, LONG = ConfigType.BOOLEAN, ConfigType.STRING, ConfigType.I
 LIST, PASSWORD = ConfigType.LIST, ConfigType.PASSWORD
 
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-# The last two are gone since Kafka 4.0, and mean the same rules.
+# Kafka 4.0 removed the last two, which have the same rules.
 AUTHORIZERS = (
     rf"|{STANDARD_AUTHORIZER}|kafka\.security\.authorizer\.AclAuthorizer"
     r"|kafka\.security\.auth\.SimpleAclAuthorizer"
@@ -36,7 +36,7 @@ def super_users_of(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class SuperUsers:
-    """The validator of ``super.users``: one who is nobody would have no right and no message."""
+    """Validator of ``super.users``: an invalid principal would have no effect and no message."""
 
     def problem(self, value: Value) -> str | None:
         """Name the first that is no principal."""
@@ -53,7 +53,7 @@ class SuperUsers:
 
 @dataclass(frozen=True, slots=True)
 class SecurityConfig(OAuthConfig):
-    """Who may connect, as whom, and what for."""
+    """Authentication, authorization and audit."""
 
     # ---------- SASL
     sasl_enabled_mechanisms: tuple[str, ...] = setting("sasl.enabled.mechanisms", LIST, ("GSSAPI",))
@@ -66,11 +66,11 @@ class SecurityConfig(OAuthConfig):
     )
     """Largest request before a client has logged in."""
     connections_max_reauth_ms: int = setting("connections.max.reauth.ms", LONG, 0, at_least(0))
-    """How long a login holds before the client has to repeat it; 0 is for ever."""
+    """Lifetime of an authentication before the client must repeat it; 0 means no limit."""
     connection_failed_authentication_delay_ms: int = setting(
         "connection.failed.authentication.delay.ms", INT, 100, at_least(0)
     )
-    """How long a failed login waits for its answer."""
+    """Delay of the response to a failed authentication."""
     login_failures_per_address_max: int = setting(
         "barnabas.login.failures.per.address.max", INT, 300, at_least(1)
     )
@@ -79,7 +79,8 @@ class SecurityConfig(OAuthConfig):
     login_failures_delayed_max: int = setting(
         "barnabas.login.failures.delayed.max", INT, 1000, at_least(0)
     )
-    """Failed logins that wait for their answer at a time; one more is answered at once."""
+    """Maximum number of failed authentications with a delayed response; further ones are not
+    delayed."""
     sasl_jaas_file: str | None = setting("barnabas.sasl.jaas.file", STRING, None)
     """JAAS file with the users of listeners that have no sasl.jaas.config: a section <listener in
     lower case>.KafkaServer, or KafkaServer. Also set by KAFKA_OPTS with
@@ -87,15 +88,15 @@ class SecurityConfig(OAuthConfig):
     scram_credentials: str | None = setting(
         "barnabas.scram.credentials", PASSWORD, None, ScramCredentials()
     )
-    """Users of SCRAM to create at a start unless they are there, as for kafka-storage --add-scram:
+    """Users of SCRAM to create at a start unless they exist, as for kafka-storage --add-scram:
     SCRAM-SHA-256=[name=admin,password=...], separated by commas."""
     scram_iterations: int = setting(
         "barnabas.scram.iterations", INT, ITERATIONS_MIN, Between(ITERATIONS_MIN, ITERATIONS_MAX)
     )
-    """Iterations of the users that are created at a start, and what clients are told for users that
-    there are not: the same for all, or it shows who is one."""
+    """Iterations of the users that are created at a start, and of the responses for unknown users:
+    equal, since a difference would reveal which users exist."""
     login_timeout_ms: int = setting("barnabas.login.timeout.ms", LONG, 10_000, at_least(1))
-    """How long a client may take for the TLS handshake and for its login, each."""
+    """Time for the TLS handshake and for the authentication, each."""
 
     # ---------- access control
     authorizer_class_name: str = setting(
@@ -104,10 +105,10 @@ class SecurityConfig(OAuthConfig):
         "",
         Matches(AUTHORIZERS, f"empty or {STANDARD_AUTHORIZER}; no other class can be loaded"),
     )
-    """Access control by ACLs: org.apache.kafka.metadata.authorizer.StandardAuthorizer. Empty: every
-    client may do everything."""
+    """Access control by ACLs: org.apache.kafka.metadata.authorizer.StandardAuthorizer. If empty,
+    every client has all permissions."""
     super_users: str = setting("super.users", STRING, "", SuperUsers())
-    """Who may do everything whatever ACLs say: User:name, separated by semicolons."""
+    """Users with all permissions regardless of ACLs: User:name, separated by semicolons."""
     allow_everyone_if_no_acl_found: bool = setting("allow.everyone.if.no.acl.found", BOOLEAN, False)
     """Whether every client may do everything to what no ACL applies to."""
 
@@ -127,16 +128,17 @@ class SecurityConfig(OAuthConfig):
     http_bearer_token: str | None = setting(
         "barnabas.http.bearer.token", PASSWORD, None, Matches(r"(?s).+", "at least one character")
     )
-    """What a request over HTTP has to prove itself by, as in Authorization: Bearer TOKEN, if it is
-    no probe's and not a user's of a SASL listener. Without one a port on a loopback address asks
-    nobody for it, and others need such a user."""
+    """Token that a request over HTTP must present, as in Authorization: Bearer TOKEN, except for
+    probes and for users of a SASL listener. Without one, a port on a loopback address requires
+    nothing, and any other port requires such a user."""
     http_allowed_hosts: tuple[str, ...] = setting("barnabas.http.allowed.hosts", LIST, ())
     """Names by which browsers may call the HTTP port, besides localhost, addresses, and the names
     of listeners."""
 
     # ---------- audit
     audit_log: str = setting("barnabas.audit.log", STRING, "")
-    """File for the audit log, one JSON object a line; empty: among the other log lines."""
+    """File for the audit log, one JSON object a line; if empty, audit lines are among the other log
+    lines."""
     audit_allowed: bool = setting("barnabas.audit.allowed", BOOLEAN, False)
     """Whether the audit log also has what clients read, write and describe, and may."""
 

@@ -1,4 +1,4 @@
-"""What Kafka's four security protocols mean: whether there is TLS, and whether clients log in."""
+"""Kafka's four security protocols: with or without TLS, with or without authentication."""
 
 from __future__ import annotations
 

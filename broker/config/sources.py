@@ -1,4 +1,4 @@
-"""Where values of keys come from: what was set by whom, and which of it counts."""
+"""Sources of values of keys, and their precedence."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ Settings = Mapping[str, tuple[Setting, ...]]
 
 
 def synonyms_of(names: Iterable[str], settings: Settings, keys: Keys) -> Iterator[ConfigSynonym]:
-    """Yield where the value of the first of ``names`` may come from, as DescribeConfigs does.
+    """Yield the possible sources of the value of the first of ``names``, as DescribeConfigs does.
 
-    By source and then in the order of ``names``. What stands before the first place of the first
-    name is left out: Kafka does not say that log.retention.ms comes from an hours key.
+    Sorted by source, then in the order of ``names``. Entries before the first one of the first name
+    are omitted: Kafka does not report that log.retention.ms comes from an hours key.
     """
     names = tuple(names)
     places = [
@@ -40,10 +40,10 @@ def synonyms_of(names: Iterable[str], settings: Settings, keys: Keys) -> Iterato
 
 
 def dynamic_settings(cluster: Mapping[str, str], broker: Mapping[str, str], keys: Keys) -> Settings:
-    """Return what clients set while the broker runs, by key, the winner first (KIP-226).
+    """Return the settings that clients made at run time, by key, the winner first (KIP-226).
 
     Raises ConfigError for a key that is unknown or cannot change while the broker runs. Keys of
-    single listeners are checked where they are set (listener_settings.py).
+    single listeners are checked when they are set (listener_settings.py).
     """
     layers: dict[str, list[Setting]] = {}
     for source, mapping in (

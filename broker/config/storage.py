@@ -11,7 +11,7 @@ from barnabas.broker.config.types import ConfigType, at_least
 
 @dataclass(frozen=True, slots=True)
 class StorageConfig(ScrubConfig):
-    """How much of what is on disk lies in the journal, and for how long."""
+    """Sizes and intervals of the journal and its checkpoints."""
 
     journal_file_bytes: int = setting(
         "barnabas.journal.file.bytes", ConfigType.LONG, 64 * 1024 * 1024, at_least(1024 * 1024)
@@ -35,7 +35,7 @@ class StorageConfig(ScrubConfig):
     checkpoint_interval_ms: int = setting(
         "barnabas.checkpoint.interval.ms", ConfigType.LONG, 60_000, at_least(1)
     )
-    """How often a checkpoint is written, which bounds recovery."""
+    """Interval of checkpoints, which bounds recovery."""
     checkpoint_journal_bytes: int = setting(
         "barnabas.checkpoint.journal.bytes",
         ConfigType.LONG,
@@ -46,9 +46,8 @@ class StorageConfig(ScrubConfig):
     shutdown_timeout_ms: int = setting(
         "barnabas.shutdown.timeout.ms", ConfigType.LONG, 5_000, at_least(0)
     )
-    """How long a stop waits for requests in flight."""
+    """Time for which a stop waits for requests in flight."""
     shutdown_checkpoint_timeout_ms: int = setting(
         "barnabas.shutdown.checkpoint.timeout.ms", ConfigType.LONG, 20_000, at_least(0)
     )
-    """How long a stop may write down where everything stands; what is missing then, the next start
-    takes from the journal."""
+    """Time for the last checkpoint of a stop; without it, the next start reads the journal."""

@@ -21,7 +21,7 @@ TLS_VERSIONS = ("TLSv1.2", "TLSv1.3")
 
 @dataclass(frozen=True, slots=True)
 class TlsConfig(ConnectionLimitsConfig):
-    """What listeners with TLS show, and what they ask of clients."""
+    """Certificates of listeners with TLS, and the certificates of clients."""
 
     ssl_keystore_type: str = setting(
         "ssl.keystore.type", STRING, "JKS", STORE_TYPES, update=PER_BROKER
@@ -62,7 +62,7 @@ class TlsConfig(ConnectionLimitsConfig):
     ssl_client_auth: str = setting(
         "ssl.client.auth", STRING, "none", OneOf(("required", "requested", "none"))
     )
-    """Whether clients are asked for a certificate. On SASL listeners only with the listener's own
+    """Whether client certificates are requested. On SASL listeners only with the listener's own
     prefix, as in Kafka."""
     ssl_protocol: str = setting(
         "ssl.protocol", STRING, "TLSv1.3", OneOf(TLS_VERSIONS), update=PER_BROKER
@@ -73,9 +73,9 @@ class TlsConfig(ConnectionLimitsConfig):
     )
     """Versions of TLS that clients may use."""
     ssl_cipher_suites: tuple[str, ...] = setting("ssl.cipher.suites", LIST, (), update=PER_BROKER)
-    """Cipher suites of TLS 1.2 by their IANA names; empty: OpenSSL's choice."""
+    """Cipher suites of TLS 1.2 by their IANA names; if empty, OpenSSL's choice."""
     ssl_principal_mapping_rules: str = setting("ssl.principal.mapping.rules", STRING, "DEFAULT")
-    """How the name in a client's certificate becomes the name of its user."""
+    """Rules that map the name in a client's certificate to the name of its user."""
     ssl_allow_dn_changes: bool = setting("ssl.allow.dn.changes", BOOLEAN, False)
     """Whether a certificate may be replaced by one of another name while the broker runs."""
     ssl_allow_san_changes: bool = setting("ssl.allow.san.changes", BOOLEAN, False)

@@ -67,9 +67,9 @@ class TopicKeys:
         default=False,
         synonyms=("barnabas.log.record.validation.enable",),
     )
-    """Whether the records of every batch are looked at before it is taken. Batches that are
-    compressed or have few records always are, and all of a compacted topic; what is left are large
-    uncompressed ones, which it makes about a tenth more expensive."""
+    """Whether the records of every batch are checked before it is accepted. Batches that are
+    compressed or have few records always are, and all of a compacted topic; the rest are large
+    uncompressed ones, which become about a tenth more expensive."""
     replication_factor: Final = _key(
         REPLICATION_FACTOR,
         INT,
@@ -78,14 +78,14 @@ class TopicKeys:
         ("default.replication.factor",),
         internal=True,
     )
-    """The replication factor that a topic of a cluster was created with. Clients are told of as
-    many replicas, or of as many brokers as there are; copies are kept by the store that all brokers
-    share, whatever this is."""
+    """The replication factor that a topic of a cluster was created with. Clients see as many
+    replicas, or as many as there are brokers; regardless of it, the store that all brokers share
+    keeps the copies."""
     cleanup_policy: Final = _key(
         "cleanup.policy", LIST, ("delete",), OneOf(CLEANUP_POLICIES), ("log.cleanup.policy",)
     )
-    """What happens to old records: 'delete' drops whole segments by age and size, 'compact' keeps
-    the latest record of every key; both may be given. Empty keeps everything."""
+    """Treatment of old records: 'delete' drops whole segments by age and size, 'compact' keeps the
+    latest record of every key; both can be given. If empty, everything is kept."""
     compression_gzip_level: Final = _key(
         "compression.gzip.level", INT, -1, BetweenOr(1, 9, -1), ("compression.gzip.level",)
     )
@@ -107,12 +107,12 @@ class TopicKeys:
     delete_retention_ms: Final = _key(
         "delete.retention.ms", LONG, DAY_MS, at_least(0), ("log.cleaner.delete.retention.ms",)
     )
-    """How long compaction keeps a tombstone, so that readers have time to see it."""
+    """Time for which compaction keeps a tombstone, so that readers can see it."""
     file_delete_delay_ms: Final = _key(
         "file.delete.delay.ms", LONG, 60_000, at_least(0), ("log.segment.delete.delay.ms",)
     )
-    """Accepted for compatibility: files are removed as soon as no checkpoint names them, and a read
-    that has begun keeps its file open."""
+    """Accepted for compatibility: files are removed as soon as no checkpoint names them, and a
+    running read keeps its file open."""
     flush_messages: Final = _key(
         "flush.messages", LONG, LONG_MAX, at_least(1), ("log.flush.interval.messages",)
     )
@@ -132,7 +132,7 @@ class TopicKeys:
     index_interval_bytes: Final = _key(
         "index.interval.bytes", INT, 4096, at_least(0), ("log.index.interval.bytes",)
     )
-    """How many bytes of records lie between two entries of the offset index."""
+    """Number of bytes of records between two entries of the offset index."""
     internal_segment_bytes: Final = _key("internal.segment.bytes", INT, None, internal=True)
     """Segment size below the minimum of segment.bytes, for tests."""
     leader_replication_throttled_replicas: Final = _key(
@@ -150,7 +150,7 @@ class TopicKeys:
     max_compaction_lag_ms: Final = _key(
         "max.compaction.lag.ms", LONG, LONG_MAX, at_least(1), ("log.cleaner.max.compaction.lag.ms",)
     )
-    """How long a record may stay out of reach of compaction."""
+    """Maximum time for which a record can escape compaction."""
     max_message_bytes: Final = _key(
         "max.message.bytes", INT, 1024 * 1024 + 12, at_least(0), ("message.max.bytes",)
     )
@@ -163,7 +163,7 @@ class TopicKeys:
         at_least(0),
         ("log.message.timestamp.after.max.ms",),
     )
-    """How far a record's timestamp may lie ahead of the broker's clock."""
+    """Maximum time by which a record's timestamp can be later than the broker's clock."""
     message_timestamp_before_max_ms: Final = _key(
         "message.timestamp.before.max.ms",
         LONG,
@@ -171,7 +171,7 @@ class TopicKeys:
         at_least(0),
         ("log.message.timestamp.before.max.ms",),
     )
-    """How far a record's timestamp may lie behind the broker's clock."""
+    """Maximum time by which a record's timestamp can be earlier than the broker's clock."""
     message_timestamp_type: Final = _key(
         "message.timestamp.type",
         STRING,
@@ -179,7 +179,7 @@ class TopicKeys:
         OneOf(TIMESTAMP_TYPES),
         ("log.message.timestamp.type",),
     )
-    """Whose clock a record's timestamp is: the producer's, or the broker's at the append."""
+    """Clock of a record's timestamp: the producer's, or the broker's at the append."""
     min_cleanable_dirty_ratio: Final = _key(
         "min.cleanable.dirty.ratio",
         DOUBLE,
@@ -191,7 +191,7 @@ class TopicKeys:
     min_compaction_lag_ms: Final = _key(
         "min.compaction.lag.ms", LONG, 0, at_least(0), ("log.cleaner.min.compaction.lag.ms",)
     )
-    """How long a record is safe from compaction."""
+    """Time for which a record is not compacted."""
     min_insync_replicas: Final = _key(
         "min.insync.replicas", INT, 1, at_least(1), ("min.insync.replicas",)
     )
@@ -221,7 +221,7 @@ class TopicKeys:
     segment_bytes: Final = _key(
         "segment.bytes", INT, 1024 * 1024 * 1024, at_least(1024 * 1024), ("log.segment.bytes",)
     )
-    """Size at which a segment is closed and the next one begun."""
+    """Size at which a segment is closed and the next one is created."""
     segment_index_bytes: Final = _key(
         "segment.index.bytes", INT, 10 * 1024 * 1024, at_least(4), ("log.index.size.max.bytes",)
     )
@@ -246,7 +246,7 @@ class TopicKeys:
 _KEYS = [each for each in vars(TopicKeys).values() if isinstance(each, ConfigKey)]
 
 TOPIC_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _KEYS}
-"""Every topic key of Kafka 4.3.0 by name, and ours, which begin with ``barnabas.``."""
+"""Every topic key of Kafka 4.3.0 by name, and those of Barnabas, which begin with ``barnabas.``."""
 
 ACCEPTED: Final = "Accepted for compatibility: "
 """The documentation of a key without effect begins so, and gives the reason."""

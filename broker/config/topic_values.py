@@ -1,4 +1,4 @@
-"""What holds for one topic: its own settings, or else the broker's, or else Kafka's default."""
+"""Effective values of one topic: its own settings, else the broker's, else Kafka's default."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ LOG_CONFIG_FIELDS = {
 
 
 def log_config(overrides: Mapping[str, str], broker: BrokerConfig) -> LogConfig:
-    """Return what a topic's configuration means to storage. The overrides have been checked."""
+    """Return the storage settings of a topic. The overrides have been checked."""
     settings: dict[str, object] = {
         field: effective_value(name, overrides, broker) for name, field in LOG_CONFIG_FIELDS.items()
     }

@@ -1,8 +1,9 @@
-"""What a configuration key is: its type, its accepted values, where a value came from.
+"""Configuration keys: types, accepted values, and sources of values.
 
-The tables of keys (``broker_config.py``, ``topic_configs.py``) are data made of these; parsing,
-checking, DescribeConfigs and ``barnabas config`` all read the same tables. Type numbers, source
-numbers, the parsing rules and the words of the errors are Kafka's, because clients print them.
+The tables of keys (``broker_config.py``, ``topic_configs.py``) are data built from these classes;
+parsing, checking, DescribeConfigs and ``barnabas config`` all read the same tables. Type numbers,
+source numbers, the parsing rules and the texts of the errors are Kafka's, because clients print
+them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ LONG_MAX = 2**63 - 1
 Value = bool | int | float | str | tuple[str, ...] | None
 
 HIDDEN: Final = "[hidden]"
-"""What stands where a secret is not shown."""
+"""Text shown in place of a secret."""
 
 
 class ConfigType(IntEnum):
@@ -39,9 +40,9 @@ class ConfigType(IntEnum):
 
 
 class ConfigSource(IntEnum):
-    """Where a value comes from, by the numbers in DescribeConfigs.
+    """Source of a value, by the numbers in DescribeConfigs.
 
-    For one key a smaller number wins, but for what a group has set itself, which wins over all.
+    A smaller number takes precedence, except that a group's own setting precedes all.
     """
 
     TOPIC = 1
@@ -60,11 +61,11 @@ SOURCE_WORDS: Final[Mapping[int, str]] = {
     ConfigSource.STATIC_BROKER: "configuration at the start",
     ConfigSource.DEFAULT: "default",
 }
-"""What people are told of where the value of a topic's or broker's key comes from."""
+"""Names of the sources of a topic's or broker's value, as shown to users."""
 
 
 class UpdateMode(Enum):
-    """How a broker's key may be changed while the broker runs (KIP-226)."""
+    """Ways in which a broker's key can change while the broker runs (KIP-226)."""
 
     READ_ONLY = "read-only"
     PER_BROKER = "per-broker"
@@ -113,7 +114,7 @@ class Validator(Protocol):
     """A check of one parsed value."""
 
     def problem(self, value: Value) -> str | None:
-        """Return what is wrong with ``value``, in Kafka's words, or None."""
+        """Return the error of ``value``, in the words of Kafka, or None."""
 
     @property
     def accepted(self) -> str:
@@ -128,7 +129,7 @@ class Between:
     high: float | None = None
 
     def problem(self, value: Value) -> str | None:
-        """Say which end was passed."""
+        """Return which limit was exceeded, or None."""
         assert isinstance(value, int | float)
         if self.low is not None and value < self.low:
             return f"Value must be at least {self.low}"
@@ -272,11 +273,11 @@ Documented: TypeAlias = str | Callable[[str], str]
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One configuration key and all that is known about it.
+    """One configuration key with its properties.
 
     ``synonyms`` are the broker's keys that give a topic's key its default, the first one that is
-    set counting; for a broker's key they are the other spellings that are looked at when it is
-    not set. Keys that end in ``.hours`` and ``.minutes`` are converted to milliseconds.
+    set counting; for a broker's key they are alternative names, used if it is not set. Keys that
+    end in ``.hours`` and ``.minutes`` are converted to milliseconds.
     """
 
     name: str
@@ -287,7 +288,7 @@ class ConfigKey:
     synonyms: tuple[str, ...] = ()
     update: UpdateMode = UpdateMode.READ_ONLY
     internal: bool = False
-    """Not listed by DescribeConfigs."""
+    """Whether DescribeConfigs omits the key."""
 
     @property
     def doc(self) -> str:
@@ -345,7 +346,7 @@ class ConfigSynonym(NamedTuple):
 
     name: str
     value: str | None
-    """None where it is secret."""
+    """Value, or None if it is secret."""
     source: ConfigSource
 
 
@@ -367,7 +368,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def shown(self) -> str | None:
-        """What people are shown of the value: of a secret only that there is one."""
+        """Value as shown to users; a secret is replaced by a constant."""
         is_set = self.source is not ConfigSource.DEFAULT
         return HIDDEN if self.is_sensitive and is_set else self.value
 

@@ -146,7 +146,7 @@ class Live:
                 await self._broker.clock.sleep(INTERVAL_SECONDS - passed_s % INTERVAL_SECONDS)
         except Exception:
             # The top frame: a bug ends the streams, and no more.
-            logger.exception("the console cannot look")
+            logger.exception("console refresh failed viewers=%d", len(self._views))
             self._looking = None
             for viewer in list(self._views):
                 viewer.abort()

@@ -50,14 +50,14 @@ class Parameter:
             return text
         if self.kind is bool:
             if text not in _BOOLEANS:
-                raise self._refused("true or false")
+                raise self._refused("must be true or false")
             return _BOOLEANS[text]
         if self.choices and text not in self.choices:
-            raise self._refused("one of " + ", ".join(self.choices))
+            raise self._refused("must be one of " + ", ".join(self.choices))
         if self.kind is int:
             is_number = text.isascii() and text.isdigit() and len(text) <= DIGITS_MOST
             if not is_number or not self.least <= int(text) <= self.most:
-                raise self._refused(f"a number from {self.least} to {self.most}")
+                raise self._refused(f"must be a number from {self.least} to {self.most}")
             return int(text)
         return text
 

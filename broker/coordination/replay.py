@@ -117,7 +117,7 @@ class Replay(Generic[MachineT]):
                 if shard.is_gone:
                     return
         except UNREADABLE as error:
-            logger.error("cannot be loaded log=%s reason=%s", log, error)  # noqa: TRY400
+            logger.error("coordinator log not loaded log=%s reason=%s", log, error)  # noqa: TRY400
             if isinstance(error, Corrupt):
                 log.suspect(log.log_start_offset, error)
             shard.machine.forget()
@@ -164,7 +164,7 @@ class Replay(Generic[MachineT]):
                 raise
             self.has_set_aside = True
             logger.warning(
-                "record cannot be read, its key is refused log=%s offset=%d reason=%s",
+                "unreadable record, its key is refused log=%s offset=%d reason=%s",
                 shard.log,
                 stored.offset,
                 error,

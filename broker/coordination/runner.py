@@ -366,7 +366,7 @@ def respond_to(respond: Callable[[Response], object], response: Response, topic_
     try:
         respond(response)
     except Exception:
-        logger.exception("answer failed topic=%s", topic_name)
+        logger.exception("response failed topic=%s", topic_name)
 
 
 class PendingResponse(Generic[Response]):

@@ -229,7 +229,7 @@ def _acl_of(given: AclCreation) -> Acl:
     if not colon or not kind or not name:
         raise _invalid(f"The principal {given.principal!r} is not KIND:NAME, as in User:alice")
     if not given.principal.startswith(USER_PREFIX):
-        logger.warning("an ACL for %r applies to nobody: clients are User:...", given.principal)
+        logger.warning("ACL without effect, clients are User:... principal=%r", given.principal)
     return Acl(
         resource_type,
         given.resource_name,

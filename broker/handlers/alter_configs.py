@@ -164,7 +164,7 @@ def _kind_of(identity: Identity, resource: Resource) -> ConfigKind:
     """Return how such a resource is altered; raises KafkaError for one that cannot be."""
     if resource.resource_type == ResourceType.CLIENT_METRICS:
         raise KafkaError(
-            ErrorCode.POLICY_VIOLATION, "This broker does not collect the metrics of clients."
+            ErrorCode.POLICY_VIOLATION, "Metrics of clients are not collected by this broker."
         )
     kind = KINDS.get(resource.resource_type)
     if kind is None:

@@ -90,7 +90,7 @@ def take_hello(peer_sessions: PeerSessions, context: RequestContext, said: PeerH
     if connection.login is not None:
         raise CloseConnection("a hello before the login")
     if connection.link is not None:
-        raise CloseConnection("a second hello")
+        raise CloseConnection("a second hello on one connection")
     hello = Hello(said.node_id, said.session, said.purpose, said.number)
     try:
         connection.link = peer_sessions.take(hello, connection.close)

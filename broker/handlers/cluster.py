@@ -20,6 +20,11 @@ from barnabas.storage.metastore.interface import Identity
 
 BROKERS = 1
 CONTROLLERS = 2
+_WRONG_ENDPOINT = (
+    "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type"
+    " CONTROLLER"
+)
+"""Message of Apache Kafka."""
 
 
 def refuse_describe_cluster(
@@ -39,11 +44,7 @@ def describe_cluster(
 ) -> DescribeClusterResponse:
     """Describe the brokers that the client can reach."""
     if request.endpoint_type == CONTROLLERS:
-        raise KafkaError(
-            ErrorCode.MISMATCHED_ENDPOINT_TYPE,
-            "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of "
-            "type CONTROLLER",
-        )
+        raise KafkaError(ErrorCode.MISMATCHED_ENDPOINT_TYPE, _WRONG_ENDPOINT)
     if request.endpoint_type != BROKERS:
         raise KafkaError(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,

@@ -174,7 +174,7 @@ def _check_room(listed: int) -> None:
     if listed >= SETTINGS_PER_ANSWER_MAX:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
-            f"One answer has no room for more than {SETTINGS_PER_ANSWER_MAX} settings.",
+            f"The response would have more than {SETTINGS_PER_ANSWER_MAX} settings: request fewer.",
         )
 
 

@@ -17,12 +17,11 @@ from barnabas.protocol.errors import KafkaError
 logger = logging.getLogger("barnabas.broker.http")
 
 QUESTION_SECONDS: Final = 5.0
-"""How long a client may take to send a request."""
+"""Time in which a client must send a whole request."""
 IDLE_SECONDS: Final = 15.0
-"""How long it may take to begin with the next one."""
+"""Time in which a client must start the next request."""
 ANSWER_SECONDS: Final = 30.0
-"""How long a client may take to read the answer; of one that does not end, how long it may read
-nothing."""
+"""Time in which a client must read a response; for a stream, the time without any read."""
 PIECE_BYTES: Final = 64 * 1024
 """Bytes of a whole body that the transport gets at a time."""
 
@@ -37,26 +36,26 @@ class Port(Protocol):
         """Admit a connection, at the cost of another one if need be."""
 
     def asked(self, connection: HttpConnection, request: Request | None) -> None:
-        """Take note that a connection is being answered."""
+        """Register a connection whose request is complete, or refused if None."""
 
     def streams(self, connection: HttpConnection) -> None:
-        """Take note that a connection gets an answer that does not end."""
+        """Register a connection as one with an endless response."""
 
     def answered(self, connection: HttpConnection) -> None:
-        """Take note that a connection waits for its next request."""
+        """Register a connection as one that waits for its next request."""
 
     def closed(self, connection: HttpConnection) -> None:
         """Forget a connection."""
 
     def wants_a_turn(self, connection: HttpConnection) -> None:
-        """Have the next piece of a long answer made, after those of others."""
+        """Schedule the next piece of a long response, after those of other connections."""
 
     def answer(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
         """Return the answer to a request, or what will."""
 
 
 class HttpConnection(asyncio.Protocol):
-    """Reads a request, has it answered, writes the answer, and so on."""
+    """One connection: reads a request, writes its response, and repeats."""
 
     def __init__(self, port: Port) -> None:
         self._port = port
@@ -71,7 +70,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_finishing = False
         """Whether an answer is complete and waits for its client."""
         self._framing: Framing | None = None
-        """Of the answer that is being made; None between requests."""
+        """Framing of the current response, or None between requests."""
         self._is_told_to_continue = False
         self._reader_is_slow = False
         self._is_over = False
@@ -89,7 +88,7 @@ class HttpConnection(asyncio.Protocol):
         self._set_deadline(QUESTION_SECONDS, self._too_slow)
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """Leave."""
+        """Release everything that the connection holds."""
         self._is_over = True
         self._body = None
         self._release()
@@ -105,7 +104,7 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Handle the request if it is whole now."""
         if self._is_over or self._framing is not None:
-            # Nobody may send the next request before this one is answered.
+            # No request is processed before the current one has its response.
             self._no_more()
             return
         is_first = not self._reader.has_begun
@@ -124,20 +123,20 @@ class HttpConnection(asyncio.Protocol):
             self._transport.write(CONTINUE)
 
     def eof_received(self) -> bool:
-        """Go on with the answer, if it is known which, and if it ends."""
+        """Continue with a response that is known and ends; close the connection otherwise."""
         if self._framing is not None and self._stream is None:
             self._framing.keeps_alive = False
             return True
         return False
 
     def pause_writing(self) -> None:
-        """Make no more of the answer while it is not read."""
+        """Stop producing the response while the client does not read it."""
         self._reader_is_slow = True
         if self._stream is not None:
             self._set_deadline(ANSWER_SECONDS, self.abort)
 
     def resume_writing(self) -> None:
-        """Go on."""
+        """Resume producing the response."""
         self._reader_is_slow = False
         if self._stream is not None:
             self._release()
@@ -214,7 +213,7 @@ class HttpConnection(asyncio.Protocol):
             self._send(answer, request)
 
     def _refuse(self, refused: BadRequest) -> None:
-        """Answer what is no request, and hang up: where the next one begins is not known."""
+        """Respond to a malformed request and close the connection: its end is unknown."""
         self._framing = Framing(keeps_alive=False)
         self._port.asked(self, None)
         self._send(text(refused.status, str(refused), refused.headers), None)
@@ -272,7 +271,7 @@ class HttpConnection(asyncio.Protocol):
         self._go_on()
 
     def _hold(self, holding: Holding | None) -> None:
-        """Keep what an answer holds until it is written."""
+        """Keep the memory of a response until it is written."""
         self._holding = holding
         if holding is not None:
             holding.close_response = self.abort
@@ -283,7 +282,7 @@ class HttpConnection(asyncio.Protocol):
             holding.release()
 
     def _begin_stream(self, stream: Stream) -> None:
-        """Leave the rest to somebody else; only who reads nothing has a deadline."""
+        """Start an endless response; from now on only a client that does not read times out."""
         assert self._deadline is not None
         self._deadline.cancel()
         self._stream = stream
@@ -318,7 +317,7 @@ class HttpConnection(asyncio.Protocol):
         self._set_deadline(IDLE_SECONDS, self._transport.close)
 
     def _failed(self, error: Exception) -> None:
-        logger.error("http request failed", exc_info=error)
+        logger.error("http request failed reason=%s", error, exc_info=error)
         self.abort()
 
     # --------------------------------------------------------------------------------- private

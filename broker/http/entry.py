@@ -1,4 +1,4 @@
-"""Who may come in by the HTTP port, and what may be done there, as a broker is configured."""
+"""Access to the HTTP port, and the permitted changes, by the broker's configuration."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class HttpEntry:
     """Decides that for one address."""
 
     def __init__(self, config: BrokerConfig, host: str, authorizer: Authorizer | None) -> None:
-        """``host`` is what the configuration names; empty: every interface."""
+        """Create the entry; ``host`` is the configured host, or empty for every interface."""
         self._config = config
         self._host = host
         self._authorizer = authorizer
@@ -64,9 +64,9 @@ class HttpEntry:
         return HostCheck(names, metrics_by_any_name=not self._is_loopback)
 
     def doors(self, new_login: Callable[[], HttpLogin]) -> Doors:
-        """Return who has to prove who he is.
+        """Return the pages that require authentication.
 
-        A token that is set is asked for everywhere: other users of this machine are strangers, too.
+        A configured token is required everywhere: other users of this machine are strangers, too.
         """
         has_token = self._config.http_bearer_token is not None
         if has_token or not self._is_loopback:
@@ -85,7 +85,7 @@ class HttpEntry:
         audit: AuditLog,
         is_recovered: Callable[[], bool],
     ) -> HttpLogin:
-        """Return what finds out whom a request comes from; see ``HttpLogin``."""
+        """Return the authentication of HTTP requests; see ``HttpLogin``."""
 
         def new_access(principal: Principal, host: str) -> Access:
             return Access(str(principal), host, self._authorizer, generation)

@@ -1,7 +1,7 @@
-"""What is asked over HTTP: is it alive, is it ready, what does it count, how is it set.
+"""Pages for probes and metrics: liveness, readiness, metrics and configuration.
 
-``/livez`` answers as long as the loop turns and nothing has failed for good: a reason to restart
-the process. ``/readyz`` says whether clients should be sent here, and if not, what it waits for.
+``/livez`` returns 200 while the loop runs and no fatal error has occurred; otherwise restart the
+process. ``/readyz`` reports whether clients can be served, or the reasons why not.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ OK: Final = "ok"
 
 
 class Progress(Protocol):
-    """How far something has come."""
+    """Progress of a long operation."""
 
     def describe(self) -> str:
-        """Say it for people."""
+        """Return the progress as text."""
 
 
 class Observed(Protocol):
@@ -48,10 +48,10 @@ class Observed(Protocol):
 
     @property
     def recovery(self) -> Progress | None:
-        """How far opening storage has come, once there is something to say."""
+        """Progress of opening the storage, or None before it starts."""
 
     def cluster_warnings(self) -> dict[str, str]:
-        """Return what is not well between it and its cluster, by what it is."""
+        """Return the problems between this broker and its cluster, by name."""
 
 
 def pages(broker: Observed) -> dict[str, Callable[[], Answer]]:
@@ -83,7 +83,7 @@ def pages(broker: Observed) -> dict[str, Callable[[], Answer]]:
 
 
 def readiness(broker: Observed) -> dict[str, str]:
-    """Return what has to be well for clients to be served, and how it is: "ok" or the reason."""
+    """Return each condition for serving clients with "ok" or the reason why it does not hold."""
     stage = broker.stage
     listening = stage is Stage.LISTENING and broker.sockets.is_listening
     waiting = _stopping(broker) if stage is Stage.STOPPING else "not open yet"
@@ -96,13 +96,13 @@ def readiness(broker: Observed) -> dict[str, str]:
 
 
 def _recovering(broker: Observed) -> str:
-    """Say how far recovery has come."""
+    """Return the progress of recovery as text."""
     progress = broker.recovery
     return "recovering" if progress is None else f"recovering: {progress.describe()}"
 
 
 def _stopping(broker: Observed) -> str:
-    """Say what a stop waits for."""
+    """Return the current step of a stop as text."""
     logs = broker.logs
     if not logs.is_closing:
         return "stopping: requests in flight"
@@ -129,10 +129,10 @@ def effective_config(broker: Observed) -> list[dict[str, object]]:
 
 
 def warnings_of(broker: Observed) -> dict[str, str]:
-    """Return what an operator must look after although clients are served as far as possible.
+    """Return problems that need an operator although clients are served as far as possible.
 
-    Damage of one log is no reason to keep them from all the others. Nor is a store of the cluster
-    that is away: it is so for every broker, and clients that find none cannot even wait for it.
+    Damage of one log must not keep clients from all others. Nor must an unavailable store of the
+    cluster: it affects every broker, and clients without any broker could not even wait for it.
     """
     if broker.stage < Stage.PREPARED:
         return {}
@@ -145,10 +145,10 @@ def warnings_of(broker: Observed) -> dict[str, str]:
 
 
 def _progress(broker: Observed) -> dict[str, str]:
-    """Return what is still to come although clients are served.
+    """Return the remaining steps while clients are served already.
 
-    The keys of partitions that are not loaded yet are answered COORDINATOR_LOAD_IN_PROGRESS, and
-    every client asks again: no reason to send them elsewhere.
+    Keys of partitions that are not loaded yet get COORDINATOR_LOAD_IN_PROGRESS, which every client
+    retries.
     """
     if broker.stage is not Stage.LISTENING:
         return {}

@@ -1,19 +1,18 @@
-"""The HTTP port as a server: connections, and how many of them there may be.
+"""Server of the HTTP port: its connections, and their limits.
 
-It runs on the broker's loop, so an answer from ``/livez`` is itself the proof that the loop turns.
-It is the first thing to open and the last to close: a port that is taken shows before recovery, and
-``/readyz`` says what a start or a stop is waiting for.
+It runs on the broker's loop, so a response from ``/livez`` proves that the loop runs. It opens
+first and closes last: a port in use is found before recovery, and ``/readyz`` reports the progress
+of a start or a stop.
 
 Rules of this file:
 
-* **A probe always gets in.** Connections that wait for a request, those of probes, those whose
-  answer does not end and those of all other pages are limited apart
-  (broker/http/connection_slots.py), and the newest is admitted: neither questions that never end
-  nor readers that never read, nor tabs of a browser, keep one out.
-* **What is short is answered where the request ends**, without a task or another turn of the loop.
-  A long answer goes piece by piece, no faster than it is read, and one piece of all long answers
-  is made in a turn of the loop: many who ask at once wait for each other, not Kafka's clients.
-* **All answers share one budget in bytes** (broker/http/messages/answer_memory.py) until they are
+* **A probe is always admitted.** Idle connections, probes, streams and all other pages have limits
+  of their own (broker/http/connection_slots.py), and the newest connection is admitted. So neither
+  unfinished requests nor clients that do not read, nor browser tabs, keep a probe out.
+* **A short response is built where the request ends**, without a task or another turn of the loop.
+  A long one is built in pieces, no faster than it is read, and one piece of all long responses is
+  built in a turn of the loop: many HTTP clients delay each other, not the clients of Kafka.
+* **All responses share one budget in bytes** (broker/http/messages/answer_memory.py) until they are
   read.
 """
 
@@ -41,10 +40,10 @@ logger = logging.getLogger("barnabas.broker.http")
 ASKING_MAX: Final = 64
 """Connections at a time that wait for a request, or for the rest of it."""
 ANSWERED_MAX: Final = 24
-"""Connections at a time that are being answered."""
+"""Maximum number of connections with a response in progress."""
 SHORT_PATHS: Final = PROBES | {METRICS}
 PROBES_MAX: Final = 8
-"""Connections at a time that are answered what probes and Prometheus ask."""
+"""Maximum number of connections with a response for probes and Prometheus in progress."""
 STREAMS_MAX: Final = 16
 """Connections at a time that get an answer without an end."""
 BACKLOG: Final = 512
@@ -81,7 +80,7 @@ class HttpServer:
 
     @property
     def address(self) -> tuple[str, int]:
-        """Return where the port can be reached once it is open."""
+        """Address at which the port can be reached once it is open."""
         return self._listener.bound
 
     async def start(self, config: BrokerConfig) -> None:
@@ -117,7 +116,7 @@ class HttpServer:
         self._make_room(self._asking.enter(connection, connection.host))
 
     def asked(self, connection: HttpConnection, request: Request | None) -> None:
-        """Move a connection to those that are answered."""
+        """Move a connection to those with a response in progress."""
         self._asking.leave(connection)
         is_probe = request is not None and request.path in SHORT_PATHS
         slots = self._probes if is_probe else self._answered
@@ -147,7 +146,7 @@ class HttpServer:
         return self._answering(request, peer_host)
 
     def wants_a_turn(self, connection: HttpConnection) -> None:
-        """Have the next piece of a long answer made, after those of others."""
+        """Schedule the next piece of a long response, after those of other connections."""
         self._next_pieces.append(connection)
         if len(self._next_pieces) == 1:
             asyncio.get_running_loop().call_soon(self._make_a_piece)

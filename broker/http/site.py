@@ -1,7 +1,6 @@
-"""What the HTTP port answers: pages by path, behind the checks that every request passes.
+"""Pages of the HTTP port by path, after the checks that every request passes.
 
-What lies under ``CONSOLE`` is the console's, which is there from the first request for it on: who
-never looks at it pays nothing for it.
+Paths below ``CONSOLE`` belong to the console, which is loaded with the first request for it.
 """
 
 from __future__ import annotations
@@ -39,14 +38,14 @@ SCREENS: Final = (
 CONSOLE: Final = frozenset(((), ("api",), ("assets",), *((each,) for each in SCREENS)))
 """First parts of the paths that are the console's."""
 SESSION: Final = "/api/v1/session"
-"""Where a browser logs in and out."""
+"""Path at which a browser logs in and out."""
 NEEDS: Final = {"/config": Operation.DESCRIBE_CONFIGS}
-"""What a user needs on the cluster for a page; DESCRIBE for the others."""
+"""Permission on the cluster that a page requires; DESCRIBE for the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """Who has to prove who he is; where there is no login, everybody may read everything."""
+    """Authentication of pages and console; without one, every user may read everything."""
 
     pages: HttpLogin | None = None
     """For pages: asked where there is a token, or others than this machine can reach the port."""

@@ -285,7 +285,7 @@ class Changes:
         """
         if not await self._are_over_within(self._calls.closing_patience_s):
             logger.warning(
-                "metadata store is unavailable: gave up changes=%d, each may be committed or not",
+                "metadata store unavailable: outcome of its last changes unknown changes=%d",
                 len(self._running),
             )
             self._is_given_up = True

@@ -244,7 +244,7 @@ class DynamicConfigs:
                 continue
             key = BROKER_CONFIGS.get(name) or IGNORED_CONFIGS.get(name)
             if key is None:
-                raise KafkaError(ErrorCode.INVALID_CONFIG, f"setting {name} does not exist")
+                raise KafkaError(ErrorCode.INVALID_CONFIG, f"Broker setting {name} is unknown")
             if key.update is UpdateMode.READ_ONLY:
                 raise KafkaError(
                     ErrorCode.INVALID_REQUEST, f"Cannot update these configs dynamically: [{name}]"

@@ -59,7 +59,7 @@ def refuse_imported(file_system: FileSystem, directory: str) -> None:
     mark = file_system.join(directory, IMPORTED_MARK)
     if file_system.exists(mark):
         raise IdentityMismatch(
-            f"{directory} was imported into a cluster, whose brokers use its data; remove {mark} "
+            f"{directory} was imported into a cluster, whose brokers continue it; remove {mark} "
             "only if they never will"
         )
 

@@ -1,8 +1,8 @@
-"""What a broker in a cluster shows beside: its lease, and what it leads.
+"""Metrics of a broker in a cluster: its lease, and the partitions that it leads.
 
-How its store answers is in ``broker/metrics/flushes.py``. Kafka's own names tell of brokers, of the
-controller, and of partitions without a leader (``broker/metrics/kafka.py``); markers that another
-broker owes are ``barnabas_transaction_markers_missing_elsewhere``.
+Metrics of its store are in ``broker/metrics/flushes.py``. Kafka's names report brokers, the
+controller, and partitions without a leader (``broker/metrics/kafka.py``); markers pending at
+another broker are ``barnabas_transaction_markers_missing_elsewhere``.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LED: Final = (State.READING, State.OPENED, State.SERVED, State.DRAINING)
 
 
 class Standing(NamedTuple):
-    """How a broker stands with its cluster. What can be called is, on the loop, at each scrape."""
+    """State of a broker in its cluster; the callables run on the loop at each scrape."""
 
     lease_ms: int
     """``barnabas.lease.ms``."""
     lease_age_s: Callable[[], float]
-    """How long ago the last heartbeat was sent that kept the session alive."""
+    """Age of the last heartbeat that kept the session alive."""
     may_serve: Callable[[], bool]
     """Whether that is recent enough to answer from what is known here."""
 
 
 def cluster_families(standing: Standing, leadership: Leadership) -> Iterator[Family]:
-    """Yield how this broker stands with its cluster, and how it fares with what it leads."""
+    """Yield the lease of this broker and the state of the partitions that it leads."""
     yield from _lease_families(standing)
     yield from _leadership_families(leadership)
 

@@ -1,6 +1,6 @@
-"""Which collectors a broker has. Others register beside these.
+"""The collectors of a broker.
 
-Each looks at what the broker keeps anyway, so it is registered when that is there.
+Each reads values that the broker keeps anyway, so it is registered when these exist.
 """
 
 from __future__ import annotations

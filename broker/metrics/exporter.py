@@ -28,7 +28,7 @@ def exporter_families(catalogue: Catalogue) -> Iterator[Family]:
 
 
 def exporter_partition_families(catalogue: Catalogue, node_id: int) -> Iterator[Family]:
-    """Yield what each partition shows."""
+    """Yield the metrics of each partition."""
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):

@@ -15,7 +15,7 @@ from barnabas.storage.runtime.clock import counter_ns
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 PIECE_NS: Final = 1_000_000
-"""How long the loop is held for one piece."""
+"""Maximum time for which one piece holds the loop."""
 PIECE_SAMPLES: Final = 2000
 """Most samples in one piece, about 150 KB."""
 

@@ -1,8 +1,8 @@
-"""What a metric is, and the one place where all of a broker's metrics come together.
+"""Metric families, and the registry of all collectors of a broker.
 
-Nothing is counted here. A collector is a function that looks at integers which others keep anyway
-and returns families; it runs on the loop, once per scrape. ``register(collector)``
-is all that a new part of the broker has to do to be seen::
+Nothing is counted here. A collector is a function that reads integers kept elsewhere and returns
+families; it runs on the loop, once per scrape. A new part of the broker calls
+``register(collector)``::
 
     def collect() -> Iterator[Family]:
         yield Family(
@@ -12,8 +12,8 @@ is all that a new part of the broker has to do to be seen::
             ((labels(state=state), count) for state, count in counted.items()),
         )
 
-Samples are taken from their iterable bit by bit while the answer is sent, with turns of the loop in
-between: iterate over a copy of what may change.
+Samples are taken from their iterable in pieces while the response is sent, with turns of the loop
+in between: iterate over a copy of data that can change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SUMMARY: Final = "summary"
 
 Number: TypeAlias = int | float
 Sample: TypeAlias = tuple[str, Number]
-"""What stands behind the family's name (a suffix, labels, or nothing) and the value."""
+"""Suffix and labels after the family's name, and the value."""
 
 
 class Family:
@@ -55,7 +55,7 @@ class Metrics:
         self._collectors: list[Collector] = []
 
     def register(self, collector: Collector) -> None:
-        """Ask ``collector`` too at each scrape, after those that are registered already."""
+        """Call ``collector`` at each scrape, after the ones registered before."""
         self._collectors.append(collector)
 
     def collect(self) -> Iterator[Family]:

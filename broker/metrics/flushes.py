@@ -1,4 +1,4 @@
-"""What only a broker of a cluster has: how it stands with the store that all its brokers share."""
+"""Metrics of a cluster's broker only: its flushes to the store that all brokers share."""
 
 from __future__ import annotations
 

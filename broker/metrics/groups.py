@@ -1,8 +1,8 @@
-"""Consumer groups by the names of kafka_exporter: what they have committed, and how far behind.
+"""Consumer groups by the names of kafka_exporter: committed offsets and lag.
 
-Lag is the high watermark minus the committed offset, as kafka_exporter counts it: 0 for a reader of
-committed records only once open transactions are over. Of partitions that another broker leads it
-is not known here, and left out.
+Lag is the high watermark minus the committed offset, as kafka_exporter counts it: for a
+``read_committed`` consumer it is 0 only once open transactions have ended. Partitions of other
+leaders are omitted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barnabas.storage.log.partition_log import PartitionLog
 
 SIMPLE_GROUP_STATE = "Empty"
-"""What Kafka says of a group that has offsets and nothing else."""
+"""State that Kafka reports for a group with offsets only."""
 
 Look = Callable[["CommittedOffset", "PartitionLog | None"], "int | None"]
 
@@ -73,7 +73,7 @@ def _lag(committed: CommittedOffset, log: PartitionLog | None) -> int | None:
 def _topics(
     groups: Groups, catalogue: Catalogue
 ) -> Iterator[tuple[str, str, list[tuple[int, CommittedOffset, PartitionLog | None]]]]:
-    """Yield group, topic and what was committed for the partitions that are still there."""
+    """Yield group, topic and committed offsets of the partitions that still exist."""
     for shard in groups.machines:
         for group_id in list(shard.offsets.group_ids()):
             for name, partitions in list(shard.offsets.of_group(group_id).items()):

@@ -47,7 +47,7 @@ def _samples(
 
 
 QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
-"""Those of Kafka's histograms."""
+"""Quantiles of Kafka's histograms."""
 
 
 def summary_samples(window: Window, pairs: str = "") -> Iterator[Sample]:
@@ -79,7 +79,7 @@ def quantile_ms(counts: Sequence[int], share: float) -> float:
 
 
 class Window:
-    """What a histogram counted in the last one to two intervals: Kafka's quantiles forget too."""
+    """Counts of a histogram in the last one to two intervals, as Kafka's quantiles decay."""
 
     __slots__ = ("_newer", "_older", "histogram")
 

@@ -1,13 +1,13 @@
-"""What the broker did in the last ten minutes and the last six hours, recorded before anybody asks.
+"""Recorded values of the broker for the last ten minutes and the last six hours.
 
 Rules of this file:
 
-* **A fixed number of series, each of a fixed length**: whatever a broker holds, this is less than
-  two megabytes. Nothing is recorded of single topics, groups or clients.
-* **One look a second, at what is counted anyway**: some tens of microseconds, and nothing that
-  grows with what is stored. Of connections there is a sum to make.
-* A value is that of the second before it: a rate, a state, or a quantile of what was measured in
-  it. Where nothing was measured there is none.
+* **A fixed number of series, each of a fixed length**: less than two megabytes regardless of the
+  broker's contents. No topic, group or client has a series.
+* **One sample a second, of values that are counted anyway**: some tens of microseconds, independent
+  of the stored data. Only connections are summed up.
+* A value is that of the second before it: a rate, a state, or a quantile of the measurements in
+  it. Without measurements it is missing.
 """
 
 from __future__ import annotations
@@ -53,14 +53,14 @@ class Recorded(Protocol):
 
 
 class Kind(Enum):
-    """What becomes of ten seconds' values, and of two looks at a counter."""
+    """Aggregation of ten seconds' values, and of two readings of a counter."""
 
     RATE = "per second"
     """The difference of a counter; of ten seconds the mean."""
     LEVEL = "as it is"
-    """Of ten seconds the mean."""
+    """The mean of ten seconds."""
     WORST = "the worst"
-    """Of ten seconds the largest."""
+    """The largest of ten seconds."""
 
 
 class Spec(NamedTuple):
@@ -73,7 +73,7 @@ class Spec(NamedTuple):
 
 
 def _oldest_seconds(broker: Recorded) -> float:
-    # What has begun in a shard first stands first in it.
+    # The first open transaction of a shard is its oldest.
     first = [next(iter(each.open.values())) for each in broker.transactions.machines if each.open]
     if not first:
         return 0
@@ -255,7 +255,7 @@ class Ring:
         self._next = (self._next + 1) % self._slots
 
     def values(self) -> array[float]:
-        """Return what there is, the oldest first."""
+        """Return the recorded values, the oldest first."""
         if len(self._values) < self._slots:
             return self._values[:]
         return self._values[self._next :] + self._values[: self._next]
@@ -359,9 +359,9 @@ class History:
         )
 
     def time_until_full_s(self) -> float | None:
-        """In how many seconds the disk is full if it goes on as in the last hour.
+        """Return the seconds until the disk is full at the rate of the last hour.
 
-        None where it does not fill, or where it was not looked at for long enough.
+        None if it does not fill up, or the recorded time is too short.
         """
         free = self.coarse["disk_free_bytes"].newest_of(GROWTH_SPANS)
         if len(free) < GROWTH_SPANS_LEAST:
@@ -374,7 +374,7 @@ class History:
         for name, kind, _, read in SERIES:
             found = read(self._broker)
             if kind is Kind.RATE:
-                # Counters begin anew with a topic of coordinators that was deleted.
+                # A counter restarts when a topic of coordinators is deleted.
                 grown = max(found - self._seen.get(name, found), 0)
                 self._seen[name] = found
                 values[name] = grown / passed_s if passed_s else math.nan

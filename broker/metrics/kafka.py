@@ -48,7 +48,7 @@ _BROKER_STATES: Final = {
 
 
 class TopicTraffic:
-    """What went through topics, deleted ones included, so that sums never go back."""
+    """Traffic of topics, including deleted ones, so that sums never decrease."""
 
     def __init__(self) -> None:
         self.deleted = Traffic()
@@ -79,7 +79,7 @@ class Windows:
     def __init__(self, routes: Routes) -> None:
         self._routes = routes
         self.others: list[Histogram] = []
-        """Those that are no route's."""
+        """Histograms that belong to no route."""
         self._windows: dict[Histogram, Window] = {}
 
     def turn(self) -> None:
@@ -96,7 +96,7 @@ class Windows:
 
 
 def state_families(stage: Stage) -> Iterator[Family]:
-    """Yield what is known before there are topics."""
+    """Yield the metrics that are known before topics are loaded."""
     yield value("kafka_server_kafkaserver_brokerstate", GAUGE, "3: running.", _BROKER_STATES[stage])
     disk = disk_bytes()
     if disk is not None:
@@ -113,7 +113,7 @@ def kafka_families(
     traffic: TopicTraffic,
     windows: Windows,
 ) -> Iterator[Family]:
-    """Yield what the broker as a whole, its topics and its APIs show."""
+    """Yield the metrics of the broker, its topics and its APIs."""
     yield from _topic_families(catalogue, traffic)
     yield from _replica_families(catalogue, logs)
     yield from _socket_families(sockets, monitor.idle_share)
@@ -182,7 +182,7 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
 
 
 def _leaderless(catalogue: Catalogue) -> int:
-    """How many partitions nobody leads, as far as this broker knows."""
+    """Return the number of partitions without a leader in this broker's view."""
     leader_of = catalogue.view.leader_of
     return sum(
         leader_of(partition.partition_id).node_id == NO_NODE
@@ -231,7 +231,7 @@ def _request_families(routes: Routes, windows: Windows) -> Iterator[Family]:
 
 
 def kafka_partition_families(catalogue: Catalogue) -> Iterator[Family]:
-    """Yield what each partition shows."""
+    """Yield the metrics of each partition."""
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):

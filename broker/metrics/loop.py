@@ -1,4 +1,4 @@
-"""How busy the event loop is, and how late: looked at once a second, at no request's cost."""
+"""Load and delay of the event loop, sampled once a second."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class LoopMonitor:
 
     def __init__(self, on_window: Callable[[], None] = lambda: None) -> None:
         self.lag = Histogram()
-        """How late a timer fired, in nanoseconds."""
+        """Delays of a timer, in nanoseconds."""
         self.idle_share = 1.0
         self.busy_ns = 0
         self._on_window = on_window
@@ -46,7 +46,7 @@ class LoopMonitor:
         self._schedule()
 
     def stop(self) -> None:
-        """Measure no more."""
+        """Stop measuring."""
         if self._timer is not None:
             self._timer.cancel()
 

@@ -1,4 +1,4 @@
-"""What is done beside requests: compaction and verification, and upkeep of a cluster's store."""
+"""Metrics of background work: compaction, verification, and upkeep of a cluster's store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def cleaning_families(counts: CleaningCounts) -> Iterator[Family]:
-    """Yield what compaction has done since the start."""
+    """Yield the metrics of compaction since the start."""
     for name, doc, number in (
         ("passes", "Passes of compaction that came to their end.", counts.passes),
         ("failures", "Passes of compaction that met an error.", counts.failures),
@@ -43,7 +43,7 @@ def cleaning_families(counts: CleaningCounts) -> Iterator[Family]:
 
 
 def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
-    """Yield how far verification is and what it has found."""
+    """Yield the progress and findings of verification."""
     counts = scrubber.counts
     damaged = scrubber.damaged()
     for name, doc, number in (
@@ -75,7 +75,7 @@ def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
 
 
 def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
-    """Yield what this broker has done to keep the store of its cluster small."""
+    """Yield the metrics of this broker's upkeep of the cluster's store."""
     for name, doc, number in (
         ("snapshots", "Snapshots kept of logs led here.", counts.snapshots),
         (

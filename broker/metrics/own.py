@@ -40,7 +40,7 @@ def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Fa
 def storage_families(
     catalogue: Catalogue, logs: LogStore, sockets: SocketServer
 ) -> Iterator[Family]:
-    """Yield what is made durable, where it is kept, and duplicates."""
+    """Yield the metrics of flushes, disk space and duplicates."""
     yield from _flush_families(logs)
     yield from _journal_families(logs)
     yield from _disk_families(logs)
@@ -103,7 +103,7 @@ def _socket_families(sockets: SocketServer) -> Iterator[Family]:
 
 
 def _tls_families(sockets: SocketServer) -> Iterator[Family]:
-    """Yield what there is to say of listeners with TLS."""
+    """Yield the metrics of listeners with TLS."""
     if sockets.tls is None:
         return
     handshakes, listeners = sockets.tls.handshakes, sockets.tls_listeners
@@ -153,7 +153,7 @@ def _flush_families(store: LogStore) -> Iterator[Family]:
 
 
 def _journal_families(store: LogStore) -> Iterator[Family]:
-    """Yield what there is to say of a journal in files: a broker of a cluster has none."""
+    """Yield the metrics of a journal in files, which a broker of a cluster does not have."""
     files = store.files
     if files is None:
         return
@@ -185,7 +185,7 @@ def _disk_families(store: LogStore) -> Iterator[Family]:
 
 
 def _duplicates(catalogue: Catalogue, logs: LogStore) -> Family:
-    """Return how often exactly once had work to do."""
+    """Return the numbers of rejected duplicate batches."""
     topics = list(catalogue.topics.values())
 
     def samples() -> Iterator[Sample]:

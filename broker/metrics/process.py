@@ -1,4 +1,4 @@
-"""What the operating system says about this process, by the names every client library uses."""
+"""Metrics of this process from the operating system, by the names of client libraries."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Transactions: what is open and for how long, how it ended, who had to wait.
+"""Transactions: number and age of open ones, outcomes, and delayed requests.
 
-Only what is open is looked at one by one: idle transactional ids may be very many. Producer ids
-that partitions know are ``kafka_server_replicamanager_produceridcount``.
+Only open transactions are iterated: idle transactional ids can be very many. Producer ids known to
+partitions are ``kafka_server_replicamanager_produceridcount``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _MS_PER_SECOND: Final = 1000
 def transaction_families(
     transactions: Transactions, catalogue: Catalogue, clock: Clock
 ) -> Iterator[Family]:
-    """Yield what the transaction coordinator does, and whose readers wait."""
+    """Yield the metrics of the transaction coordinator, and the lag of blocked readers."""
     yield from _state_families(transactions, clock.now_ms())
     yield from _ended_families(transactions)
     yield from _waiting_families(transactions)
@@ -147,7 +147,7 @@ def _lag(log: PartitionLog) -> int:
 
 
 def transaction_partition_families(catalogue: Catalogue) -> Iterator[Family]:
-    """Yield what each partition shows."""
+    """Yield the metrics of each partition."""
 
     def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):

@@ -558,7 +558,7 @@ class Pipeline:
             self._plans.clear()
         route = self._routes.get(key)
         if route is None:
-            raise CloseConnection("unknown api key")
+            raise CloseConnection(f"unknown api key {key}")
         if not route.min_version <= version <= route.max_version:
             if key == API_VERSIONS_KEY:
                 self._unsupported_api_versions(route, header.correlation_id)

@@ -25,7 +25,7 @@ async def create_configured_topics(catalogue: Catalogue, placement: Placement) -
         name, partitions, replication, *policy = item.split(":")
         factor = int(replication)
         if not placement.is_in_cluster and factor not in {1, ANY_FACTOR}:
-            logger.warning("one broker has one replica topic=%s asked=%s", name, replication)
+            logger.warning("replication factor reduced to 1 topic=%s given=%s", name, replication)
             factor = ANY_FACTOR
         placement.check_factor(factor)
         own: Mapping[str, str | None] = {"cleanup.policy": policy[0]} if policy else {}

@@ -81,7 +81,7 @@ class Interception:
         except KafkaError as error:
             response = refusal(self._route, request, error)
         if self._fault.lose_answer:
-            raise CloseConnection("the response was lost by an interception")
+            raise CloseConnection("the interception drops the response")
         await Until(self._clock, self._fault.delay_ms)
         return response
 
@@ -100,7 +100,7 @@ class Interception:
         """Return the response without the handler, or None to call it."""
         fault = self._fault
         if fault.drop:
-            raise CloseConnection("the request was dropped by an interception")
+            raise CloseConnection("the interception drops the request")
         if fault.fail is not None:
             return refusal(self._route, request, KafkaError(fault.fail))
         return fault.answer(context, request) if fault.answer is not None else None

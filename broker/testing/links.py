@@ -84,4 +84,4 @@ class LinkedNetwork:
 
     def _refuse_cut(self, other: int | None) -> None:
         if self._links.are_cut(self._node_id, other):
-            raise Refused("the link to the broker is cut", is_final=False)
+            raise Refused(f"the link from {self._node_id} to {other} is cut", is_final=False)

@@ -177,9 +177,9 @@ class Security:
             if not password or _NOT_IN_PASSWORDS & set(password):
                 raise ValueError(f"users: the password of {name} cannot be used here")
         if self.has_login and not (self.passwords and self.mechanisms):
-            raise ValueError(f"users: no user can log in by {self.protocol}")
+            raise ValueError(f"users: no user can authenticate with {self.protocol}")
         if self.protocol == "PLAINTEXT" and self.passwords:
-            raise ValueError("users: a PLAINTEXT listener has no logins")
+            raise ValueError("users: a PLAINTEXT listener authenticates no user")
         if self.client_auth != "none" and not self.has_tls:
             raise ValueError(f"client_certificates: there are none with {self.protocol}")
 
@@ -271,7 +271,7 @@ class Security:
         if user is None and self.has_login:
             raise ValueError(f"say as which user: {', '.join(self.passwords)}")
         if user is not None and user not in self.passwords and password is None:
-            raise ValueError(f"user {user} is unknown, only {', '.join(self.passwords) or 'none'}")
+            raise ValueError(f"no user is named {user}, only {', '.join(self.passwords) or '-'}")
         shown = None
         if user is not None and self.client_auth != "none":
             shown = client_certificate(user)

@@ -267,7 +267,7 @@ class LogScrubber:
                 store.file_system.join(store.root, FILE_NAME), encode_notes(logs, progress)
             )
         except OSError as error:
-            logger.warning("what was verified is not noted, a restart forgets it: %s", error)
+            logger.warning("scrub progress not saved reason=%s", error)
 
     def start(self) -> None:
         """Start looking for due segments."""
@@ -373,7 +373,7 @@ class LogScrubber:
     def _saved(self, done: Future[None]) -> None:
         """Log an error: unrecorded segments are verified once more after a restart."""
         if (error := done.exception()) is not None:
-            logger.error("what was verified is not written down error=%r", error)
+            logger.error("scrub progress not saved error=%r", error)
 
     def _run(self, work: Callable[[], Result], then: Callable[[Future[Result]], None]) -> None:
         """Run one task on the thread, then continue."""
@@ -426,8 +426,8 @@ class LogScrubber:
         self._running = None
         error = done.exception()
         if error is not None:
-            # The state is unknown; the next pass tries again.
-            logger.error("not verified log=%s error=%r", due.log, error)
+            # Nothing is known now; the next pass tries again.
+            logger.error("segment not verified log=%s error=%r", due.log, error)
             self._clear(due, is_sound=False)
         elif (verdict := done.result()) is None:
             self._clear(due, is_sound=False)
@@ -503,7 +503,7 @@ class LogScrubber:
         self._cleared[due.segment] = now_ms
         if is_sound:
             logger.warning(
-                "a read failed of what is sound topic=%s partition=%d segment=%s error=%s",
+                "read error in an undamaged segment topic=%s partition=%d segment=%s error=%s",
                 due.log.topic,
                 due.log.partition,
                 due.segment.stem,

@@ -41,7 +41,7 @@ def parse_jaas_value(text: str) -> JaasModule:
     words = _Words(text)
     module = _module(words)
     if words.next is not None:
-        raise MalformedJaas("there is more behind the first login module; one is allowed")
+        raise MalformedJaas("only one login module is allowed, and more follows")
     return module
 
 
@@ -66,7 +66,7 @@ def parse_jaas_file(text: str) -> dict[str, list[JaasModule]]:
     while words.next is not None:
         name = words.take_word("the name of a section")
         if name in sections:
-            raise MalformedJaas(f"the section {name} is there twice")
+            raise MalformedJaas(f"the section {name} occurs twice")
         words.take("{", f"'{{' behind the section {name}")
         modules = sections[name] = []
         while words.next != ("}", False):

@@ -97,11 +97,11 @@ def check(before: Incarnation, now: Incarnation, accepted: frozenset[str], sink_
         return
     ids = ",".join(dict.fromkeys(each.now for each in changes))
     raise Recreated(
-        f"The checkpoint of the sink {sink_id} does not match its topics:"
+        f"The checkpoint of the sink {sink_id} does not fit the topics and logs of now:"
         f" {'; '.join(each.text for each in changes)}; so offsets of the checkpoint mean other"
-        " records, or results were deleted: start with a new checkpoint directory to process the"
-        " topic from its beginning (the next refusal names the value of newQuery to set), or set"
-        f" acceptIds={ids} to continue from the checkpoint."
+        " records, or results are lost: start with a new checkpoint directory to process the"
+        " present input from its beginning (a refusal of it names the value of newQuery to set), or"
+        f" set acceptIds={ids} to continue from the checkpoint."
     )
 
 

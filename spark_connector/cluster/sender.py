@@ -172,7 +172,7 @@ class Sender:
         """Return a broker's next response; raises Unreachable if no request is in flight."""
         connection = self._cluster.node(node_id, DATA)
         if not connection.in_flight:
-            raise Unreachable(f"{connection.name}: the connection with the request was closed")
+            raise Unreachable(f"{connection.name}: the connection with the request is closed")
         return connection.receive(PRODUCE)
 
     def _add(self, batches: Batches) -> None:

@@ -77,8 +77,8 @@ class Continuity:
         if batch_id is not None and self._is_finished(batch_id):
             raise Overtaken(
                 f"Another driver with the checkpoint {self._options.checkpoint_location} has"
-                f" finished batch {batch_id} since this driver has started with it, so it runs;"
-                " stop it and start this driver again, or keep only the other one."
+                f" finished batch {batch_id} since this one started it, so it is running;"
+                " stop it and start this one again, or do not start this one."
             )
 
     def observe(
@@ -186,8 +186,8 @@ class Continuity:
         found = checkpoint.fingerprint(location, batch_id, self._options.checkpoint_store)
         if found not in {started_with, checkpoint.UNKNOWN}:
             raise CheckpointMismatch(
-                f"The sink {self._options.sink_id} has started batch {batch_id} with offsets that"
-                f" the checkpoint {location} does not have any more, and its table may have rows of"
+                f"The sink {self._options.sink_id} started batch {batch_id} with offsets that the"
+                f" checkpoint {location} does not have any more, and its table may have rows of"
                 " it: run the pipeline with the checkpoint of that start, or delete the rows"
                 f" of batch {batch_id} and query {query_id} from the table and set the option"
                 f" acceptNewPlan to {batch_id}."
@@ -200,7 +200,7 @@ class Continuity:
             raise CheckpointMismatch(
                 f"The checkpoint continues with batch {batch_id}, but the last batch of the sink"
                 f" {self._options.sink_id} in {self._ledger} is {entry.batch_id}, so batches in"
-                " between were written by another sink, or the broker has lost them; look at what"
+                " between were written by another sink, or the broker has lost them; check what"
                 f" is missing, then set the option acceptLostBatch to"
                 f" {lost_batch(query_id, batch_id - 1)} to continue without them."
             )

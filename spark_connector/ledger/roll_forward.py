@@ -54,8 +54,8 @@ def roll_forward(
         raise BatchInDoubt(
             f"Batch {entry.batch_id} was decided, but {doubtful} of its {len(codes)} transactions "
             "ended before they were committed, because they were open for longer than "
-            "transactionTimeoutMs and this broker cannot pin them, or because an operator "
-            "aborted them: their records are not visible; look at what is missing, then set "
+            "transactionTimeoutMs and this broker cannot pin them, or because a client aborted "
+            "them: their records are not visible; check what is missing, then set "
             f"the option acceptLostBatch to {lost_batch(query_id, entry.batch_id)} to continue"
             " without them."
         )

@@ -149,14 +149,14 @@ def check_pipelines(pipelines: Sequence[Pipeline]) -> None:
 def _check_pipeline(pipeline: Pipeline) -> None:
     sink = pipeline.sink
     if sink.kind not in KINDS:
-        raise WrongUse(f"the kind {sink.kind!r} is unknown: use {_any_of(KINDS)}")
+        raise WrongUse(f"kind of sink {sink.kind!r} does not exist: use {_any_of(KINDS)}")
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,100}", sink.sink_id):
         raise WrongUse(
             f"the sink id {sink.sink_id!r} may only have letters, digits, '_' and '-', at most 100"
         )
     if sink.output_mode not in OUTPUT_MODES:
         raise WrongUse(
-            f"the output mode {sink.output_mode!r} is unknown: use {_any_of(OUTPUT_MODES)}"
+            f"output mode {sink.output_mode!r} does not exist: use {_any_of(OUTPUT_MODES)}"
         )
     _check_table(sink)
     check_trigger(sink.trigger, is_exactly_once=sink.kind in EXACTLY_ONCE)
@@ -188,8 +188,7 @@ def _check_source(source: Source, sink: Sink) -> None:
     is_same_cluster = servers_or_default(source.servers) == servers_or_default(sink.servers)
     if is_same_cluster and sink.topic in source.topics():
         raise WrongUse(
-            f"the pipeline reads and writes the topic {sink.topic}: it would read its own output"
-            " forever"
+            f"source and sink are the topic {sink.topic}: the pipeline would read its own output"
         )
     if sink.kind in EXACTLY_ONCE and given[ISOLATION].lower() != "read_committed":
         raise WrongUse(
@@ -265,8 +264,8 @@ def _check_options(sink: Sink) -> None:
         return
     if given.get(ASYNC_PROGRESS.lower(), "").lower() == "true":
         raise WrongUse(
-            "asynchronous progress tracking cannot be exactly once: after a crash Spark plans"
-            f" other batches; leave the option {ASYNC_PROGRESS} out"
+            "asynchronous progress tracking cannot be exactly once: after a crash Spark plans other"
+            f" batches; leave the option {ASYNC_PROGRESS} out"
         )
     for name in sink.options:
         if name.lower() in _WITHOUT_EFFECT:
@@ -313,19 +312,18 @@ def check_columns(columns: Sequence[tuple[str, str]], sink: Sink) -> None:
     """
     for name, count in Counter(name for name, _type in columns).items():
         if count > 1:
-            raise WrongUse(f"{count} columns are called {name!r}: drop all but one")
+            raise WrongUse(f"{count} columns are called {name!r}: drop all except one")
     for name, found in columns:
         _check_column(name, found, sink)
     names = {name for name, _type in columns}
     if "value" not in names:
         raise WrongUse(
-            "the rows have no column 'value': call a column 'value', or make one of several"
-            " with to_json(struct(...))"
+            "the column 'value' is missing: call the column to write 'value', or make one"
+            " of several with to_json(struct(...))"
         )
     if sink.topic is None and "topic" not in names:
         raise WrongUse(
-            "the pipeline names no topic for its rows: give the sink a topic=, or the rows a column"
-            " 'topic'"
+            "the topic of the rows is unknown: give the sink a topic=, or the rows a column 'topic'"
         )
 
 

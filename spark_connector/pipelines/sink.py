@@ -117,9 +117,9 @@ def _to(
     if kind == STOCK:
         return writer.format("kafka").options(**options)
     if kind not in {TWO_PHASE, SINGLE_TRANSACTION}:
-        raise WrongOption(f"The kind of sink {kind!r} is unknown; use one of {', '.join(KINDS)}.")
-    # A data source would take two more Python processes in each batch, and Spark has no update mode
-    # for data sources.
+        raise WrongOption(f"Kind of sink {kind!r} does not exist; use one of {', '.join(KINDS)}.")
+    # As a data source it would go through two more Python processes in every batch; and Spark has
+    # no update mode for those, which see a batch in its tasks only.
     from barnabas.spark_connector.sinks import foreach_batch
 
     made = {

@@ -65,7 +65,7 @@ def check_columns(schema: pa.Schema, topic: str | None) -> None:
     """Refuse a schema that cannot be written as records; raises WrongRows."""
     for name, wanted in _WANTED.items():
         if schema.get_all_field_indices(name)[1:]:
-            raise WrongRows(f"Several columns are named '{name}': drop all but one.")
+            raise WrongRows(f"Several columns are named '{name}': drop all except one.")
         if name in schema.names and not _fits(name, schema.field(name).type):
             found = schema.field(name).type
             raise WrongRows(f"{name} attribute unsupported type {found}: {name} must be {wanted}.")

@@ -101,7 +101,7 @@ def _parser() -> Parser:
 def _add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--pipeline", action="append", default=[], metavar="NAME",
         help="only the pipeline with this name or sink id; may be repeated")  # fmt: skip
-    verb.add_argument("--once", action="store_true", help="end when all that is there is done")
+    verb.add_argument("--once", action="store_true", help="end when all present input is processed")
     verb.add_argument("--servers", metavar="HOST:PORT",
         help="brokers, where the file names none (localhost:9092)")  # fmt: skip
     verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
@@ -200,7 +200,7 @@ def _setting(text: str) -> tuple[str, str]:
 def pipelines_of(path: Path) -> dict[str, Pipeline]:
     """Run a file and return the pipelines at its top level, by the names they have there."""
     if not path.is_file():
-        raise WrongUse(f"there is no file {path}")
+        raise WrongUse(f"file {path} does not exist")
     # What lies beside the file can be imported, as with `python file`.
     sys.path.insert(0, str(path.parent.absolute()))
     try:
@@ -264,7 +264,7 @@ def _chosen(pipelines: dict[str, Pipeline], wanted: Sequence[str]) -> list[Pipel
         found = [each for key, each in pipelines.items() if name in {key, each.name}]
         if not found:
             names = ", ".join(sorted(pipelines))
-            raise WrongUse(f"there is no pipeline {name!r}; there are {names}")
+            raise WrongUse(f"pipeline {name!r} does not exist; the file has {names}")
         chosen.append(found[0])
     return list({id(each): each for each in chosen}.values())
 

@@ -90,7 +90,7 @@ def jars_of_installed_spark() -> list[Path]:
     minor = _minor(version)
     if minor not in {_minor(tested) for tested in TESTED_SPARK_VERSIONS}:
         raise Refusal(
-            f"there are no tested Kafka jars for the installed PySpark {version}: install PySpark"
+            f"no Kafka jars are tested with the installed PySpark {version}: install PySpark"
             f" {' or '.join(TESTED_SPARK_VERSIONS)}, or name the connector with --packages"
             f" org.apache.spark:spark-sql-kafka-0-10_2.13:{version}"
         )

@@ -83,7 +83,7 @@ def query_id_of(frame: DataFrame) -> str:
         ) from error
     if found is None:
         raise WrongOption(
-            "The function of this sink is for writeStream.foreachBatch(...): call it nowhere else."
+            "Pass the function to writeStream.foreachBatch(...): it cannot be called elsewhere."
         )
     return str(found)
 

@@ -72,8 +72,8 @@ class Batch(NamedTuple):
         for name in rows.columns:
             if name.lower() in {QUERY, BATCH}:
                 raise WrongUse(
-                    f"the rows for the table have a column {name!r}, which the table needs for the"
-                    " batch: give it another name"
+                    f"the rows for the table have a column {name!r}, which there marks decided"
+                    " rows: give it another name"
                 )
 
 

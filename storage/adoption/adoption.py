@@ -112,7 +112,7 @@ def foreign_topics(file_system: FileSystem, root: str) -> list[ForeignTopic]:
     for (topic, _), indexes in partitions.items():
         if indexes != set(range(len(indexes))):
             path = file_system.join(root, topic)
-            raise Corrupt(path, 0, f"only the partitions {sorted(indexes)} are there")
+            raise Corrupt(path, 0, f"only the partitions {sorted(indexes)} exist")
     return [
         ForeignTopic(topic, topic_id, len(indexes))
         for (topic, topic_id), indexes in sorted(partitions.items())

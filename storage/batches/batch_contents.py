@@ -142,7 +142,7 @@ class Inspection:
         header = self._header
         with memoryview(self._batch) as view:
             if crc32c(view[CRC_START:]) != header.crc:
-                raise InvalidBatch("checksum mismatch")
+                raise InvalidBatch("the checksum does not match")
         codec = header.attributes & COMPRESSION_MASK
         body = memoryview(self._batch)[HEADER_BYTES:]
         codecs.refuse_unreadable(codec, body)

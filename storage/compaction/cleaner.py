@@ -165,7 +165,7 @@ class _Source:
             try:
                 return file.pread(size, position)
             except OSError as error:  # Not to be confused with what writing may meet (D9).
-                raise Corrupt(path, position, f"it cannot be read: {error}") from error
+                raise Corrupt(path, position, f"cannot be read: {error}") from error
 
         expected = segment.base_offset
         try:
@@ -182,7 +182,7 @@ class _Source:
                 expected = header.next_offset
                 yield header, batch
             if expected > segment.end_offset:
-                raise Corrupt(path, segment.size_bytes, f"it ends behind {segment.end_offset}")
+                raise Corrupt(path, segment.size_bytes, f"ends after {segment.end_offset}")
         finally:
             file.close()
 

@@ -130,9 +130,9 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
         raise CorruptCheckpoint(f"{len(data)} bytes are too few")
     magic, version, clean, checksum, generation, sequence, count = _HEAD.unpack_from(data)
     if magic != CHECKPOINT_MAGIC:
-        raise CorruptCheckpoint("not a checkpoint")
+        raise CorruptCheckpoint(f"magic {magic!r} is not that of a checkpoint")
     if checksum != _checksum(data):
-        raise CorruptCheckpoint("checksum mismatch")
+        raise CorruptCheckpoint("the checksum does not match")
     # Only now can fields be believed: a version that is whole but unknown is another matter.
     if not _FIRST_VERSION <= version <= CHECKPOINT_VERSION:
         raise CorruptCheckpoint(f"version {version} is not {CHECKPOINT_VERSION}")
@@ -204,7 +204,7 @@ def _text(data: bytes) -> str:
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        raise CorruptFile("not a text file") from error
+        raise CorruptFile("the file is not a text file") from error
 
 
 def _number(text: str) -> int:

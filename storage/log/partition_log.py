@@ -283,7 +283,7 @@ class PartitionLog:
         """
         self._refuse_when_closed()
         if self._environment.exhausted:
-            raise StorageFull("the disk is full")
+            raise StorageFull(f"{self.topic}-{self.partition}: the disk is full")
         header = read_header(batch)
         error = self.producers.check_epoch(header.producer_id, header.producer_epoch)
         if error:
@@ -302,7 +302,7 @@ class PartitionLog:
         if error:
             raise _PRODUCER_REFUSALS[error](f"marker of producer {marker.producer_id}")
         if self._environment.exhausted:
-            raise StorageFull("the disk is full")
+            raise StorageFull(f"{self.topic}-{self.partition}: the disk is full")
         now_ms = self._now_ms()
         appended = self._put(marker.batch(now_ms), 0, now_ms, stable=False)
         timestamp = max(now_ms, appended.log_append_time_ms)
@@ -318,7 +318,7 @@ class PartitionLog:
     def _refuse_when_unable(self) -> None:
         self._refuse_when_closed()
         if self._environment.full:
-            raise StorageFull("the disk is full")
+            raise StorageFull(f"{self.topic}-{self.partition}: the disk is full")
 
     def _refuse_when_closed(self) -> None:
         if self.closed:

@@ -86,7 +86,7 @@ def decode_snapshot(data: bytes, *, append_time_ms: int) -> ProducerState:
     if version != SNAPSHOT_VERSION:
         raise CorruptSnapshot(f"version {version} is not {SNAPSHOT_VERSION}")
     if checksum != crc32c(data[_CHECKED_FROM:]):
-        raise CorruptSnapshot("checksum mismatch")
+        raise CorruptSnapshot("the checksum does not match")
     (count,) = _COUNT.unpack_from(data, _CHECKED_FROM)
     position = _CHECKED_FROM + _COUNT.size
     end = position + count * _SNAPSHOT_ENTRY.size

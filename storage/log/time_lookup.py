@@ -174,7 +174,7 @@ def _load(plan: FileSpan) -> LoadedSpan | None:
     try:
         return plan.load(read_waiting)
     except OSError as error:
-        raise Corrupt(plan.path, plan.position, f"it cannot be read: {error}") from error
+        raise Corrupt(plan.path, plan.position, f"cannot be read: {error}") from error
 
 
 def _record_in(

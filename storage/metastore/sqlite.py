@@ -382,8 +382,8 @@ def _refuse_lost_commits(connection: _Connection, count: CommitCount) -> None:
     found = _commits(connection) if known else 0
     if found < count.number:
         raise MetaStoreError(
-            f"metadata store {connection.path}: {count.number} commits were made, {found} are "
-            "there; it or its -wal file is an older one, missing or damaged"
+            f"metadata store {connection.path}: {found} of {count.number} commits are "
+            "present; the file or its -wal file is older, missing or damaged"
         )
 
 

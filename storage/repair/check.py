@@ -124,7 +124,7 @@ def _check_batch(
     if header.base_offset < expected or (header.base_offset > expected and not has_gaps):
         problems.append(f"base offset {header.base_offset}, expected {expected} (D2)")
     if crc32c(batch[21:]) != header.crc:
-        problems.append("checksum mismatch (D2)")
+        problems.append("the checksum does not match (D2)")
     return problems
 
 

@@ -134,7 +134,7 @@ def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredB
     end_offset = head.needless_offset if reader.end_offset is None else reader.end_offset
     if end_offset < head.state.log_end_offset:
         path = f"partition {head.partition_id} in the store"
-        raise Corrupt(path, end_offset, "it ends too early")
+        raise Corrupt(path, end_offset, f"ends before offset {head.state.log_end_offset}")
 
 
 class _Reader:
@@ -156,9 +156,9 @@ class _Reader:
         end_offset = self.end_offset
         if end_offset is None:
             if extent.base_offset > needless_offset:
-                raise self._damage(extent, 0, f"one with offset {needless_offset} is missing")
+                raise self._damage(extent, 0, f"extent of offset {needless_offset} is missing")
         elif extent.base_offset != end_offset:
-            raise self._damage(extent, 0, f"it should begin at offset {end_offset}")
+            raise self._damage(extent, 0, f"the extent should start at offset {end_offset}")
         self.end_offset = extent.next_offset
 
     def read(self, extent: Extent) -> StoredBatches:
@@ -184,10 +184,10 @@ class _Reader:
     ) -> None:
         """Raise CorruptBatch for one that was not written so behind ``end_offset``."""
         if crc32c(batch[CRC_START:]) != header.crc:
-            raise CorruptBatch("checksum mismatch")
+            raise CorruptBatch("the checksum does not match")
         if not end_offset <= header.base_offset < header.next_offset <= extent.next_offset:
             raise CorruptBatch(
-                f"it has the offsets {header.base_offset} to {header.next_offset}, of"
+                f"the batch has the offsets {header.base_offset} to {header.next_offset}, of"
                 f" {end_offset} to {extent.next_offset}"
             )
         epoch = header.partition_leader_epoch
@@ -197,7 +197,7 @@ class _Reader:
             max(least, self._batch_epoch) <= epoch <= min(extent.leader_epoch, self._leader_epoch)
         ):
             raise CorruptBatch(
-                f"it is of epoch {epoch}, behind epoch {self._batch_epoch}, in one of"
+                f"the batch has epoch {epoch}, after epoch {self._batch_epoch}, in an extent of"
                 f" {extent.leader_epoch}"
             )
         self._batch_epoch = epoch

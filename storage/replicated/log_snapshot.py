@@ -48,5 +48,5 @@ def _checked(epochs: bytes) -> bytes:
     """Return the lines of leader epochs without their checksum; raises CorruptFile."""
     lines, checksum = epochs[:-_CHECKSUM_BYTES], epochs[-_CHECKSUM_BYTES:]
     if checksum != _CHECKSUM % crc32c(lines):
-        raise CorruptFile("checksum mismatch")
+        raise CorruptFile("the checksum of the leader epochs does not match")
     return lines

@@ -366,7 +366,7 @@ class _Replayer:
             raise Corrupt(
                 log.directory.path,
                 log.active.size_bytes,
-                f"the journal goes on at offset {entry.base_offset}, "
+                f"the journal continues at offset {entry.base_offset}, "
                 f"the log ends at {log.next_offset}",
             )
         for position, header in iterate_batches(entry.body):

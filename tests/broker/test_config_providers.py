@@ -49,9 +49,9 @@ def test_where_a_value_was_set_is_still_known(secrets):
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        ("${vault:secret:key}", "there is no config provider vault, only file, env, dir"),
-        ("${env:NOT_THERE}", "there is no variable NOT_THERE"),
-        ("${env:/path:HOME}", "has no path"),
+        ("${vault:secret:key}", "config provider vault does not exist, only file, env, dir"),
+        ("${env:NOT_THERE}", "environment variable NOT_THERE is not set"),
+        ("${env:/path:HOME}", "takes no path"),
         ("${file:/no/such/file:key}", "/no/such/file: No such file or directory"),
         ("${file:@/a.properties:other}", "has no key other"),
         ("${file:relative:key}", "is not an absolute path"),
@@ -70,7 +70,9 @@ def test_what_cannot_be_looked_up_stops_the_start(secrets, value, problem):
 
 
 def test_without_providers_a_reference_stops_the_start():
-    with pytest.raises(ConfigError, match=r"no config provider env: config.providers names none"):
+    with pytest.raises(
+        ConfigError, match=r"config provider env does not exist: config.providers names none"
+    ):
         load("broker.rack=${env:HOME}", {"HOME": "/root"})
 
 
@@ -102,7 +104,7 @@ def test_what_is_allowed(secrets):
     pattern = PROVIDERS + "config.providers.env.param.allowlist.pattern=RACK.*\n"
     environment = {"RACK_1": "r", "HOME": "h"}
     assert load(pattern + "broker.rack=${env:RACK_1}", environment).broker_rack == "r"
-    with pytest.raises(ConfigError, match="no variable HOME"):
+    with pytest.raises(ConfigError, match="variable HOME is not set, or is not allowed"):
         load(pattern + "broker.rack=${env:HOME}", environment)
 
 

@@ -116,7 +116,7 @@ def test_a_record_that_cannot_be_read_costs_its_partition_or_its_key(opened, cap
     assert again.log.replay.has_set_aside
     assert again.log.refusal("k") == ErrorCode.NONE
     assert again.toy.numbers["k"] == 1
-    assert "record cannot be read, its key is refused" in caplog.text
+    assert "unreadable record, its key is refused" in caplog.text
     key, _ = record_of("other", 1).encode()
     append(opened, encode_batch([LogRecord(0, 0, key, b"\x7f", ())]))
     assert opened.restarted().log.unreadable == [f"{GROUP_OFFSETS}-0"]

@@ -255,7 +255,7 @@ def test_an_answer_that_fails_holds_nobody_up(opened, caplog):
     opened.sync()
     assert sorted(map(str, opened.answers)) == ["1", "done"]
     assert opened.fatal == []
-    assert "answer failed" in caplog.text
+    assert "response failed" in caplog.text
 
 
 def test_flush_that_is_refused_answers_an_error_to_all_that_was_decided_upon_it(opened):

@@ -135,7 +135,7 @@ def test_pictures(page, own_broker):
         expect(page.get_by_role("link", name=re.compile(f"^{HOLDER}: Ongoing"))).to_be_visible()
         picture(page, "transactions")
         page.goto(f"{own_broker.url}/groups/{GROUP}")
-        expect(page.get_by_text("held back from readers of committed records")).to_be_visible()
+        expect(page.get_by_text("blocked for read_committed consumers")).to_be_visible()
         picture(page, "group")
         page.goto(f"{own_broker.url}/topics/payments/records?view=all")
         expect(page.get_by_text(f"behind {HOLDER}").first).to_be_visible()

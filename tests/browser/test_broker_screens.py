@@ -136,7 +136,7 @@ def test_settings_says_what_is_set_by_whom_and_changes_it_in_its_row(page, own_b
     expect(dialog.get_by_label("configurations")).to_have_value(f"{KEY}=15000")
     axe_check(page)
     dialog.get_by_label("configurations").fill(f"{KEY}=20000")
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     expect(dialog.get_by_text("It would:")).to_be_visible()
     expect(row.get_by_role("cell").first).to_have_text("15000")
     dialog.get_by_role("button", name="Change settings").click()

@@ -134,7 +134,7 @@ def test_group_why_is_it_behind_since_when_and_what_has_moved(page, own_broker):
     expect(page.get_by_text("20 records can be read now: nobody reads.")).to_be_visible()
     expect(page.get_by_text(re.compile("^No rebalance since"))).to_be_visible()
     figure = page.get_by_role("figure").filter(has_text="Can be read now")
-    expect(figure).to_contain_text("Can be read now 20, at most 20; held back 0, at most 0")
+    expect(figure).to_contain_text("Can be read now 20, at most 20; blocked 0, at most 0")
     expect(page.get_by_text(re.compile(r"measured since \d\d:\d\d:\d\d"))).to_be_visible()
     assert marks_in(figure) == 0
     config = {

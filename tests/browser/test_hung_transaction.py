@@ -143,7 +143,7 @@ def found_and_ended(page, broker, left_open, ended, time_left, picture):
         page.goto(broker.url)
         behind = page.get_by_role("region", name="Groups that are behind")
         behind.get_by_role("link", name=GROUP).click()
-        expect(page.get_by_text("held back from readers of committed records")).to_be_visible()
+        expect(page.get_by_text("blocked for read_committed consumers")).to_be_visible()
         axe_check(page)
         screenshot(page, f"group-that-{picture}")
         page.get_by_role("link", name=KEY).first.click()

@@ -109,7 +109,7 @@ def test_what_may_not_be_done_is_a_button_that_says_why(page, secured):
         page.get_by_role("button", name="Produce a record…").click()
         dialog = page.get_by_role("dialog")
         dialog.get_by_label("value (optional)", exact=False).first.fill("mine")
-        dialog.get_by_role("button", name="Show what it would do").click()
+        dialog.get_by_role("button", name="Preview").click()
         dialog.get_by_role("button", name="Produce a record", exact=True).click()
         expect(dialog.get_by_text("✓ Done:")).to_be_visible()
         assert [each.value for each in secured.records(SEEN).result] == [b"mine"]

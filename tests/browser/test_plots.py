@@ -175,7 +175,7 @@ def test_plots_of_a_topic_on_a_phone_can_be_read(page, busy):
     page.add_init_script(NOTE_TEXTS)
     page.set_viewport_size({"width": 390, "height": 844})
     page.goto(f"{busy.url}/topics/orders")
-    figure = page.get_by_role("figure").filter(has_text="Held back from readers")
+    figure = page.get_by_role("figure").filter(has_text="Records blocked for read_committed")
     expect(figure).to_contain_text("at most")
     wait_until(lambda: page.evaluate("window.drawn.size") >= 2, "both plots are drawn")
     assert_axes_can_be_read(page, 2)

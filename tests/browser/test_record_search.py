@@ -82,7 +82,7 @@ def test_what_is_found(page, broker, written, text, count):
     if count:
         expect(rows(page)).to_have_count(count)
     else:
-        expect(page.get_by_text("Nothing of what was looked at is like that.")).to_be_visible()
+        expect(page.get_by_text("No match in the records read.")).to_be_visible()
     page.reload()
     expect(page.get_by_label("Find")).to_have_value(text)
 
@@ -122,7 +122,7 @@ def test_whom_a_record_waits_for_is_a_link(page, broker, topic):
 def test_a_live_tail_counts_what_it_has_skipped(page, broker, topic):
     create(broker.bootstrap_servers, topic, partitions=PARTITIONS)
     page.goto(f"{broker.url}/topics/{topic}/records?follow=1")
-    expect(page.get_by_text("Nothing has come yet.")).to_be_visible()
+    expect(page.get_by_text("No record has arrived yet.")).to_be_visible()
     write(broker, topic, [1])
     expect(rows(page)).to_have_count(1)
     write(broker, topic, range(2000))
@@ -162,7 +162,7 @@ def test_a_record_is_produced_and_seen(page, broker, topic):
     dialog.get_by_label("key format", exact=False).select_option("text")
     dialog.get_by_label("value (optional)", exact=False).first.fill('{"a": 1}')
     dialog.get_by_label("headers", exact=False).first.fill(HEADERS)
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     expect(dialog.get_by_text("It would:")).to_be_visible()
     assert read(broker, topic) == []
     axe_check(page)
@@ -173,7 +173,7 @@ def test_a_record_is_produced_and_seen(page, broker, topic):
     page.goto(f"{broker.url}/topics/{topic}/records?record=0:0")
     page.get_by_role("button", name="The same again…").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     dialog.get_by_role("button", name="Produce a record", exact=True).click()
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     assert read(broker, topic) == [(b"by-hand", b'{"a": 1}', SENT_HEADERS)] * 2
@@ -186,7 +186,7 @@ def test_a_record_that_is_sent_twice_by_a_form_is_written_once(page, broker, top
     page.get_by_role("button", name="Produce a record…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("value (optional)", exact=False).first.fill("once")
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     button = dialog.get_by_role("button", name="Produce a record", exact=True)
     expect(button).to_be_enabled()
     # The answer to the first one is lost: the form is still there, and is sent once more.
@@ -222,7 +222,7 @@ def looked(page, target):
     page.get_by_role("button", name="Replay records…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("target", exact=False).fill(target)
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     return dialog
 
 
@@ -232,7 +232,7 @@ def test_a_search_is_replayed(page, broker, written):
     page.goto(f"{broker.url}/topics/{written}/records?filter=value.state+%3D+paid")
     expect(rows(page)).to_have_count(PAGE)
     dialog = looked(page, target)
-    facts = dialog.get_by_role("region", name="What it would do")
+    facts = dialog.get_by_role("region", name="Preview")
     expect(facts).to_contain_text(f"Records{HITS}")
     axe_check(page)
     screenshot(page, "replay")
@@ -255,7 +255,7 @@ def test_one_record_is_replayed(page, broker, written):
     page.get_by_role("button", name="Replay it…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("target", exact=False).fill(target)
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     dialog.get_by_role("button", name="Replay records", exact=True).click()
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     wait_until(lambda: len(read(broker, target)) == 1, "it is there")

@@ -113,7 +113,7 @@ def test_the_same_again_is_the_same(page, broker, written):
     page.goto(f"{broker.url}/topics/{written}/records?record=0:1")
     page.get_by_role("button", name="The same again…").click()
     dialog = page.get_by_role("dialog")
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     dialog.get_by_role("button", name="Produce a record", exact=True).click()
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     wait_until(lambda: len(read(broker, written)) == len(SENT) + 1, "it is there")

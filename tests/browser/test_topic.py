@@ -36,7 +36,7 @@ def opened(page, words):
 
 def done(dialog, words, named=None):
     """Look what it would do, type the name where it is asked for, do it."""
-    look = dialog.get_by_role("button", name="Show what it would do")
+    look = dialog.get_by_role("button", name="Preview")
     if look.count():
         look.click()
     expect(dialog.get_by_text("It would:")).to_be_visible()
@@ -81,7 +81,7 @@ def test_a_topic_is_made_where_it_is_missed(page, broker, topic, troubles):
     page.goto(f"{broker.url}/topics")
     dialog = opened(page, "Create a topic")
     dialog.get_by_label("topic", exact=False).first.fill("no such/name")
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     expect(dialog.get_by_role("alert").or_(dialog.locator(".problem"))).to_be_visible()
     dialog.get_by_label("topic", exact=False).first.fill(topic)
     dialog.get_by_label("partitions", exact=False).fill("2")
@@ -118,7 +118,7 @@ def test_its_configurations_are_changed(page, broker, written, troubles):
     page.goto(f"{broker.url}/topics/{written}")
     dialog = opened(page, "Change configurations")
     dialog.get_by_label("configurations", exact=False).fill("retention.ms=77777\nno.such.key=1")
-    dialog.get_by_role("button", name="Show what it would do").click()
+    dialog.get_by_role("button", name="Preview").click()
     expect(dialog.get_by_text("no.such.key").last).to_be_visible()
     dialog.get_by_label("configurations", exact=False).fill("retention.ms=77777")
     done(dialog, "Change configurations")

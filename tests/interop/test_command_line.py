@@ -159,7 +159,7 @@ def test_where_to_begin(barnabas, topic):
     for where, first in (("-3", 7), ("@1700000006000", 6), ("end", 10)):
         lines = barnabas("consume", topic, "-o", where, "-e").lines
         assert lines == [str(number) for number in range(first, 10)], where
-    assert "offset 11 is not there, only 0 to 10" in barnabas("consume", topic, "-o", 11).stderr
+    assert "offset 11 does not exist, only 0 to 10" in barnabas("consume", topic, "-o", 11).stderr
 
 
 def test_json_goes_round(barnabas, topic):

@@ -130,7 +130,7 @@ REFUSED = {
     "no TLS where there is": (
         "TLS",
         lambda _keys: {"security.protocol": "PLAINTEXT"},
-        "TLS is spoken here: set security.protocol=SSL, or SASL_SSL with a login",
+        "the listener expects TLS: set security.protocol=SSL, or SASL_SSL with a login",
     ),
     "a login where none is asked for": (
         "PLAIN",

@@ -400,8 +400,8 @@ async def test_ready_answers_behind_an_owed_one_are_limited(running):
     ("frame", "reason"),
     [
         (request(ECHO, b"bad"), "api=Echo version=0 reason=bad bytes"),
-        (request(999), "api=999 version=0 reason=unknown api key"),
-        (request(-5), "api=-5 version=0 reason=unknown api key"),
+        (request(999), "api=999 version=0 reason=unknown api key 999"),
+        (request(-5), "api=-5 version=0 reason=unknown api key -5"),
         (request(ECHO, version=4), "unsupported version, served are 0 to 3"),
         (request(ECHO, version=-1), "api=Echo version=-1 reason=unsupported"),
         (request(PRODUCE, version=2), "unsupported version, served are 3 to 3"),

@@ -268,7 +268,7 @@ def test_a_log_is_given_up_once_nobody_wants_it(leader):
 def test_what_is_damaged_leaves_nothing(leader):
     def broken() -> Iterator[memoryview]:
         yield from list(durable_of(leader).batches)[:BATCHES]
-        raise Corrupt("partition 1 in the store", 0, "checksum mismatch")
+        raise Corrupt("partition 1 in the store", 0, "the checksum does not match")
 
     store = store_of(leader)
     with pytest.raises(Corrupt):

@@ -400,6 +400,10 @@ def test_damage_of_what_is_read_here_does_not_come_into_the_store():
     files.open(path).pwritev([bytes([files.read_file(path)[last] ^ 1])], last)
     assert broker.walk(portion_bytes=1 << 20) is False
     ((log, base_offset, error),) = suspected
-    assert (log, base_offset, str(error)) == (broker.log, segment.base_offset, "checksum mismatch")
+    assert (log, base_offset, str(error)) == (
+        broker.log,
+        segment.base_offset,
+        "the checksum does not match",
+    )
     assert index.extents(1, 0, most=MANY) == before
     assert verify(Broker(index, COMPACTED, 1).log) == []

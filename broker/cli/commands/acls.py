@@ -44,10 +44,10 @@ _NAMED: Final = {
     "group": ResourceType.GROUP,
     "transactional_id": ResourceType.TRANSACTIONAL_ID,
 }
-"""What is named by an option of its own; the cluster has no name to give."""
+"""Resources with an option of their own; the cluster has no name."""
 USER_PREFIX: Final = "User:"
 _FILTERS_PER_REQUEST: Final = 100
-"""As many as a broker takes at once."""
+"""Maximum number of filters that a broker accepts in one request."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -75,10 +75,10 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
 
 def _add_rule(parser: argparse.ArgumentParser) -> None:
     """Add the parts of a rule, which all verbs speak of in the same words."""
-    parser.add_argument("--user", type=_user, metavar="NAME", help="who; '*' is everybody")
+    parser.add_argument("--user", type=_user, metavar="NAME", help="user name; '*' for all users")
     parser.add_argument(
         "--operation", type=_operations, action="extend", default=[], metavar="NAME[,NAME]",
-        help="what: READ, WRITE, ... ALL",
+        help="operation: READ, WRITE, ... ALL",
     )  # fmt: skip
     for name in ("topic", "group", "transactional-id"):
         parser.add_argument(
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _resources(arguments: argparse.Namespace) -> list[tuple[ResourceType, str]]:
-    """Return what the options name, each once."""
+    """Return the resources of the options, each once."""
     found = [
         (kind, name)
         for option, kind in _NAMED.items()
@@ -131,7 +131,7 @@ def _user(text: str) -> str:
     """Read a user's name, with or without Kafka's word before it; return the principal."""
     name = text.removeprefix(USER_PREFIX)
     if not name:
-        raise argparse.ArgumentTypeError("the name is empty")
+        raise argparse.ArgumentTypeError("the user name is empty; write NAME or User:NAME")
     return USER_PREFIX + name
 
 
@@ -221,7 +221,7 @@ def _kind_text(kind: ResourceType) -> str:
 
 
 def add(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Add a rule for each operation on each thing; those that are there already stay."""
+    """Add an ACL for each operation on each resource; existing ones stay."""
     resources = _resources(arguments)
     if arguments.user is None or not arguments.operation or not resources:
         raise CommandError(
@@ -277,7 +277,7 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
         raise CommandError("say which rules: with --user, --topic or another part of them", USAGE)
     acls = _meant(cluster, arguments)
     if not acls:
-        raise CommandError("there is no such rule")
+        raise CommandError("no ACL matches the given options")
     if arguments.dry_run:
         _print_acls(acls, arguments.format)
         return

@@ -1,8 +1,8 @@
-"""``barnabas backup``: a consistent copy of a data directory, of a running broker's, too.
+"""``barnabas backup``: a consistent copy of a data directory, also of a running broker.
 
-The copy is what a power cut would have left at one moment: everything that was acknowledged before
-the command began is in it. A broker does not start in it (it may share files with the original):
-``barnabas restore`` makes a data directory of it.
+The copy has the state that a power cut at one moment would have left, with everything that was
+acknowledged before the command started. A broker does not start in it (it can share files with the
+original): ``barnabas restore`` creates a data directory from it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from barnabas.storage.metastore.sqlite import FILE_NAME as METADATA
 from barnabas.storage.runtime.clock import now_ns
 
 UNFINISHED = ".unfinished"
-"""What a backup is called until it is whole."""
+"""Suffix of a backup until it is complete."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,7 +107,7 @@ def _described(copied: Copied) -> str:
 
 
 def _write_manifest(directory: str, source: str, copied: Copied) -> None:
-    """Say what this is, for people and for ``serve``, which does not start in it."""
+    """Write the manifest, by which ``serve`` refuses to start in the backup."""
     text = {
         "barnabas": __version__,
         "source": os.path.abspath(source),

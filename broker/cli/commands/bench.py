@@ -1,11 +1,11 @@
-"""``barnabas bench``: produce, consume. How fast a broker is, as one client sees it.
+"""``barnabas bench``: produce, consume. Throughput and latency of a broker for one client.
 
 Batches are encoded beforehand and sent five at a time, so that the broker is measured and not this
-program. What is consumed is read as ``barnabas consume`` reads it, record by record in Python.
+program. Consumed records are read as ``barnabas consume`` reads them, one by one in Python.
 
-A latency is that of a request, from when it was sent. Five are under way at any time, so a broker
-that stands still delays five of them and no more: the others are not sent meanwhile. With a rate
-each request has a time at which it is due, and its latency counts from there.
+A latency is the time from sending a request to its response. Five requests are in flight at any
+time, so a broker that stops delays five of them: no others are sent meanwhile. With a rate, each
+request has a due time, from which its latency counts.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from barnabas.storage.runtime.clock import counter_seconds, now_ns, sleep
 IN_FLIGHT: Final = 5
 DEFAULT_SECONDS: Final = 10.0
 _LOOK_S: Final = 0.1
-"""How long a signal may wait to be seen."""
+"""Maximum delay before a signal is noticed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -74,16 +74,16 @@ def _add_produce(parser: argparse.ArgumentParser) -> None:
 def _add_common(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "topic", "TOPIC")
     parser.add_argument(
-        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after so many records"
+        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after N records"
     )
     parser.add_argument(
         "-s", "--seconds", type=seconds, default=DEFAULT_SECONDS, metavar="N",
-        help="stop after so long (default 10)",
+        help="stop after N seconds (default 10)",
     )  # fmt: skip
 
 
 class Latencies:
-    """How long things took, each 1 % or less too high: as large however many there are."""
+    """Histogram of times, each 1 % or less too high: of constant size."""
 
     _WIDTH: Final = math.log(1.01)
     _LEAST_S: Final = 1e-6
@@ -109,7 +109,7 @@ class Latencies:
 
 @dataclass
 class Run:
-    """What was measured so far."""
+    """Measurements so far."""
 
     most: int | None
     seconds: float
@@ -117,7 +117,7 @@ class Run:
     started_s: float = field(default_factory=counter_seconds)
     records: int = 0
     size_bytes: int = 0
-    """Of keys and values."""
+    """Total size of keys and values."""
     latencies: Latencies = field(default_factory=Latencies)
 
     @property
@@ -142,7 +142,7 @@ class Run:
         self.latencies.add(latency_s)
 
     def result(self) -> dict[str, Any]:
-        """Return what is printed in the end."""
+        """Return the final figures."""
         took_s = max(counter_seconds() - self.started_s, 1e-9)
         return {
             "records": self.records,
@@ -164,13 +164,13 @@ class Run:
         )
 
     def show(self, progress: Progress) -> None:
-        """Describe it to whoever waits, if it is time to."""
+        """Show the current figures, if a new line is due."""
         if progress.is_due:
             progress.show(self.line())
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Measure until it is over or a signal comes, and print what was found."""
+    """Measure until the end or a signal, and print the figures."""
     with (
         Interruption() as interruption,
         Cluster.of(arguments) as cluster,
@@ -226,7 +226,7 @@ def produce(
 def _sends(
     arguments: argparse.Namespace, measured: Run, flying: deque[_Flying]
 ) -> Iterator[tuple[int, float | None]]:
-    """Yield how many records are to be sent now, and when that was due; until it is over."""
+    """Yield the number of records to send now and their due time, until the end."""
     sent = 0
     due_s = None
     while sent != measured.most:
@@ -247,7 +247,7 @@ class _Flying(NamedTuple):
     broker: Connection
     records: int
     size_bytes: int
-    """Of the values."""
+    """Size of the values."""
     since_s: float
     """When it was sent, or should have been."""
 
@@ -295,7 +295,7 @@ def _take(flying: deque[_Flying], measured: Run) -> None:
 def consume(
     cluster: Cluster, arguments: argparse.Namespace, measured: Run, progress: Progress
 ) -> None:
-    """Read what there is now; what is timed is a round: a fetch at each leader, and its records."""
+    """Read the present records; each round is timed: a fetch at each leader, and its records."""
     partitions = cluster.partitions(arguments.topic)
     starts = offsets_at(cluster, partitions, EARLIEST, "read_committed")
     ends = offsets_at(cluster, partitions, LATEST, "read_committed")

@@ -45,7 +45,7 @@ from barnabas.storage.store.log_store import LogStore
 from barnabas.storage.store.recovery import RecoveryReport
 
 _NAMED_MAX = 5
-"""So many damaged partitions are named in the verdict."""
+"""Maximum number of damaged partitions that the verdict names."""
 
 _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
 """Files of which a broker's data directory has at least one."""
@@ -53,7 +53,7 @@ _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
 
 @dataclass
 class Checked:
-    """What was found: how the last broker ended, and each partition with its problems."""
+    """Findings: how the last broker ended, and each partition with its problems."""
 
     stopped: str
     report: RecoveryReport
@@ -153,7 +153,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def problems_of(directory: str, config: BrokerConfig) -> list[str]:
-    """Return what is wrong with a directory that is not in use; raises CommandError."""
+    """Return the problems of a directory that is not in use; raises CommandError."""
     with scratch_directory() as scratch:
         checked = _checked(directory, scratch, config, lines=False)
         return [original(problem, scratch, directory) for problem in checked.problems]
@@ -180,7 +180,7 @@ def _repair(directory: str, config: BrokerConfig, agreed: Repair) -> int:
 
 
 def _report_scrubber(directory: str) -> None:
-    """Say how far the broker's own verification was when it last made a note of it."""
+    """Print the progress that the broker's own verification last recorded."""
     notes = read_notes(LocalFileSystem(read_only=True), directory)
     if notes is None:
         print_text("the broker has not noted yet what it has verified", file=sys.stderr)
@@ -204,7 +204,7 @@ def is_in_use(directory: str) -> bool:
 
 @contextmanager
 def not_in_use(directory: str) -> Iterator[bool]:
-    """Keep brokers away where none is there; yields False where one is."""
+    """Lock the directory against brokers; yields False if a broker uses it."""
     with ExitStack() as stack:
         try:
             stack.enter_context(locked(directory))
@@ -245,7 +245,7 @@ def _stop_of(directory: str, report: RecoveryReport) -> str:
 def _verify_all(
     store: LogStore, salvage: Salvage, cuts: list[Cut], *, lines: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield what there is to say of each partition; what could be cut out goes to ``cuts``."""
+    """Yield the findings of each partition; removable damage is added to ``cuts``."""
     logs = sorted(store.logs.values(), key=lambda log: (log.topic, log.partition))
     total_bytes, done_bytes = sum(log.size_bytes for log in logs), 0
     with Progress(output_waits=True, lines=lines) as progress:

@@ -52,9 +52,9 @@ from barnabas.protocol.messages.incremental_alter_configs import AlterableConfig
 CORDONED = "cordoned.log.dirs"
 """The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
 CORDONED_SINCE = 5
-"""The version of DescribeLogDirs that says so (KIP-1066)."""
+"""First version of DescribeLogDirs with cordoned directories (KIP-1066)."""
 _CORDONED_SECONDS = 2.0
-"""How long a broker may take to say whether it is: others may be of use without it."""
+"""Time for a broker to report whether it is cordoned; the output does not depend on it."""
 _FEATURES = ("metadata.version", "group.version", "transaction.version")
 
 
@@ -64,7 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_describe(_: argparse.ArgumentParser) -> None:
-    """Add nothing."""
+    """Add no arguments."""
 
 
 def _add_configs(parser: argparse.ArgumentParser) -> None:
@@ -89,9 +89,9 @@ def _add_alter(parser: argparse.ArgumentParser) -> None:
 def _add_move(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "partitions", "TOPIC", count="+", read=topic_partitions)
     parser.add_argument(
-        "--to", type=whole_number, metavar="ID", required=True, help="who is to lead them"
+        "--to", type=whole_number, metavar="ID", required=True, help="node ID of the new leader"
     )
-    add_flag(parser, "--dry-run", "only say what would be moved")
+    add_flag(parser, "--dry-run", "only print which partitions would move")
 
 
 def _add_release(parser: argparse.ArgumentParser) -> None:
@@ -102,7 +102,7 @@ def _add_release(parser: argparse.ArgumentParser) -> None:
 def _add_drain(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "broker", "ID", read=whole_number)
     add_flag(parser, "--undo", "let it lead partitions again")
-    add_flag(parser, "--dry-run", "only say what would be moved")
+    add_flag(parser, "--dry-run", "only print which partitions would move")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -113,7 +113,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print who the cluster is."""
+    """Print id, brokers and leadership of the cluster."""
     response = cluster.ask(DESCRIBE_CLUSTER, DescribeClusterRequest())
     check("cluster", response.error_code, response.error_message)
     broker = cluster.any()
@@ -160,7 +160,7 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _asked_for(cluster: Cluster) -> Asked | None:
-    """Return what reassignments have asked for; None: this may not be known."""
+    """Return the requested reassignments, or None if this user may not see them."""
     try:
         return asked_for(cluster)
     except Rejected as refused:
@@ -170,7 +170,7 @@ def _asked_for(cluster: Cluster) -> Asked | None:
 
 
 def _pins(asked: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]] | None:
-    """Return the partitions that are pinned, and who leads them; None: brokers know no pins."""
+    """Return the pinned partitions and their leaders, or None if the brokers know no pins."""
     if asked.pins is None:
         return None
     return [
@@ -206,7 +206,7 @@ def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
     cluster.topics([])
     node_id = cluster.node_ids[0] if arguments.broker is None else arguments.broker
     if node_id not in cluster.node_ids:
-        raise CommandError(f"there is no broker {node_id}")
+        raise CommandError(f"broker {node_id} is none of the brokers {list(cluster.node_ids)}")
     (settings,) = settings_of(cluster.node(node_id), BROKER, [str(node_id)]).values()
     unknown = sorted(set(arguments.keys) - {each.name for each in settings})
     if unknown:
@@ -227,7 +227,7 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Change settings of one broker, or of all; they are kept over restarts."""
     changes = changes_of(arguments.config, arguments.unset)
     if not changes:
-        raise CommandError("nothing to alter: give -X or --unset", USAGE)
+        raise CommandError("no setting to alter was given: use -X or --unset", USAGE)
     name = "" if arguments.broker is None else str(arguments.broker)
     if arguments.broker is not None:
         cluster.topics([])
@@ -242,18 +242,18 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Have a broker lead partitions, and stay with it."""
+    """Make a broker lead partitions, and pin them to it."""
     chosen = _chosen(cluster, arguments)
     _check_broker(cluster, arguments.to)
     _carry_out(cluster, arguments, [Move(each, arguments.to) for each in chosen], Pinning.SET)
 
 
 def release(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Have partitions be pinned no more."""
+    """Remove the pins of partitions."""
     chosen = _chosen(cluster, arguments)
     pins = asked_for(cluster).pins
     if pins is None:
-        raise CommandError("these brokers pin nothing")
+        raise CommandError("partitions cannot be pinned: the cluster is not a Barnabas cluster")
     verb = "would be released" if arguments.dry_run else "released"
     outcome = Outcome("partition", verb, arguments.format)
     pinned = [each for each in chosen if each.topic_partition in pins]
@@ -279,14 +279,14 @@ def _chosen(cluster: Cluster, arguments: argparse.Namespace) -> list[Placed]:
     known = {each.topic_partition for each in found}
     named = {(topic, each) for topic, lists in asked.items() for each in chain(*lists)}
     for missing in sorted(named - known):
-        raise CommandError(f"there is no partition {partition_text(missing)}")
-    # One that is named alone, be it among others of its partitions, stands for all of them.
+        raise CommandError(f"partition {partition_text(missing)} does not exist")
+    # A partition named alone selects all partitions of its topic, even among single ones.
     whole = {topic for topic, lists in asked.items() if [] in lists}
     return [each for each in found if each.topic in whole or each.topic_partition in named]
 
 
 def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Have a broker lead nothing, until that is undone."""
+    """Move all partitions away from a broker, until that is undone."""
     found = placed(cluster)
     node_id = arguments.broker
     _check_broker(cluster, node_id)
@@ -310,20 +310,20 @@ def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
 def _cordon(
     cluster: Cluster, arguments: argparse.Namespace, changes: list[AlterableConfig]
 ) -> None:
-    """Change whether a broker is given partitions: it is asked itself, as Kafka's want it."""
+    """Change whether a broker receives partitions, by a request to that broker as in Kafka."""
     node = cluster.node(arguments.broker)
     alter_settings(node, BROKER, str(arguments.broker), changes, dry_run=arguments.dry_run)
 
 
 def _check_broker(cluster: Cluster, node_id: int) -> None:
     if node_id not in cluster.node_ids:
-        raise CommandError(f"there is no broker {node_id}")
+        raise CommandError(f"broker {node_id} is none of the brokers {list(cluster.node_ids)}")
 
 
 def _carry_out(
     cluster: Cluster, arguments: argparse.Namespace, moves: Sequence[Move], pinning: Pinning
 ) -> None:
-    """Ask for moves, wait for them, and print what has become of each."""
+    """Request moves, wait for them, and print the result of each."""
     outcome = Outcome(
         "partition", "would be moved" if arguments.dry_run else "moved", arguments.format
     )
@@ -333,7 +333,8 @@ def _carry_out(
     asked = moves if pinning is Pinning.SET else wanted
     late: list[Move] = []
     if asked and not arguments.dry_run:
-        # What leaves a broker may go to another one than asked for: whoever plans moves it, too.
+        # A partition that leaves a broker can go to another one than requested: the balancer moves
+        # it, too.
         late = mover.wait(mover.ask(asked, pinning), anywhere=pinning is Pinning.LEFT)
     for each in moves:
         name = partition_text(each.partition.topic_partition)

@@ -77,6 +77,6 @@ def _default(name: str) -> str | None:
 
 
 def origin(config: BrokerConfig, name: str) -> str:
-    """Say who set a key: "server.properties line 3", "environment KAFKA_X", "default"."""
+    """Return the origin of a key: "server.properties line 3", "environment KAFKA_X", "default"."""
     settings = config.settings.get(name)
     return settings[0].origin if settings else "default"

@@ -32,7 +32,7 @@ from barnabas.broker.cli.where import Where
 from barnabas.storage.runtime.clock import monotonic
 
 FLUSH_SECONDS = 0.5
-"""How long records are printed before they are flushed, and the group receives a heartbeat."""
+"""Interval at which printed records are flushed and the group receives a heartbeat."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -57,9 +57,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-g", "--group", metavar="GROUP", help="read as a member, commit what is printed"
     )
     parser.add_argument(
-        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after so many records"
+        "-n", "--max-messages", type=positive_number, metavar="N", help="stop after N records"
     )
-    parser.add_argument("-e", "--exit", action="store_true", help="stop at what is the end now")
+    parser.add_argument("-e", "--exit", action="store_true", help="stop at the current end")
     parser.add_argument(
         "--isolation", choices=tuple(ISOLATION), default="read_committed", metavar="LEVEL",
         help="read_committed (default), read_uncommitted",
@@ -180,7 +180,7 @@ def topics_of(cluster: Cluster, given: Sequence[str]) -> list[str]:
     names: list[str] = []
     for each in given:
         if not set(each) & set("*?["):
-            cluster.partitions(each)  # A topic that is not there is reported at once.
+            cluster.partitions(each)  # An unknown topic is reported at once.
             names.append(each)
             continue
         there = [topic.name or "" for topic in cluster.topics() if not topic.is_internal]

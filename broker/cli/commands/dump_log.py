@@ -112,19 +112,19 @@ def _dump(path: str, arguments: argparse.Namespace, progress: Progress) -> int:
 
 
 def _report(path: str, problem: Problem) -> None:
-    """Say what is wrong on standard error, where the rows before it have gone."""
+    """Print a problem on standard error, after the rows before it."""
     sys.stdout.flush()
     print_text(f"{path} at byte {problem.position}: {problem.reason}", file=sys.stderr)
 
 
 class _Quiet:
-    """Prints nothing."""
+    """Output without any effect."""
 
     def row(self, row: Row) -> None:
         """Pass over a row."""
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing, since no output is buffered."""
 
 
 class _JsonPrinter:
@@ -140,7 +140,7 @@ class _JsonPrinter:
         print(json_text(line))
 
     def flush(self) -> None:
-        """Nothing waits."""
+        """Do nothing, since no output is buffered."""
 
     def _fields(self, row: Row) -> dict[str, Any]:
         found = {name: plain(value, name) for name, value in row.fields.items()}

@@ -101,9 +101,9 @@ def _add_reset_offsets(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "group", "GROUP")
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--to", metavar="WHERE", help="beginning, end, N, -N (last N), @TIME")
-    where.add_argument("--by", type=int, metavar="N", help="so many on, or back if N is negative")
-    add_topics(parser, "only these (default: all it has read)")
-    add_flag(parser, "--dry-run", "only show what would be done")
+    where.add_argument("--by", type=int, metavar="N", help="N forward, or back if N is negative")
+    add_topics(parser, "only these topics (default: all that the group has read)")
+    add_flag(parser, "--dry-run", "only show the new offsets")
 
 
 def _add_delete(parser: argparse.ArgumentParser) -> None:

@@ -73,10 +73,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--user", type=_user, metavar="NAME",
-        help="who may do everything (default admin)",
+        help="name of the superuser (default admin)",
     )  # fmt: skip
     parser.add_argument(
-        "--if-not-exists", action="store_true", help="a directory it was done in is no error"
+        "--if-not-exists", action="store_true", help="succeed if it was initialized before"
     )
     parser.add_argument(
         "--ca-key", metavar="FILE",
@@ -118,7 +118,7 @@ def run(arguments: argparse.Namespace) -> int:
             return OK
         raise CommandError(f"{arguments.directory}: there already, and not empty", USAGE)
     if os.path.isdir(directory) and os.stat(directory).st_mode & _WRITABLE_BY_OTHERS:
-        # Who can write to a directory can put other files in the place of those in it.
+        # A user with write permission for a directory can replace the files in it.
         raise CommandError(f"{arguments.directory}: others than its owner can write to it", USAGE)
     if not directory.isprintable():
         raise CommandError(
@@ -167,7 +167,7 @@ def _make(directory: str, arguments: argparse.Namespace) -> list[_File]:
 
 def _server_properties(directory: str, arguments: argparse.Namespace, password: str) -> str:
     port = arguments.port
-    # Who names a host wants to be reached from elsewhere.
+    # A named host is meant for clients on other machines.
     listeners = {"listeners": f"SASL_SSL://{address_text(_THIS_MACHINE[0], port)}"}
     if arguments.host:
         advertised = f"SASL_SSL://{address_text(arguments.host[0], port)}"
@@ -225,7 +225,7 @@ def _write(directory: str, files: Iterable[_File]) -> None:
 
 
 def _tell(directory: str, arguments: argparse.Namespace, *, is_new: bool) -> None:
-    """Say what was made and how clients use it."""
+    """Print the created files and how clients use them."""
     from barnabas.broker.security.tls.issuing import CERTIFICATE_DAYS
 
     user = os.path.join(directory, arguments.user)

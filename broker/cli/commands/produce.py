@@ -118,7 +118,7 @@ Parse = Callable[[bytes], NewRecord]
 
 
 def parser_of(arguments: argparse.Namespace) -> Parse:
-    """Return what makes a record of a line; it raises BadRecord."""
+    """Return the parser of a line, which raises BadRecord."""
     headers: Headers = tuple((name, value.encode()) for name, value in arguments.header)
     separator: str | None = arguments.key_separator
     parse: Parse

@@ -42,7 +42,7 @@ _KEYS: Final = (
     CONNECTIONS,
 )
 _EXACT, _DEFAULT = 0, 1
-"""How DescribeClientQuotas compares a name."""
+"""Kinds of comparison in DescribeClientQuotas."""
 
 Entity = dict[str, str | None]
 """Names by type, None for those without a limit of their own."""
@@ -195,7 +195,7 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
             raise CommandError(f"{key}: there is no such limit")
     limits = {key: there[key] for key in arguments.keys or there}
     if not limits:
-        raise CommandError("there are no such limits")
+        raise CommandError("no quota is set for the given entity")
     _alter(cluster, entity, [OpData(key, remove=True) for key in limits], dry_run=arguments.dry_run)
     _print([(entity, limits)], arguments.format)
 

@@ -1,12 +1,12 @@
-"""``barnabas ready``: does a broker answer? Made for health checks, so it is quick and quiet.
+"""``barnabas ready``: whether a broker responds. Made for health checks, so it is quick and quiet.
 
-It asks ApiVersions, the one request every broker answers without a login, and exits with 0 when the
-answer came, with 1 when it did not, and with 2 when it could not understand whom to ask.
+It sends ApiVersions, the one request that every broker serves without authentication, and exits
+with 0 after a response, with 1 without one, and with 2 if the address is not known.
 
-Without ``-b`` it asks the broker that the configuration describes, and takes no credentials for
-that: the first listener that can do without a certificate of ours, whatever certificate it shows;
-if there is none, ``/readyz`` of the HTTP port. With ``-b`` it is a client like any other: it
-verifies the broker's certificate, and logs in where client settings say so.
+Without ``-b`` it checks the broker that the configuration describes, without credentials: the first
+listener that requires no client certificate, whose own certificate is not verified; if there is
+none, ``/readyz`` of the HTTP port. With ``-b`` it is a client like any other: it verifies the
+broker's certificate, and authenticates if client settings require that.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class NotReady(Exception):
 
 
 class Check(NamedTuple):
-    """What is to be asked."""
+    """Addresses to check, and the access to them."""
 
     addresses: list[Address]
     access: Access = OPEN
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask the brokers one after the other until one is ready."""
+    """Check the brokers one after the other until one is ready."""
     deadline = Deadline(int(arguments.timeout * 1000))
     check = _check(arguments)
     problems = []
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def ask(address: Address, deadline: Deadline, access: Access = OPEN) -> None:
-    """Ask what the broker speaks, logged in if there is a credential; raises NotReady."""
+    """Request the versions, authenticated if there is a credential; raises NotReady."""
     stage = Stage.CONNECTING
     try:
         left_seconds = _left(deadline)
@@ -112,17 +112,17 @@ def ask(address: Address, deadline: Deadline, access: Access = OPEN) -> None:
                 client.log_in(login)
             _ = client.versions
     except TimeoutError:
-        raise NotReady("no answer in time") from None
+        raise NotReady("no response within the --timeout") from None
     except (OSError, TlsIsSpoken, LoginRefused, WrongSetting, TokenUnavailable) as error:
         raise NotReady(str(reason_of(error, address[0], access, stage))) from None
     except Malformed:
         raise NotReady("the answer is not Kafka's") from None
     except KafkaError as error:
-        raise NotReady(f"the answer is error {error.code.value}") from None
+        raise NotReady(f"the response has the error {error.code.name}") from None
 
 
 def ask_http(address: Address, deadline: Deadline) -> None:
-    """Ask ``/readyz``; raises NotReady."""
+    """Request ``/readyz``; raises NotReady."""
     request = f"GET /readyz HTTP/1.1\r\nHost: {address[0]}\r\nConnection: close\r\n\r\n"
     answer = b""
     try:
@@ -135,7 +135,7 @@ def ask_http(address: Address, deadline: Deadline) -> None:
                     break
                 answer += data
     except TimeoutError:
-        raise NotReady("no answer in time") from None
+        raise NotReady("no response within the --timeout") from None
     except OSError as error:
         raise NotReady(error.strerror or str(error)) from None
     head, _, body = answer.decode("utf-8", "replace").partition("\r\n\r\n")
@@ -143,7 +143,7 @@ def ask_http(address: Address, deadline: Deadline) -> None:
     if not words[0].startswith("HTTP/1.") or len(words) < 2:
         raise NotReady("the answer is not HTTP")
     if words[1] != "200":
-        raise NotReady(f"/readyz says {words[1]}: {body.strip()}")
+        raise NotReady(f"/readyz returned {words[1]}: {body.strip()}")
 
 
 def _left(deadline: Deadline) -> float:
@@ -168,7 +168,7 @@ def _check(arguments: argparse.Namespace) -> Check:
 
 
 def _own_check(config: BrokerConfig) -> Check:
-    """Return what can be asked of a broker without being one of its users."""
+    """Return the check of a broker that requires no user."""
     for endpoint in config.endpoints:
         if not endpoint.has_tls:
             return Check([_of(endpoint)])

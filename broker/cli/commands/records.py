@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     arguments.before = Where(arguments.before)
     if arguments.before.at_beginning:
-        raise CommandError("there is nothing before the beginning", USAGE)
+        raise CommandError("--before beginning would delete no records", USAGE)
     return run_verb(arguments)
 
 

@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _copy_tree(source: str, target: str) -> tuple[int, int]:
-    """Copy but for what makes it a backup; return the number of files, and their bytes."""
+    """Copy all files except the manifest; return the number of files, and their bytes."""
     files = size_bytes = 0
     with Progress(output_waits=True) as progress:
         for path, _, names in os.walk(source):

@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def who(config: BrokerConfig) -> str:
-    """Say which broker starts, alone or in which cluster, without any secret."""
+    """Return which broker starts, alone or in which cluster, without any secret."""
     if config.metadata is None:
         return f"node_id={config.node_id}"
     node_id = config.node_id if "node.id" in config.settings else "given"
@@ -127,7 +127,7 @@ def _repair_hint(config: BrokerConfig, error: Corrupt) -> str:
 
 
 def _origin(config: BrokerConfig, *keys: str) -> str:
-    """Say where a value comes from that the first of ``keys`` which is set decides."""
+    """Return the origin of the first of ``keys`` that is set, or of the default."""
     key = next((each for each in keys if each in config.settings), keys[-1])
     given = config.settings.get(key)
     return f"{key}, {given[0].origin if given else 'default'}"

@@ -138,7 +138,7 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_settings(parser)
     add_flag(parser, "--if-not-exists", "a topic that is there is no error")
-    add_flag(parser, "--dry-run", "only ask whether it would be done")
+    add_flag(parser, "--dry-run", "only validate the change")
 
 
 def _add_delete(parser: argparse.ArgumentParser) -> None:
@@ -150,11 +150,11 @@ def _add_alter(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "topic", "TOPIC")
     parser.add_argument(
         "-p", "--partitions", type=positive_number, metavar="N",
-        help="how many it shall have in all; never fewer",
+        help="new total number of partitions (not below the current number)",
     )  # fmt: skip
     add_settings(parser)
     add_unset(parser, "configuration")
-    add_flag(parser, "--dry-run", "only ask whether it would be done")
+    add_flag(parser, "--dry-run", "only validate the change")
 
 
 def _add_names(parser: argparse.ArgumentParser) -> None:
@@ -309,7 +309,7 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Change a topic's configurations, then the number of its partitions."""
     changes = changes_of(arguments.config, arguments.unset)
     if not changes and arguments.partitions is None:
-        raise CommandError("nothing to alter: give -p, -X or --unset", USAGE)
+        raise CommandError("no change was given: use -p, -X or --unset", USAGE)
     name = arguments.topic
     if changes:
         alter_settings(cluster, TOPIC, name, changes, dry_run=arguments.dry_run)

@@ -180,7 +180,7 @@ def _end_text(transaction: Transaction) -> str:
 
 def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print the open transactions that keep committed records from their readers."""
-    _chosen(cluster, arguments.topic)  # A topic that is not there is reported at once.
+    _chosen(cluster, arguments.topic)  # An unknown topic is reported at once.
     held = patiently(
         cluster,
         arguments.timeout,

@@ -1,7 +1,7 @@
 """``barnabas users``: list, create, alter, delete.
 
-Users of SCRAM, which the broker stores. A password is never an argument, which everybody on a
-machine can read; the broker is sent what it is verified by, not the password.
+SCRAM users, which the broker stores. A password is never an argument, since every user of the
+machine can read arguments; the broker receives the values that verify it, not the password.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _as_json(name: str, credentials: dict[str, int]) -> dict[str, Any]:
 
 
 def _credentials(cluster: Cluster, names: list[str]) -> Credentials:
-    """Return who of these is there, or all users."""
+    """Return the existing ones of these users, or all users."""
     users = [UserName(name) for name in dict.fromkeys(names)] or None
     answer = cluster.ask(
         DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest(users)
@@ -148,7 +148,7 @@ def _credentials(cluster: Cluster, names: list[str]) -> Credentials:
 
 
 def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Make a user, or give one who has another mechanism this one, too."""
+    """Create a user, or add a mechanism to an existing one."""
     user, outcome = arguments.user, Outcome("user", "created", arguments.format)
     there = _credentials(cluster, [user]).get(user, {})
     taken = [name for name in arguments.mechanism if name in there]
@@ -163,7 +163,7 @@ def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Replace what the password of a user is verified by; who was logged in by it is no longer."""
+    """Replace the credential of a user; sessions authenticated with the old one end."""
     user, outcome = arguments.user, Outcome("user", "altered", arguments.format)
     if user not in _credentials(cluster, [user]):
         check(user, ErrorCode.RESOURCE_NOT_FOUND, _NOBODY)

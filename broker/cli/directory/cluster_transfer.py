@@ -2,13 +2,13 @@
 
 Rules of this file:
 
-1. One place goes on with what is there. Brokers of the cluster start once all of it is theirs, and
-   no sooner; before that the directory is marked, so that no broker goes on alone.
-2. An import that was cut short is done again, from the beginning.
-3. What a start would change is changed in a scratch copy: beside the mark nothing is written to the
+1. Only one side continues the data. Brokers of the cluster start once it has all of the data, not
+   earlier; before that the directory is marked, so that no single broker starts in it.
+2. An interrupted import is repeated from the beginning.
+3. Changes that a start would make are made in a scratch copy: only the mark is written to the
    directory.
-4. An export that was cut short leaves a directory that has another name, and a mark: no broker goes
-   on with a part of it.
+4. An interrupted export leaves a directory with another name and a mark: no broker starts with a
+   part of the data.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def pins_of(base: TransferBase) -> int:
-    """Return how many partitions of a cluster are pinned to brokers."""
+    """Return the number of partitions of a cluster that are pinned to brokers."""
     with _translated("", scratch=""), contextlib.closing(base.cluster_index()) as index:
         return sum(each.pinned_node is not None for each in index.snapshot(0).led)
 
@@ -189,9 +189,9 @@ def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> b
 
 
 def import_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:
-    """Have the cluster behind ``base`` go on with a data directory; raises CommandError.
+    """Import a data directory into the cluster behind ``base``; raises CommandError.
 
-    ``config`` says what topics of the directory have by default.
+    ``config`` has the default settings of topics in the directory.
     """
     files = LocalFileSystem()
     if not os.path.exists(os.path.join(directory, FILE_NAME)):
@@ -236,9 +236,9 @@ def _import(
 
 
 def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:
-    """Write what a cluster has to a new data directory; raises CommandError.
+    """Write the data of a cluster to a new data directory; raises CommandError.
 
-    ``config`` is that of the broker which is to go on with it.
+    ``config`` is that of the broker that will start in it.
     """
     directory = directory.rstrip("/")
     if os.path.lexists(directory):
@@ -248,7 +248,7 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
     with _translated(directory, scratch=""):
         transfer = base.transfer(config.node_id)
         files = LocalFileSystem()
-        # Before the cluster is closed to brokers: not for a directory that cannot be made.
+        # Before the cluster is closed to brokers, in case the directory cannot be created.
         make_private_directory(unfinished)
         is_closed = False
         try:

@@ -2,15 +2,15 @@
 
 Rules of this file:
 
-1. The broker is asked nothing, and nothing is written to its directory.
-2. A copy is good when no checkpoint was completed while it was taken: until then everything stays
-   that the last one names, and the journal has all that came after it. A copy that a checkpoint
-   overtook is taken once more; what is there already is not copied again, so each pass is shorter.
-3. Within a pass the order is such that what was copied later knows more: the journal's mark, the
-   partitions, the journal, the metadata. An older mark promises less; a topic that the metadata
-   has and no directory does is a new one, a directory without a topic would be a stray one.
-4. The journal is copied from its end to its beginning: of what is appended meanwhile the copy has
-   groups only together with all groups before them.
+1. The broker receives no request, and its directory is not changed.
+2. A copy is good if no checkpoint was completed while it was taken: until then all files stay that
+   the last one names, and the journal has all later changes. A copy that a checkpoint overtook is
+   repeated; files copied already are not copied again, so each pass is shorter.
+3. Within a pass, files copied later are newer: the journal's mark, the partitions, the journal, the
+   metadata. An older mark promises less; a topic in the metadata without a directory is a new one,
+   a directory without a topic would be a stray one.
+4. The journal is copied from its end to its beginning: the copy has a group appended meanwhile only
+   together with all groups before it.
 5. Only segments below the checkpoint's are linked: nothing ever writes to those again. Everything
    else is cloned where the file system can do that (FICLONE), or copied.
 6. Only the owner may read the files of a copy, except linked segments, which keep their modes.
@@ -61,7 +61,7 @@ _LEFT_OUT: Final = frozenset({LOCK_NAME, ".lock", f"{METADATA}-shm", f"{METADATA
 
 @dataclass(slots=True)
 class Copied:
-    """What became of the files of a directory."""
+    """Counts of the copied files of a directory."""
 
     files: int = 0
     copied_bytes: int = 0
@@ -150,7 +150,7 @@ class DirectoryCopy:
         return os.path.isdir(self._in_source(name))
 
     def _checkpoints(self) -> dict[str, bytes]:
-        """Return the two checkpoint files, as far as they are there."""
+        """Return the existing ones of the two checkpoint files."""
         found = {}
         for name in CHECKPOINT_NAMES:
             with suppress(FileNotFoundError), open(self._in_source(name), "rb") as file:
@@ -262,7 +262,7 @@ class DirectoryCopy:
         yield from reversed(needed)
 
     def _first_sequence(self, name: str) -> int:
-        """Return the number of the first group in a journal file; 0: there is none."""
+        """Return the number of the first group in a journal file, or 0 if it has none."""
         with open(self._in_source(name), "rb") as file:
             header = decode_header(memoryview(file.read(GROUP_HEADER_BYTES)))
         return 0 if header is None else header.sequence
@@ -303,7 +303,7 @@ class DirectoryCopy:
     # -------------------------------------------------------------------------------- files
 
     def _copy_again(self, name: str) -> None:
-        """Copy a small file, if it is there."""
+        """Copy a small file, if it exists."""
         try:
             with open(self._in_source(name), "rb") as reading:
                 data = reading.read()
@@ -321,7 +321,7 @@ class DirectoryCopy:
         self._copy_range(source, target, 0, size)
 
     def _clone(self, source: int, target: int, size: int) -> bool:
-        """Let the target share the source's blocks, where the file system can do that."""
+        """Share the source's blocks with the target, if the file system supports that."""
         if not self._can_clone:
             return False
         try:

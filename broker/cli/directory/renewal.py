@@ -26,7 +26,7 @@ AUTHORITY_KEY: Final = "ca.key"
 
 def run(arguments: argparse.Namespace) -> int:
     """Replace the certificate, or change nothing."""
-    # Imported here with its cryptography, as where the first one is made.
+    # Imported here with its cryptography, as in the command that creates the first certificate.
     from barnabas.broker.security.tls.issuing import CannotIssue
 
     directory = os.path.abspath(arguments.directory)

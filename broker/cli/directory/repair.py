@@ -44,7 +44,7 @@ class Cut(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What would go, in one line."""
+        """Description of the loss, in one line."""
         each = self.damaged
         offsets = each.end_offset - each.base_offset
         where = f"offsets {each.base_offset} to {each.end_offset - 1}" if offsets else "no offsets"
@@ -66,7 +66,7 @@ class Lost(NamedTuple):
 
     @property
     def text(self) -> str:
-        """What would go, in one line."""
+        """Description of the loss, in one line."""
         offsets = self.end_offset - self.base_offset
         return (
             f"{self.topic}-{self.partition}: offsets {self.base_offset} to {self.end_offset - 1}, "
@@ -75,16 +75,16 @@ class Lost(NamedTuple):
 
 
 class Repair(NamedTuple):
-    """What there is to agree to."""
+    """Losses that a repair needs consent for."""
 
     damaged_tables: Sequence[str]
-    """Of the metadata."""
+    """Damaged tables of the metadata."""
     cuts: Sequence[Cut]
     journal_loss: JournalLoss | None
     lost: Sequence[Lost]
 
     def lines(self) -> Iterator[str]:
-        """Say it."""
+        """Yield the description, line by line."""
         if self.damaged_tables:
             tables = ", ".join(self.damaged_tables)
             yield f"--repair would take the metadata as they are now, with what is in {tables}"
@@ -110,14 +110,14 @@ def _end_of(loss: JournalLoss) -> str:
 
 
 def lost_of(salvage: Salvage) -> list[Lost]:
-    """Return what is lost of each partition, in the order of their names."""
+    """Return the losses of each partition, in the order of their names."""
     return sorted(
         Lost(log.topic, log.partition, base, end) for log, base, end in salvage.lost_offsets()
     )
 
 
 def consequences(salvage: Salvage, cuts: Iterable[Cut | Lost]) -> Iterator[str]:
-    """What else follows from a cut, beside the records that are gone."""
+    """Yield the consequences of a cut, besides the lost records."""
     for log, each in salvage.abandoned:
         yield (
             f"{log.topic}-{log.partition}: the transaction of producer {each.producer_id} from "
@@ -136,18 +136,18 @@ _MEANINGS = {
 
 
 def confirm(*, yes: bool) -> None:
-    """Ask for consent to the loss; raises CommandError."""
+    """Request consent to the loss; raises CommandError."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise CommandError("nothing is changed without --yes")
-    print_text("Let that go for good? [y/N] ", end="", flush=True)
+        raise CommandError("confirmation takes a terminal, or the option --yes; no change was made")
+    print_text("Delete this data permanently? [y/N] ", end="", flush=True)
     if sys.stdin.readline().strip().lower() not in {"y", "yes"}:
-        raise CommandError("nothing was changed")
+        raise CommandError("cancelled; no change was made")
 
 
 def repair(directory: str, config: BrokerConfig, agreed: Repair) -> list[str]:
-    """Let exactly that go; return where bytes cut out are kept. Raises what a start would."""
+    """Cut out the agreed losses; return the files with the bytes. Raises the errors of a start."""
     return run_coroutine(_repair(directory, config, agreed))
 
 
@@ -234,7 +234,7 @@ async def _cut(
 
 
 async def checkpoint(store: LogStore, failed: asyncio.Future[None], *, clean: bool = False) -> None:
-    """Have a checkpoint made; raises what ``failed`` does, that of the store's failure."""
+    """Write a checkpoint; raises the exception of ``failed``, the store's failure."""
     done = asyncio.get_running_loop().create_future()
     store.checkpoint(lambda: done.set_result(None), clean=clean)
     await asyncio.wait({done, failed}, return_when=asyncio.FIRST_COMPLETED)

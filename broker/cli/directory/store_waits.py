@@ -1,8 +1,8 @@
-"""What a command tells of a cluster's store that it waits for, and when it waits no more.
+"""Messages of a command that waits for a cluster's store, and the end of its patience.
 
-Whoever asks a store waits for it, be it for ever, and says nothing. A store that has never answered
-is at another address, or takes no such user: the command ends and says why. One that has is failed
-over: it is waited for, and a line says so, as hours of work may be behind.
+A request to a store waits without limit and prints nothing. A store that has never responded has a
+wrong address, or refuses the user: the command ends with the reason. A store that has responded is
+in a failover: the command waits and prints a line, as hours of work might be lost.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 LOOK_EVERY_S: Final = 0.2
 PATIENCE_S: Final = 10.0
-"""Trouble that lasts so long is told of: a failover, or a name that is looked up, takes less."""
+"""Time of trouble before a line is printed: a failover or a name lookup takes less."""
 
 
 class StoreWaits:
-    """``with StoreWaits(base, "postgresql://..."):`` around all that is asked of a store."""
+    """``with StoreWaits(base, "postgresql://..."):`` around all calls of a store."""
 
     def __init__(self, base: ClusterBase, name: str) -> None:
         """``name`` is what the store is called in messages, without any secret."""
@@ -33,7 +33,7 @@ class StoreWaits:
         self._name = name
         self._is_over = threading.Event()
         self._given_up = ""
-        """What a store that was given up did not answer by."""
+        """Last error of a store that was given up."""
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
     def __enter__(self) -> Self:
@@ -47,10 +47,10 @@ class StoreWaits:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Watch no more; raises CommandError in place of what giving up has come to."""
+        """Stop watching; raises CommandError in place of the errors that giving up has caused."""
         self._is_over.set()
         self._thread.join()
-        # Whatever was asked meanwhile has ended by that it was closed.
+        # All pending calls have ended, because the store was closed.
         if self._given_up and isinstance(error, Exception):
             raise CommandError(f"{self._name} does not answer: {self._given_up}") from None
 

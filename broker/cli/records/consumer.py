@@ -86,18 +86,18 @@ class Consumer:
         ]
 
     def open(self) -> None:
-        """Nothing has to be waited for."""
+        """Start without waiting."""
 
     def printed(self) -> None:
-        """Take note that the records given out have been printed; other consumers ignore it."""
+        """Record that all returned records have been printed; only consumers of a group use it."""
 
     def close(self) -> None:
-        """Nothing has to be given back."""
+        """Close without releasing anything."""
 
     def poll(self) -> Iterator[ReceivedRecord]:
-        """Yield what one round of fetches brings, perhaps nothing; raises CommandError.
+        """Yield the records of one round of fetches, possibly none; raises CommandError.
 
-        A caller that stops in the middle gets the rest of it from the next ``poll``.
+        A caller that stops in the middle gets the rest from the next ``poll``.
         """
         is_empty = True
         for record in self._unread:
@@ -117,7 +117,7 @@ class Consumer:
     # ---------------------------------------------------------------------------------- fetch
 
     def _fetch(self) -> list[tuple[TopicPartition, PartitionData]]:
-        """Ask every leader at once, then take the answers."""
+        """Send a fetch to every leader, then read the responses."""
         wanted = self._wanted()
         try:
             leaders = self._leaders = self._leaders or self._look_up()
@@ -138,7 +138,7 @@ class Consumer:
             raise
 
     def _look_up(self) -> dict[TopicPartition, int]:
-        """Return who leads the partitions; raises Rejected if one of them is not there any more."""
+        """Return the leaders of the partitions; raises Rejected if one no longer exists."""
         topics = sorted({topic for topic, _ in self.positions})
         found: dict[TopicPartition, int] = {}
         for topic in topics:
@@ -182,7 +182,7 @@ class Consumer:
                 if data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE:
                     offset = self.positions[topic_partition]
                     raise CommandError(
-                        f"{partition_text(topic_partition)}: offset {offset} is not there"
+                        f"{partition_text(topic_partition)}: offset {offset} is out of range"
                     )
                 check(partition_text(topic_partition), data.error_code)
                 answers.append((topic_partition, data))

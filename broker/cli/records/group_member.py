@@ -2,9 +2,9 @@
 
 Rules of this file:
 
-1. Only offsets of records that were given out for good are committed, so a group reads every record
-   at least once, whatever happens in between.
-2. A member that the coordinator does not know any more joins again, from what is committed.
+1. Only offsets of printed records are committed, so a group reads every record at least once,
+   even after a crash.
+2. A member that the coordinator does not know any more joins again, at the committed offsets.
 3. It offers the assignor "range" only, which every client has; as leader it assigns by it.
 """
 
@@ -57,7 +57,7 @@ Response = TypeVar("Response")
 SESSION_TIMEOUT_MS: Final = 45_000
 HEARTBEAT_SECONDS: Final = 3.0
 JOIN_SECONDS_MAX: Final = 600.0
-"""How long others may take to come to a rebalance: theirs is the time-out that counts."""
+"""Maximum time for a rebalance: the rebalance timeouts of other members apply."""
 
 _PAUSE_SECONDS: Final = 0.02
 _PROTOCOL_TYPE: Final = "consumer"
@@ -69,7 +69,7 @@ _BEGIN_AGAIN = _FORGOTTEN | {ErrorCode.REBALANCE_IN_PROGRESS}
 
 
 class Rebalancing(Exception):
-    """The group is being assigned anew: ``join`` again."""
+    """The group is in a rebalance: call ``join`` again."""
 
 
 class GroupMember:
@@ -106,7 +106,7 @@ class GroupMember:
     def _ask(
         self, api: Api[Request, Response], request: Request, at_most: int | None = None
     ) -> Response:
-        """Ask the coordinator. After Ctrl-C in the middle of that, an answer may still be due."""
+        """Send a request to the coordinator. After Ctrl-C a response can be outstanding."""
         return self._with_coordinator(lambda broker: broker.ask(api, request, at_most))
 
     def _with_coordinator(self, ask: Callable[[Connection], Response]) -> Response:
@@ -192,7 +192,7 @@ class GroupMember:
         return decode_assignment(synced.assignment)
 
     def _assignments(self, joined: JoinGroupResponse) -> list[SyncGroupRequestAssignment]:
-        """As the leader, divide the topics of all members among them."""
+        """Assign, as leader, the partitions of all topics to the members."""
         subscribed: dict[str, list[str]] = defaultdict(list)
         for member in joined.members:
             for topic in decode_subscription(member.metadata):
@@ -212,7 +212,7 @@ class GroupMember:
     # ------------------------------------------------------------------------------- being in
 
     def heartbeat(self) -> None:
-        """Say that this member is alive, if it is time to; raises Rebalancing."""
+        """Send a heartbeat, if it is due; raises Rebalancing."""
         if monotonic() < self._heartbeat_due_s:
             return
         self._heartbeat_due_s = monotonic() + HEARTBEAT_SECONDS
@@ -247,7 +247,7 @@ class GroupMember:
                     check(partition_text((topic.name, each.partition_index)), each.error_code)
 
     def leave(self) -> None:
-        """Leave at once, so that the others need not wait for the session to end."""
+        """Send LeaveGroup, so that the other members do not wait for the session timeout."""
         if self._member_id:
             members = [MemberIdentity(self._member_id, None, None)]
             with suppress(Unreachable, Rejected):  # Then the end of the session does it.

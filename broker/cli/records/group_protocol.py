@@ -1,6 +1,6 @@
-"""What the members of a group tell each other: the topics they want, the partitions they get.
+"""Messages between the members of a group: subscriptions and assignments.
 
-The coordinator only passes it on.
+The coordinator forwards them unchanged.
 """
 
 from __future__ import annotations

@@ -59,11 +59,11 @@ class GroupReader:
 
     @property
     def at_end(self) -> bool:
-        """Whether everything was read that was there when the partitions were assigned."""
+        """Whether all records were read that existed when the partitions were assigned."""
         return self._to_the_end and self._consumer.at_end
 
     def poll(self) -> Iterator[ReceivedRecord]:
-        """Yield what one round of fetches brings; raises CommandError."""
+        """Yield the records of one round of fetches; raises CommandError."""
         if self._consumer.positions:
             yield from self._consumer.poll()
         else:
@@ -71,7 +71,7 @@ class GroupReader:
                 sleep(WAIT_MS / 1000)
 
     def printed(self) -> None:
-        """Take note that all records given out have been printed; stay in the group."""
+        """Record that all returned records have been printed; stay in the group."""
         self._printed = dict(self._consumer.positions)
         try:
             if monotonic() > self._commit_due_s:

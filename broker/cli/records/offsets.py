@@ -1,4 +1,4 @@
-"""Where partitions begin and end, and their offsets at a time, as their leaders know them."""
+"""Start and end offsets of partitions, and their offsets at a time, from their leaders."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def patiently(
     attempt: Callable[[], T],
     wait: Wait = nullcontext,
 ) -> T:
-    """Return what ``attempt`` returns, trying again while brokers restart and leaders move.
+    """Return the result of ``attempt``, retrying while brokers restart and leaders move.
 
-    Raises what the last attempt in time raised, and at once what another one cannot mend. ``wait``
-    stands around the pauses between two attempts.
+    Raises the error of the last attempt in time, and at once an error that a retry cannot correct.
+    ``wait`` is the context of the pauses between two attempts.
     """
     deadline = Deadline(int(timeout_seconds * 1000))
     while True:

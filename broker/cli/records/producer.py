@@ -2,9 +2,9 @@
 
 Rules of this file:
 
-1. One request is in flight for each broker, and a batch stays until it is known to be there. With
-   idempotence it is sent again, under its sequence, for as long as a broker may be away.
-2. Without idempotence a batch whose answer was lost is not sent again: it might be there already.
+1. One request is in flight for each broker, and a batch stays until it is acknowledged. With
+   idempotence it is sent again, with its sequence, as long as the broker is unavailable.
+2. Without idempotence a batch whose response was lost is not sent again: it might be stored.
 3. A batch that its topic finds too large is cut in two.
 """
 
@@ -47,7 +47,7 @@ _NO_OFFSET = -1
 
 @dataclass(frozen=True)
 class ProducerOptions:
-    """How to write; ``compression`` is a codec's number, ``acks`` is -1 for all."""
+    """Options of writing; ``compression`` is a codec's number, ``acks`` is -1 for all."""
 
     acks: int = ALL
     compression: int = NONE
@@ -57,7 +57,7 @@ class ProducerOptions:
 
 @dataclass
 class Written:
-    """What has gone to one partition; offsets are None while none is known."""
+    """Records written to one partition; offsets are None while none is known."""
 
     records: int = 0
     first_offset: int | None = None
@@ -96,7 +96,7 @@ class Producer:
     """Writes to one topic. ``write`` returns when the records are safe, as far as acks says."""
 
     def __init__(self, cluster: Cluster, topic: str, options: ProducerOptions) -> None:
-        """Look the topic up; raises CommandError."""
+        """Look up the topic; raises CommandError."""
         self._cluster = cluster
         self._topic = topic
         self._options = options
@@ -111,7 +111,7 @@ class Producer:
 
     @property
     def records(self) -> int:
-        """How many records were written."""
+        """Number of records written."""
         return sum(each.records for each in self.written.values())
 
     def _look_up(self) -> list[Partition]:
@@ -233,8 +233,7 @@ class Producer:
     def _take(self, batch: _Batch, answer: PartitionProduceResponse) -> Rejected | None:
         """Take the answer for a batch; return what is wrong with it, if anything."""
         code = answer.error_code
-        # A repetition of what was written long ago: it is there, at an offset that the broker does
-        # not remember.
+        # A repetition of a batch stored long ago: the broker no longer knows its offset.
         if code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
             self._done(batch, answer.base_offset)
             return None

@@ -67,7 +67,7 @@ def record_as_json(record: ReceivedRecord, *, json_values: bool = False) -> str:
 
 
 def _embedded(value: bytes | None) -> Any:  # noqa: ANN401
-    """Return what a value says as JSON; one that is none as ``bytes_as_json`` does."""
+    """Return a value parsed as JSON, or as ``bytes_as_json`` if it is not JSON."""
     try:
         return None if value is None else json.loads(value)
     except (ValueError, RecursionError):
@@ -75,16 +75,16 @@ def _embedded(value: bytes | None) -> Any:  # noqa: ANN401
 
 
 def record_from_json(line: bytes, *, json_values: bool = False) -> NewRecord:
-    """Read what ``record_as_json`` writes; topic and offset are passed over. Raises BadRecord.
+    """Parse the output of ``record_as_json``; topic and offset are ignored. Raises BadRecord.
 
     ``json_values``: the value is any JSON, and is written as such; null is no value.
     """
     try:
         fields = json.loads(line)
     except (ValueError, RecursionError):
-        raise BadRecord("not JSON") from None
+        raise BadRecord("the line is not valid JSON") from None
     if not isinstance(fields, dict):
-        raise BadRecord("not a JSON object")
+        raise BadRecord("the line is not a JSON object")
     unknown = sorted(fields.keys() - _FIELDS)
     if unknown:
         raise BadRecord(f"unknown field {unknown[0]}")
@@ -105,7 +105,7 @@ def _value_from_json(value: object) -> bytes | None:
     try:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
     except UnicodeEncodeError:
-        raise BadRecord("value is not text") from None
+        raise BadRecord("the value is not valid Unicode text") from None
 
 
 def _bytes_from_json(name: str, value: object) -> bytes | None:
@@ -163,7 +163,7 @@ _PARTS: Mapping[str, Part] = {
         name.encode() + b"=" + (value or b"") for name, value in record.headers
     ),
 }
-"""What a letter after % stands for in a template."""
+"""Field for each letter after % in a template."""
 
 
 def _length(data: bytes | None) -> int:
@@ -190,7 +190,7 @@ class Template:
 
 
 def record_as_text(key_separator: str | None) -> Part:
-    """Return what writes a record's value in one line, after its key if there is a separator."""
+    """Return the writer of a record's value in one line, after its key if there is a separator."""
     template = Template("%v\n")
     if key_separator is None:
         return template.fill

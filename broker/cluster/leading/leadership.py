@@ -422,7 +422,7 @@ class Leadership:
             return
         topic, index = place.partition.topic.name, place.partition.index
         if damage != place.damage:
-            words = "not served, nor can be by others partition=%s-%d: %s"
+            words = "damaged partition, no broker can serve it partition=%s-%d: %s"
             logger.critical(words, topic, index, damage)
         place.note_damage(damage)
         await self._host.clock.sleep(DAMAGED_AGAIN_S)
@@ -445,7 +445,7 @@ class Leadership:
             return await self._loaded(spec, is_over)
         except NoRoom as full:
             needed_bytes = full.needed_bytes
-        words = "no room on the disk, loaded once there is partition=%s-%d needed_bytes=%d or more"
+        words = "disk full, partition not loaded yet partition=%s-%d needed_bytes=%d"
         logger.warning(words, spec.topic, spec.partition, needed_bytes)
         while True:
             await self._host.clock.sleep(pause_s)

@@ -68,7 +68,7 @@ class Drain:
                 await self._until_empty()
         except TimeoutError:
             logger.warning(
-                "others have not taken over in time timeout_ms=%d led_here=%d",
+                "partitions not handed over in time timeout_ms=%d led_here=%d",
                 timeout_ms,
                 self._leading.led_count,
             )

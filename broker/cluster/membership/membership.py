@@ -235,7 +235,7 @@ class Membership:
             self._note_end(session)
         if self._clock() >= self._fences_from_s:
             for fenced in sorted(self._beating.fence_expired()):
-                logger.warning("fenced a broker whose lease has expired session=%d", fenced)
+                logger.warning("fenced a broker with an expired lease session=%d", fenced)
 
     def _register(self, index: ClusterIndex) -> int:
         sent_s = self._clock()

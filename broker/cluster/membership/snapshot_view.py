@@ -249,7 +249,7 @@ class SnapshotView:
         if member.session not in self._unreadable:
             self._unreadable.add(member.session)
             logger.error(
-                "broker left out, what it registered with cannot be read node=%d: %s",
+                "broker ignored, its registration is unreadable node=%d: %s",
                 member.node_id,
                 error,
             )

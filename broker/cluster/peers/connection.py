@@ -121,7 +121,7 @@ class PeerConnection(asyncio.Protocol):
             return
         try:
             if self._heard_nothing and data.startswith(_TLS_ALERT):
-                raise TlsIsSpoken("the peer's listener speaks TLS")
+                raise TlsIsSpoken("the listener expects TLS, this broker uses none")
             self._heard_nothing = False
             self._wire.receive_data(data)
             while (found := self._next_response()) is not NEED_DATA:

@@ -348,7 +348,7 @@ class ClusterMember:
             async with self._around.host.clock.timeout(LEAVE_TIMEOUT_S):
                 await leaving
         except TimeoutError:
-            logger.warning("session not ended node=%d: the store did not respond", self.node_id)
+            logger.warning("session not closed, the store is silent for_s=%d", LEAVE_TIMEOUT_S)
 
     def close(self) -> None:
         """Stop all parts; calls that wait for the store end when it is closed."""

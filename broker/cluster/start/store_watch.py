@@ -62,8 +62,8 @@ class StoreWatch:
         elif now_s - self._logged_s >= SAID_EVERY_S:
             self._logged_s, logged = now_s, self._logged
             self._logged = _parts(last_error)
-            news = "" if self._logged == logged else f", by now: {last_error}"
-            logger.warning("the cluster's store is unavailable for_s=%d%s", self._for(now_s), news)
+            news = "" if self._logged == logged else f" reason={last_error}"
+            logger.warning("the store of the cluster is down for_s=%d%s", self._for(now_s), news)
 
     def _for(self, now_s: float) -> float:
         return 0.0 if self._since_s is None else now_s - self._since_s

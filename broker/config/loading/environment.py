@@ -1,8 +1,8 @@
 """Configuration from the environment: ``KAFKA_*`` as the apache/kafka image reads it.
 
-``KAFKA_`` goes, the rest becomes lower case, then ``_`` turns into a dot, three dots into a dash
-and two dots into an underscore, in this order. Bitnami's ``KAFKA_CFG_`` prefix means the same and
-is looked at first.
+``KAFKA_`` is removed, the rest becomes lower case, then ``_`` becomes a dot, three dots a dash and
+two dots an underscore, in this order. Bitnami's ``KAFKA_CFG_`` prefix means the same and is read
+first.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EXCLUDED = frozenset(
 
 # No property, but part of what another variable says.
 READ_ELSEWHERE = frozenset({"KAFKA_CREATE_TOPICS_SEPARATOR"})
-# Says nothing that anybody could miss.
+# Variables without a setting, ignored without a warning.
 _QUIET = READ_ELSEWHERE | {"KAFKA_VERSION"}
 
 # Variables with a meaning of their own: whose key they are.
@@ -60,7 +60,7 @@ _JAAS_FILE = re.compile(
     r"""(?:^|\s)-Djava\.security\.auth\.login\.config==?(?:"([^"]+)"|'([^']+)'|(\S+))"""
 )
 
-# log4j's names for levels; ours are those of Python's logging.
+# log4j's names of levels, and those of Python's logging.
 _LOG_LEVELS = {
     "ALL": "DEBUG",
     "TRACE": "DEBUG",
@@ -70,8 +70,8 @@ _LOG_LEVELS = {
 }
 
 
-# wurstmeister's: what stands between the topics, if not a comma; $'\n' is how its users write a
-# line's end.
+# wurstmeister's separator between topics instead of a comma; its users write $'\n' for a line's
+# end.
 _TOPICS = "KAFKA_CREATE_TOPICS"
 _TOPICS_SEPARATOR = "KAFKA_CREATE_TOPICS_SEPARATOR"
 _SPELLED = {"$'\\n'": "\n", "$$'\\n'": "\n", "\\n": "\n", "$'\\t'": "\t"}
@@ -103,9 +103,9 @@ def variable_of(key: str) -> str:
 
 
 def from_environment(environment: Mapping[str, str]) -> list[Variable]:
-    """Return what the environment sets; a key may be there twice, the last one counts.
+    """Return the settings of the environment; of a repeated key the last one counts.
 
-    Raises ConfigError for a file that is named and cannot be read.
+    Raises ConfigError for a named file that cannot be read.
     """
     variables = []
     jaas_file = _jaas_file_of(environment)
@@ -159,7 +159,7 @@ def _jaas_file_of(environment: Mapping[str, str]) -> str | None:
 
 
 def _topics(value: str, separator: str) -> str:
-    """Return the topics of wurstmeister's list as a list of ours; empty items do not count."""
+    """Return wurstmeister's list of topics in the syntax of Barnabas; empty items are ignored."""
     separator = _SPELLED.get(separator, separator) or ","
     return ",".join(item.strip() for item in value.split(separator) if item.strip())
 

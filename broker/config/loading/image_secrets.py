@@ -44,7 +44,7 @@ def image_secrets(environment: Mapping[str, str]) -> Iterator[tuple[str, str, st
 
 
 def secret_in(path: str, name: str) -> str:
-    """Return what a file holds that a variable names; raises ConfigError."""
+    """Return the contents of a file that a variable names; raises ConfigError."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(_SECRET_BYTES_MAX + 1)

@@ -148,10 +148,10 @@ def _with_origin(known: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
 
 
 def _lay_under(given: dict[str, Setting], defaults: Iterable[Property], name: str) -> None:
-    """Let ``defaults`` set what is not set yet.
+    """Apply ``defaults`` to keys that are not set yet.
 
-    Listeners, what they advertise and their protocols are one thing: advertised listeners without
-    their listeners would be an error. Protocols that are given come on top of the defaults'.
+    Listeners, advertised listeners and their protocols belong together: advertised listeners
+    without their listeners would be an error. Given protocols are added to those of the defaults.
     """
     standing = {
         each.key: _setting(each.value, f"{name} line {each.line}")
@@ -167,7 +167,7 @@ def _lay_under(given: dict[str, Setting], defaults: Iterable[Property], name: st
 
 
 def _resolve_node_id(given: dict[str, Setting]) -> None:
-    """Let the older name ``broker.id`` set ``node.id``; -1 used to mean "any"."""
+    """Apply the older name ``broker.id`` to ``node.id``; -1 used to mean "any"."""
     older = given.pop("broker.id", None)
     if older is None or older.text == "-1":
         return

@@ -1,9 +1,10 @@
 r"""``server.properties``, read and written: Java's properties format, which is what Kafka reads.
 
-Rules that trip naive readers: a key ends at the first unescaped ``=``, ``:`` or white space; a line
-that ends in an odd number of backslashes goes on in the next one, whose leading white space does
-not count; ``#`` and ``!`` start a comment only at the beginning of a line, and a comment never goes
-on; a backslash before any other character is dropped (``C\:``), and ``\uXXXX`` is a UTF-16 unit.
+Rules that are easy to miss: a key ends at the first unescaped ``=``, ``:`` or white space; a line
+that ends in an odd number of backslashes continues in the next one, whose leading white space is
+ignored; ``#`` and ``!`` start a comment only at the beginning of a line, and a comment never
+continues; a backslash before any other character is dropped (``C\:``), and ``\uXXXX`` is a UTF-16
+unit.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Values that stand elsewhere: ``${file:/path:key}``, ``${env:NAME}``, ``${dir:/path:name}``.
+"""Values by reference: ``${file:/path:key}``, ``${env:NAME}``, ``${dir:/path:name}``.
 
-Kafka's config providers (KIP-297, KIP-421, KIP-887): ``config.providers`` names them, each has a
-class, three of which there are here. Values are looked up once, at the start, in what the operator
-has written: never in what a client sets while the broker runs (CVE-2024-31141).
+Kafka's config providers (KIP-297, KIP-421, KIP-887): ``config.providers`` names them, and each has
+one of three classes. References are resolved once, at the start, in the operator's configuration:
+never in values that a client sets while the broker runs (CVE-2024-31141).
 
-What cannot be resolved stops the start. Kafka would take the text itself for the password.
+A reference that cannot be resolved stops the start. Kafka would use its text as the password.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _REFERENCE: Final = re.compile(r"\$\{([^}]*?):(([^}]*?):)?([^}]*?)\}")
 FILE_BYTES_MAX: Final = 1024 * 1024
 
 LookUp = Callable[[str, str], str]
-"""Returns what stands at a path under a key; raises _Unresolved."""
+"""Function that returns the value at a path under a key; raises _Unresolved."""
 
 
 class _Unresolved(Exception):
-    """A reference to something that is not there, or may not be read; says what."""
+    """A reference that cannot be resolved; the text is the reason."""
 
 
 def resolved(given: Mapping[str, Setting], environment: Mapping[str, str]) -> dict[str, Setting]:
@@ -69,7 +69,7 @@ def _replaced(key: str, setting: Setting, providers: Mapping[str, LookUp]) -> st
         provider = providers.get(name)
         if provider is None:
             known = f", only {', '.join(providers)}" if providers else f": {KEY} names none"
-            raise _Unresolved(f"there is no config provider {name}{known}")
+            raise _Unresolved(f"config provider {name} does not exist{known}")
         return provider(path, wanted)
 
     try:
@@ -131,9 +131,9 @@ def _environment(parameters: Mapping[str, str], environment: Mapping[str, str]) 
 
     def look_up(path: str, key: str) -> str:
         if path:
-            raise _Unresolved("${env:...} has no path")
+            raise _Unresolved("a reference ${env:NAME} takes no path")
         if not allowed.fullmatch(key) or key not in environment:
-            raise _Unresolved(f"there is no variable {key}, or it is not allowed")
+            raise _Unresolved(f"environment variable {key} is not set, or is not allowed")
         return environment[key]
 
     return look_up

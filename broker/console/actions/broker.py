@@ -19,7 +19,7 @@ async def plan_configure(command: Command) -> Plan:
     """Say which settings would change."""
     wanted = command.entries("configs")
     if not wanted:
-        raise invalid("configs: say which")
+        raise invalid("configs: name at least one setting")
     await _configure(command, validate_only=True)
     config = command.broker.config
     entries = (*config.describe(), *describe_listener_settings(config))

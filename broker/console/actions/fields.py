@@ -95,7 +95,7 @@ class Field:
 
     def _text(self, value: str) -> str:
         if self.choices and value not in self.choices:
-            raise self._refused("one of " + ", ".join(self.choices))
+            raise self._refused("any of " + ", ".join(self.choices))
         check_length(self.name, value, self.length_most)
         if self.kind == ONCE and not value:
             raise self._refused(f"a {self.kind}")
@@ -105,7 +105,7 @@ class Field:
         if isinstance(value, str) and value.removeprefix("-").isdecimal() and len(value) <= 20:
             value = int(value)  # JavaScript sends what it would round as a text.
         if isinstance(value, bool) or not isinstance(value, int) or abs(value) > _INT64_MOST:
-            raise self._refused("a whole number")
+            raise self._refused("a whole number of 64 bits")
         return value
 
     def _map(self, value: dict[str, object]) -> dict[str, str | None]:
@@ -127,10 +127,10 @@ class Field:
 
     def _header(self, each: object) -> tuple[str, bytes | None]:
         if not isinstance(each, dict) or not {"key"} <= each.keys() <= {"key", "value"}:
-            raise self._refused('{"key": ..., "value": ...}')
+            raise self._refused('an object like {"key": ..., "value": ...}')
         name, value = each["key"], each.get("value")
         if not isinstance(name, str):
-            raise self._refused("a text as key")
+            raise self._refused("a text as the key")
         check_length(f"{self.name}: key", name, ENTRY_NAME_MOST)
         if isinstance(value, dict) and value.keys() == {"base64"}:
             return name, self._from_base64(value["base64"])
@@ -142,7 +142,7 @@ class Field:
         try:
             return base64.b64decode(value if isinstance(value, str) else "*", validate=True)
         except (binascii.Error, ValueError):
-            raise self._refused("Base64") from None
+            raise self._refused("valid Base64 text with padding") from None
 
     def _refused(self, expected: str) -> KafkaError:
         return KafkaError(ErrorCode.INVALID_REQUEST, f"{self.name}: expected {expected}")

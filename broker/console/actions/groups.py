@@ -121,7 +121,7 @@ def _chosen(command: Command, old: Offsets) -> list[tuple[str, int]]:
     catalogue = command.broker.catalogue
     if not name:
         if index is not None:
-            raise invalid("topic: say of which")
+            raise invalid("topic: required together with partition")
         return [key for key in old if catalogue.partition(*key) is not None]
     topic = catalogue.topic(name) if command.may_see(name) else None
     if topic is None:

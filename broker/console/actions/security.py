@@ -69,7 +69,7 @@ async def plan_set_user(command: Command) -> Plan:
     name, mechanism = command.text("user"), command.text("mechanism", MECHANISM_DEFAULT)
     before = await _mechanisms(command, name)
     if not name or not command.text("password"):
-        raise invalid("user, password: not empty")
+        raise invalid("user, password: neither can be empty")
     after = ", ".join(sorted({*before, mechanism}))
     words = f"give {name} another password" if mechanism in before else f"let {name} log in"
     return Plan(words, {}, (Change(name, ", ".join(before) or None, after, "how to log in"),))
@@ -91,7 +91,7 @@ async def plan_delete_user(command: Command) -> Plan:
     name = command.names["user"]
     found = await _mechanisms(command, name)
     if not found:
-        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such user of SCRAM")
+        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"user {name} has no SCRAM credential")
     change = Change(name, ", ".join(found), None, "sessions end at once")
     return Plan(f"delete the user {name}", {"credentials": len(found)}, (change,), (name, *found))
 
@@ -147,7 +147,7 @@ async def plan_delete_acl(command: Command) -> Plan:
     """Say which rule would be gone."""
     acl = _acl(command, command.names["principal"])
     if acl not in await acls_of(command.wire):
-        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, "there is no such rule")
+        raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"no such ACL exists for {acl.principal}")
     change = Change(acl.principal, _told(acl), None, None)
     return Plan(_words("take away", acl), {"rules": 1}, (change,), astuple(acl))
 
@@ -244,7 +244,7 @@ def _limits(command: Command) -> dict[str, float | None]:
         except ValueError:
             raise invalid(f"limits: {key}: no number") from None
     if not limits:
-        raise invalid("limits: say which")
+        raise invalid("limits: name at least one quota")
     return limits
 
 

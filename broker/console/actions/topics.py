@@ -90,7 +90,7 @@ async def plan_configure(command: Command) -> Plan:
     """Say which configurations would change, from what to what."""
     topic, wanted = command.topic(), command.entries("configs")
     if not wanted:
-        raise invalid("configs: say which")
+        raise invalid("configs: name at least one setting")
     await _configure(command, validate_only=True)
     broker_config = command.broker.catalogue.configs.broker_config
     before = {each.name: each for each in describe_topic(topic.configs, broker_config)}
@@ -224,6 +224,6 @@ def _first_kept(command: Command) -> list[tuple[Partition, int]]:
         words = f"{topic.name} has {len(topic.partitions)} partitions"
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
     if before is not None and before < 0:
-        raise invalid("before_offset: not below 0")
+        raise invalid("before_offset: must not be negative")
     chosen = topic.partitions if index is None else [topic.partitions[index]]
     return [(each, _HIGH_WATERMARK if before is None else before) for each in chosen]

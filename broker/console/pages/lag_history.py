@@ -136,7 +136,7 @@ class LagHistory:
                 await asked.broker.clock.sleep(rest_seconds(pace, EVERY_SECONDS))
         except Exception:
             # The next who looks begins anew.
-            logger.exception("the console cannot measure the lag of groups")
+            logger.exception("console lag history failed")
         finally:
             self._is_measuring = False
 

@@ -83,7 +83,7 @@ class WorstFinder:
         except KafkaError:
             pass  # Coordinators load, of which readiness speaks.
         except Exception:
-            logger.exception("the console cannot look for what is worst")
+            logger.exception("console ranking failed")
         else:
             now_s = clock.monotonic()
             rest_s = rest_seconds(pace, REST_SECONDS)

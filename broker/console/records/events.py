@@ -69,7 +69,7 @@ class Events(ABC):
             pass
         except Exception:
             # The top frame: a bug ends the stream, and no more.
-            logger.exception("records cannot be shown")
+            logger.exception("console record stream failed")
             self._viewer.abort()
         # Who is cut off comes again: let him close it himself.
         await self._question.broker.clock.sleep(GOODBYE_SECONDS)

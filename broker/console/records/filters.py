@@ -105,7 +105,7 @@ def _divided(text: str) -> list[re.Match[str]]:
     while position < end:
         term = _TERM.match(text, position, end)
         if term is None or term.end() == position:
-            raise _refused(f"nothing is meant by {text[position:][:80]}")
+            raise _refused(f"syntax error at {text[position:][:80]}")
         found.append(term)
         if len(found) > TERMS_MOST:
             raise _refused(f"at most {TERMS_MOST} terms")

@@ -256,7 +256,7 @@ def _record(piece: Piece, offset: int, pace: ThreadPace) -> Record:
                     return record
         except InvalidBatch as error:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, str(error)) from None
-    raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, "there is no such record")
+    raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, "the record does not exist")
 
 
 def _bytes_in_pieces(data: bytes) -> Iterator[bytes]:

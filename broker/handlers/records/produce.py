@@ -574,7 +574,7 @@ def _append(
 ) -> Appended:
     records = data.records
     if not records:
-        raise InvalidRecord("no records")
+        raise InvalidRecord("the partition has no records")
     if contents is not None and contents.encoded is not None:
         records, stable = memoryview(contents.encoded), True
     return log.append(

@@ -158,7 +158,7 @@ def _refuse_two_phase_commit_unless(request: InitProducerIdRequest, *, enabled: 
 
 def _no_producer_id(error: KafkaError) -> KafkaError:
     # Clients treat a storage error here as final, but they do wait for a loading coordinator.
-    logger.warning("no producer id reason=%s", error)
+    logger.warning("producer id not assigned reason=%s", error)
     return KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
 

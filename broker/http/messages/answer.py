@@ -23,34 +23,34 @@ _ALWAYS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""What every answer says unless it says otherwise."""
+"""Default headers of every response."""
 CONTINUE: Final = b"HTTP/1.1 100 Continue\r\n\r\n"
 LAST_CHUNK: Final = b"0\r\n\r\n"
 
 
 class Viewer(Protocol):
-    """Somebody who reads an answer that does not end."""
+    """Reader of an endless response."""
 
     def show(self, piece: Piece) -> bool:
         """Send a piece; False, and nothing is sent, while the pieces before are not read."""
 
     def abort(self) -> None:
-        """Send no more."""
+        """Stop sending."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """A body that does not end by itself, made by somebody who knows when there is news."""
+    """Body that does not end by itself; its owner sends pieces when there is news."""
 
     joined: Callable[[Viewer], None]
-    """Called when the answer has begun: from now on the viewer is shown what there is."""
+    """Called when the response has started; from then on the viewer receives pieces."""
     left: Callable[[Viewer], None]
-    """Called when the viewer is gone, whoever has ended it."""
+    """Called when the viewer has disconnected or was removed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer; a body that is a tuple is there whole, another one comes piece by piece."""
+    """Response; a tuple is a whole body, an iterator a body in pieces."""
 
     status: int
     content_type: str
@@ -71,7 +71,7 @@ def json_answer(status: int, content: object, headers: Mapping[str, str] | None 
 
 
 class Framing:
-    """How one answer is written to its client."""
+    """Encoding of one response for its client."""
 
     __slots__ = ("chunked", "keeps_alive")
 
@@ -102,5 +102,5 @@ class Framing:
 
     @property
     def end(self) -> bytes:
-        """Return what stands behind the last piece."""
+        """Return the bytes after the last piece."""
         return LAST_CHUNK if self.chunked else b""

@@ -2,9 +2,9 @@
 
 Rules of this file:
 
-* **Whatever is not plainly right is refused.** There is no need to understand what others might
-  have meant: a body has a Content-Length or is none, a header is there once if two would differ.
-* **Nothing is unbounded**: heads, the number of headers, bodies, the parts of a query.
+* **Any malformed or ambiguous request is refused.** A body has a Content-Length or does not exist;
+  a header occurs once if two values could contradict each other.
+* **All sizes are limited**: heads, the number of headers, bodies, the parts of a query.
 * **A path is split before it is decoded**, so a name with a slash in it is one part.
 """
 
@@ -48,9 +48,9 @@ class Request:
     parts: tuple[str, ...]
     """The path: its parts, decoded; none of the root."""
     query: Mapping[str, str] = field(default_factory=dict)
-    """Of a field that is there twice the last value."""
+    """Query parameters; the last value of a repeated one counts."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    """By name in lower case; values of one that is there twice with a comma between."""
+    """Headers by name in lower case; repeated values are joined by commas."""
     body: bytes = b""
     is_old: bool = False
     """Whether it is HTTP/1.0: no chunks, one request for each connection."""
@@ -62,17 +62,17 @@ class Request:
 
     @property
     def keeps_alive(self) -> bool:
-        """Whether the client goes on with this connection."""
+        """Whether the client keeps the connection open."""
         return not self.is_old and "close" not in self.headers.get("connection", "").lower()
 
     @property
     def media_type(self) -> str:
-        """What the body is said to be, without its parameters."""
+        """Content type of the body, without its parameters."""
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     @property
     def cookies(self) -> dict[str, str]:
-        """Return what the client was told to send back."""
+        """Return the cookies of the request."""
         pairs = (each.partition("=") for each in self.headers.get("cookie", "").split(";"))
         return {name.strip(): value.strip() for name, equals, value in pairs if equals}
 
@@ -96,7 +96,7 @@ class RequestReader:
 
     @property
     def awaits_permission(self) -> bool:
-        """Whether the client waits to be told to send its body."""
+        """Whether the client waits for permission to send its body."""
         head = self._head
         return (
             head is not None
@@ -146,7 +146,7 @@ def parse_head(head: bytes) -> Request:
         name, value = header[1].decode().lower(), header[2].decode("latin-1").rstrip(" \t")
         if name in headers:
             if name in _ONCE:
-                raise BadRequest(400, f"{name} is there twice")
+                raise BadRequest(400, f"header {name} occurs twice")
             value = f"{headers[name]}, {value}"
         headers[name] = value
     method, target, minor = match[1].decode(), match[2], match[3]

@@ -132,7 +132,7 @@ class Logins:
             raise ConfigError(where, None, reason)
         users = PlainUsers(module.options)
         if not users:
-            raise hidden(where, 'the module names no user; write user_NAME="password"')
+            raise hidden(where, 'no user is set; write user_NAME="password"')
         self._plain_users.append(users)
         return lambda only: PlainServer(users.verify, only)
 

@@ -72,7 +72,7 @@ def parse_keys(text: bytes, algorithms: Sequence[str]) -> KeySet:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise MalformedKeys("the keys are not JSON") from error
+        raise MalformedKeys("the JSON Web Key Set is not JSON") from error
     entries = document.get("keys") if isinstance(document, dict) else None
     if not isinstance(entries, list):
         raise MalformedKeys('no JSON Web Key Set: it has no "keys"')

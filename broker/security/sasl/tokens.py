@@ -70,11 +70,11 @@ class TokenVerifier:
         rules, now_ms = self._rules, self._now_ms()
         expires_ms = _time_ms(claims, "exp")
         if now_ms - rules.skew_ms >= expires_ms:
-            raise InvalidToken("the token's lifetime has expired")
+            raise InvalidToken(f"claim exp is in the past: {expires_ms // 1000}")
         if _time_ms(claims, "iat") > now_ms + rules.skew_ms:
-            raise InvalidToken("the token was issued in the future")
+            raise InvalidToken(f"claim iat is in the future: {claims['iat']}")
         if "nbf" in claims and _time_ms(claims, "nbf") > now_ms + rules.skew_ms:
-            raise InvalidToken("the token is not valid yet")
+            raise InvalidToken(f"claim nbf is in the future: {claims['nbf']}")
         if rules.issuer is not None and claims.get("iss") != rules.issuer:
             raise InvalidToken("token issuer does not match sasl.oauthbearer.expected.issuer")
         if rules.audiences and not set(_texts(claims.get("aud"))) & set(rules.audiences):
@@ -89,15 +89,15 @@ class TokenVerifier:
             header = self._signatures.get_unverified_header(token)
             algorithm, key_id = header.get("alg"), header.get("kid")
             if not isinstance(algorithm, str) or algorithm not in self._rules.algorithms:
-                raise InvalidToken("the token's algorithm is not allowed")
+                raise InvalidToken(f"token algorithm is none of {self._rules.algorithms}")
             if "crit" in header:
-                raise InvalidToken("the token's header has critical extensions")
+                raise InvalidToken("token header has critical extensions (crit)")
             payload = self._verified(token, algorithm, self._candidates(key_id, algorithm))
             claims = json.loads(payload, parse_constant=_refuse_constant)
         except (PyJWTError, ValueError, RecursionError) as error:
-            raise InvalidToken(f"the token cannot be read: {type(error).__name__}") from error
+            raise InvalidToken(f"token cannot be parsed: {type(error).__name__}") from error
         if not isinstance(claims, dict):
-            raise InvalidToken("the token has no claims")
+            raise InvalidToken("token payload is not a JSON object")
         return claims
 
     def _candidates(self, key_id: str | None, algorithm: str) -> Sequence[Any]:
@@ -106,7 +106,7 @@ class TokenVerifier:
         if not found:
             if not keys.has_id(key_id):
                 self._on_unknown_key()
-            raise InvalidToken("no known key fits the token")
+            raise InvalidToken("no key of the key server fits the token")
         return found
 
     def _verified(self, token: str, algorithm: str, keys: Sequence[Any]) -> bytes:
@@ -118,7 +118,7 @@ class TokenVerifier:
                 continue
             payload: bytes = found["payload"]
             return payload
-        raise InvalidToken("the token's signature is not valid")
+        raise InvalidToken("token signature is not valid")
 
 
 def _time_ms(claims: Mapping[str, Any], name: str) -> int:
@@ -156,9 +156,9 @@ def _check_scopes(value: object) -> None:
     if not isinstance(scopes, list):
         return
     if not all(isinstance(each, str) and each.strip() for each in scopes):
-        raise InvalidToken("the token's scopes are empty")
+        raise InvalidToken("token scopes have an empty entry")
     if len({each.strip() for each in scopes}) != len(scopes):
-        raise InvalidToken("the token's scopes repeat themselves")
+        raise InvalidToken("token scopes have an entry twice")
 
 
 def _refuse_constant(name: str) -> None:

@@ -180,5 +180,5 @@ def _checks_names(settings: Mapping[str, str]) -> bool:
 def _is_false(settings: Mapping[str, str], key: str) -> bool:
     value = settings.get(key, "true").lower()
     if value not in {"true", "false", ""}:
-        raise TlsError(key, "value must be true or false")
+        raise TlsError(key, "must be true or false")
     return value == "false"

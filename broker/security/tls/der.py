@@ -51,7 +51,7 @@ class DerReader:
         """Return the next value, which must have ``tag`` if one is given."""
         data, begin = self._data, self._position
         if len(data) - begin < 2:
-            raise MalformedDer("the DER value ends too early")
+            raise MalformedDer(f"the value at byte {begin} is truncated")
         found, length = data[begin], data[begin + 1]
         start = begin + 2
         if tag is not None and found != tag:
@@ -64,7 +64,7 @@ class DerReader:
             start += octets
         end = start + length
         if end > len(data):
-            raise MalformedDer("the DER value ends too early")
+            raise MalformedDer(f"the value at byte {begin} is truncated")
         self._position = end
         return Element(found, data[start:end], data[begin:end])
 

@@ -69,7 +69,7 @@ class Authority:
         try:
             key = load_pem_private_key(key_pem.encode(), None)
         except (ValueError, TypeError):
-            raise CannotIssue("the file has no private key that is not encrypted") from None
+            raise CannotIssue("no unencrypted private key was found") from None
         if not isinstance(key, EllipticCurvePrivateKey):
             raise CannotIssue("the private key is not of an elliptic curve, as Barnabas makes them")
         if key.public_key() != certificate.public_key():
@@ -125,20 +125,20 @@ class Authority:
         try:
             before.verify_directly_issued_by(self._certificate)
         except (InvalidSignature, ValueError, TypeError):
-            raise CannotIssue("the server's certificate is not of this authority") from None
+            raise CannotIssue("the certificate is not signed by this authority") from None
         if self._certificate.not_valid_after_utc <= _now():
             raise CannotIssue("the authority itself is not valid any more: clients need a new one")
         names = before.subject.get_attributes_for_oid(NameOID.COMMON_NAME)
         try:
             found = before.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
         except x509.ExtensionNotFound:
-            raise CannotIssue("the server's certificate is for no host") from None
+            raise CannotIssue("the certificate has no host name") from None
         hosts = [
             *found.get_values_for_type(x509.DNSName),
             *map(str, found.get_values_for_type(x509.IPAddress)),
         ]
         if len(names) != 1 or len(before.subject) != 1 or len(hosts) != len(list(found)):
-            raise CannotIssue("the server's certificate was not made by 'barnabas init'")
+            raise CannotIssue("the certificate was not created by 'barnabas init'")
         return self.issue(str(names[0].value), list(dict.fromkeys([*hosts, *more_hosts])))
 
 
@@ -177,7 +177,7 @@ def _certificate_in(text: str) -> x509.Certificate:
     try:
         return x509.load_pem_x509_certificates(text.encode())[0]
     except ValueError:
-        raise CannotIssue("the file has no certificate") from None
+        raise CannotIssue("no certificate in PEM was found") from None
 
 
 def _signed_as_authority(

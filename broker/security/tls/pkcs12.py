@@ -42,10 +42,10 @@ def read_pkcs12(data: bytes, password: str | None) -> Pkcs12Store:
                 serialization.NoEncryption(),
             ).decode()
     except UnsupportedAlgorithm as error:
-        raise Pkcs12Refused(f"the store's encryption is not supported: {error}") from None
+        raise Pkcs12Refused(f"the encryption of the store is not supported: {error}") from None
     except (ValueError, TypeError):
         # The library, like Java, does not distinguish a wrong password from a damaged store.
         if not password:
             raise Pkcs12Refused("the store needs a password", wants_password=True) from None
-        raise Pkcs12Refused("the password is wrong, or it is no PKCS12 store") from None
+        raise Pkcs12Refused("the password is wrong, or the file is not a PKCS12 store") from None
     return Pkcs12Store(key_pem, own, others)

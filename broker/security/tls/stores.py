@@ -177,7 +177,7 @@ def _pkcs12_key_store(data: bytes, settings: KeyStoreSettings) -> KeyMaterial:
     except Pkcs12Refused as error:
         raise _refused(error, KEY_STORE, KEY_STORE_PASSWORD) from None
     if store.key_pem is None:
-        raise TlsError(KEY_STORE, "the key store has no private key")
+        raise TlsError(KEY_STORE, "the store has no private key")
     others = _certificates(KEY_STORE, store.others) if store.others else ()
     chain = _ordered(_certificates(KEY_STORE, store.chain), others)
     return KeyMaterial(store.key_pem, None, chain)

@@ -665,7 +665,7 @@ class MemoryIndex:
                 and len(data) == item.length > 0
             )
             if not fits:
-                raise IndexMisused(f"{item} does not start at {row.log_end_offset} with its bytes")
+                raise IndexMisused(f"{item} does not continue at {row.log_end_offset} in bytes")
             row.extents.append(Extent(item.base_offset, item.next_offset, item.leader_epoch, data))
             row.log_end_offset = item.next_offset
         for start in flush.starts:

@@ -105,7 +105,7 @@ def test_remove_takes_what_add_took(filled):
     assert filled("acls", "remove", *rule, "-y").lines == ["2 rules removed"]
     assert listed(filled) == [EVERYBODY, BOB, NOT_BOB, GROUP]
     again = filled("acls", "remove", *rule, "-y")
-    assert again.error == "there is no such rule"
+    assert again.error == "no ACL matches the given options"
 
 
 def test_remove_shows_and_asks(filled):
@@ -144,7 +144,10 @@ def test_what_was_removed_in_json(filled):
             ("add", "--user", "a", "--operation", "ALL", "--cluster", "--prefixed"),
             "--cluster and --prefixed exclude each other",
         ),
-        (("list", "--user", "User:"), "argument --user: the name is empty"),
+        (
+            ("list", "--user", "User:"),
+            "argument --user: the user name is empty; write NAME or User:NAME",
+        ),
         (("list", "--match", "--prefixed"), "--match and --prefixed exclude each other"),
         (("remove", "-y"), "say which rules"),
         (("remove", "--user", "a"), "standard input is not a terminal: give --yes"),

@@ -254,7 +254,10 @@ def test_a_damaged_directory_gives_no_backup(tmp_path, backup):
     data[1000] ^= 1
     path.write_bytes(data)
     ended = backup(tmp_path / "copy")
-    assert ended.error == f"{path} at byte 0: checksum mismatch (D2): there is no backup of this"
+    assert (
+        ended.error
+        == f"{path} at byte 0: the checksum does not match (D2): there is no backup of this"
+    )
     assert not (tmp_path / "copy").exists()
     assert backup(tmp_path / "copy", "--no-check").stdout.endswith(", not verified\n")
 

@@ -108,7 +108,7 @@ def test_a_topic_may_be_named_again(shell):
 
     assert moved("t:0", "t:2") == ["t-0 would be moved", "t-2 would be moved"]
     assert moved("t:0", "t") == moved("t", "t:0") == [f"t-{at} would be moved" for at in range(4)]
-    assert shell("cluster", "release", "t:7", "t:0").error == "there is no partition t-7"
+    assert shell("cluster", "release", "t:7", "t:0").error == "partition t-7 does not exist"
     unclear = shell("cluster", "release", "t:").stderr
     assert unclear.startswith("barnabas: argument TOPIC: t: is not TOPIC or TOPIC:N,N")
 
@@ -183,13 +183,16 @@ def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):
 
 
 def test_mistakes(shell):
-    assert shell("cluster", "move", "t", "--to", 9).error == "there is no broker 9"
-    assert shell("cluster", "drain", 9).error == "there is no broker 9"
-    assert shell("cluster", "move", "t:7", "--to", 2).error == "there is no partition t-7"
+    assert (
+        shell("cluster", "move", "t", "--to", 9).error
+        == "broker 9 is none of the brokers [1, 2, 3]"
+    )
+    assert shell("cluster", "drain", 9).error == "broker 9 is none of the brokers [1, 2, 3]"
+    assert shell("cluster", "move", "t:7", "--to", 2).error == "partition t-7 does not exist"
     assert "UNKNOWN_TOPIC_OR_PARTITION" in shell("cluster", "move", "nope", "--to", 2).error
     assert shell("cluster", "move", "t").exit_code == 2
     assert shell("cluster", "release").exit_code == 2
-    assert shell("cluster", "release", "t:7").error == "there is no partition t-7"
+    assert shell("cluster", "release", "t:7").error == "partition t-7 does not exist"
 
 
 class TestAwayFrom:

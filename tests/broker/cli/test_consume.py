@@ -67,7 +67,7 @@ def test_nothing_more_than_what_was_there(shell, ten):
 @pytest.mark.parametrize("where", ["11", "99"])
 def test_an_offset_that_is_not_there(shell, ten, where):
     error = shell("consume", ten, "-p", "1", "-o", where, "-e").error
-    assert error == f"{ten}-1: offset {where} is not there, only 0 to 10"
+    assert error == f"{ten}-1: offset {where} does not exist, only 0 to 10"
 
 
 def test_order_within_a_partition(shell, ten):
@@ -253,7 +253,7 @@ def test_what_is_final(own_broker, reader):
 
 def test_records_that_are_not_there_any_more(reader):
     reader.positions = positions("three", 7)
-    with pytest.raises(CommandError, match="three-0: offset 7 is not there"):
+    with pytest.raises(CommandError, match="three-0: offset 7 is out of range"):
         list(reader.poll())
 
 
@@ -283,4 +283,4 @@ def test_damaged_records(own_broker, own_shell, monkeypatch):
 
     monkeypatch.setattr(consumer, "verify_batch", verify)
     ended = own_shell("consume", "damaged", "-o", "beginning", "-e")
-    assert ended.error == "damaged-0 at offset 0: checksum mismatch"
+    assert ended.error == "damaged-0 at offset 0: the checksum does not match"

@@ -308,7 +308,7 @@ def damaged(written, tmp_path, name, position):
 
 def test_a_flipped_bit_in_a_record(dump, written, tmp_path):
     path = damaged(written, tmp_path, f"{STEM}.log", 100)
-    assert damage_of(dump(path)) == ["0: batch of offset 0: checksum mismatch"]
+    assert damage_of(dump(path)) == ["0: batch of offset 0: the checksum does not match"]
     found = rows(dump("-r", path, "--format", "json"))
     assert [row["valid"] for row in found if row["row"] == "batch"] == [
         False,
@@ -326,10 +326,10 @@ def test_a_flipped_bit_in_a_record(dump, written, tmp_path):
         (0, "an offset of at least 6124895493223874561 should follow"),
         (7, "an offset of at least 86 should follow"),
         (8, "0: the file ends after "),
-        (11, "0: batch of offset 0: checksum mismatch"),
+        (11, "0: batch of offset 0: the checksum does not match"),
         (16, "0: no batch starts here, "),
-        (17, "0: batch of offset 0: checksum mismatch"),
-        (60, "0: batch of offset 0: checksum mismatch"),
+        (17, "0: batch of offset 0: the checksum does not match"),
+        (60, "0: batch of offset 0: the checksum does not match"),
     ],
 )
 def test_a_flipped_bit_in_a_header(dump, written, tmp_path, position, expected):
@@ -375,7 +375,7 @@ def test_records_that_do_not_decode(dump, tmp_path):
         (f"{STEM}.index", 8, "8: the batch at byte "),
         (f"{STEM}.timeindex", 7, "0: the batch of offset 1 has timestamp 1690000000001"),
         (f"{STEM}.timeindex", 10, "0: no batch of the log holds offset 21761"),
-        ("00000000000000000005.snapshot", 20, "0: checksum mismatch"),
+        ("00000000000000000005.snapshot", 20, "0: the checksum does not match"),
         ("leader-epoch-checkpoint", 0, "0: expected version 0 and a count"),
         ("partition.metadata", 0, "0: partition metadata of an unknown version"),
     ],
@@ -436,7 +436,7 @@ def test_a_damaged_journal(dump, written, tmp_path):
 def test_a_damaged_checkpoint(dump, tmp_path):
     (tmp_path / "barnabas-checkpoint-0").write_bytes(b"BARNCKPT")
     (tmp_path / "meta.properties").write_bytes(b"\xff")
-    assert damage_of(dump(tmp_path)) == ["0: 8 bytes are too few", "0: not a text file"]
+    assert damage_of(dump(tmp_path)) == ["0: 8 bytes are too few", "0: the file is not a text file"]
 
 
 def test_what_is_no_file_of_ours(dump, tmp_path):
@@ -468,7 +468,7 @@ def test_long_tables_are_printed_as_they_come(dump, tmp_path):
 def test_quiet_names_every_damage(dump, written, tmp_path):
     path = damaged(written, tmp_path, f"{STEM}.log", 100)
     ended = dump("-q", path.parent)
-    assert damage_of(ended)[0] == "0: batch of offset 0: checksum mismatch"
+    assert damage_of(ended)[0] == "0: batch of offset 0: the checksum does not match"
     assert ended.stdout == ""
 
 

@@ -207,7 +207,7 @@ def test_a_dry_run_moves_nothing(shell, numbers, read):
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (("--to", "11"), "-0: offset 11 is not there, only 0 to 10"),
+        (("--to", "11"), "-0: offset 11 does not exist, only 0 to 10"),
         (("--to", "0", "-t", "nowhere"), "nowhere: no such topic"),
         (("--to", "0", "-t", "{numbers}:3"), "-3: the topic has only 3 partitions"),
         (("--by", "1", "-t", "one"), "one-0: the group has no offset to move by"),

@@ -107,9 +107,9 @@ def test_json_in_and_out(shell):
 @pytest.mark.parametrize(
     ("line", "expected"),
     [
-        ("{", "not JSON"),
-        ("[" * 100_000, "not JSON"),
-        ("[]", "not a JSON object"),
+        ("{", "the line is not valid JSON"),
+        ("[" * 100_000, "the line is not valid JSON"),
+        ("[]", "the line is not a JSON object"),
         ('{"valeu": "x"}', "unknown field valeu"),
         ('{"value": 1}', 'value must be text, null or {"base64": "..."}'),
         ('{"value": {"base64": "?"}}', "value is not base64"),

@@ -87,7 +87,10 @@ def test_all_limits_of_exactly_one_are_removed(filled):
     ]
     assert filled("quotas", "remove", "--user", "alice").exit_code == 0
     assert [line.split()[-1] for line in listed(filled, "--user", "alice")] == ["2", "3"]
-    assert filled("quotas", "remove", "--user", "alice").error == "there are no such limits"
+    assert (
+        filled("quotas", "remove", "--user", "alice").error
+        == "no quota is set for the given entity"
+    )
 
 
 def test_a_dry_run_sets_nothing(shell):

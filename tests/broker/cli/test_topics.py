@@ -144,7 +144,7 @@ def test_alter_what_cannot_be(shell, change, expected):
 def test_alter_nothing(shell):
     ended = shell("topics", "alter", "stays")
     assert ended.exit_code == 2
-    assert ended.stderr == "barnabas: nothing to alter: give -p, -X or --unset\n"
+    assert ended.stderr == "barnabas: no change was given: use -p, -X or --unset\n"
 
 
 def test_delete(shell):

@@ -115,7 +115,7 @@ def test_a_password_from_a_prompt(broker, shell, monkeypatch):
 
     answer("typed", "mistyped")
     ended = shell("users", "create", "alice", terminal=True)
-    assert ended.error == "these are two passwords; nothing was done"
+    assert ended.error == "the two passwords differ; no change was made"
     answer("typed", "typed")
     assert shell("users", "create", "alice", terminal=True).exit_code == 0
     assert asked == ["Password of alice: ", "Once more: "] * 2
@@ -125,8 +125,8 @@ def test_a_password_from_a_prompt(broker, shell, monkeypatch):
 @pytest.mark.parametrize(
     ("stdin", "words", "expected"),
     [
-        (b"", (), "there is no password in standard input"),
-        (b"\nsecret\n", (), "there is no password in standard input"),
+        (b"", (), "no password is in standard input"),
+        (b"\nsecret\n", (), "no password is in standard input"),
         (b"\xffsecret\n", (), "the password in standard input is not UTF-8"),
         (b"s" * 4097, (), "the password in standard input is longer than 4096 bytes"),
         (b"", ("--password-file", "/not/there"), "/not/there: No such file or directory"),

@@ -131,7 +131,7 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
         (SASL | {"sasl.mechanism": "plain"}, "sasl.mechanism: plain is not available; there are O"),
         (
             SASL | {"sasl.mechanism": "PLAIN"},
-            "sasl.jaas.config: it is not set; PLAIN takes org.apa",
+            "sasl.jaas.config: must be set: PLAIN takes org.apa",
         ),
         (SASL | login("PLAIN", password=""), "sasl.jaas.config: the login module has no password"),
         (SASL | login("PLAIN", user=""), "sasl.jaas.config: the login module has no username"),
@@ -149,7 +149,7 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
         ),
         (
             SASL | {"sasl.mechanism": "PLAIN", "sasl.username": "a"},
-            "sasl.password: it is not set, and sasl.username is",
+            "sasl.password: must be set, because sasl.username is",
         ),
         (
             SASL
@@ -215,8 +215,8 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
                     "x:jwt-bearer",
                     "x:jwt-bearer is not available; th",
                 ),
-                ("sasl.oauthbearer.extensions", "a=b,c", "it must be NAME=VALUE,NAME=VALUE"),
-                ("sasl.oauthbearer.header.urlencode", "yes", "it must be true or false"),
+                ("sasl.oauthbearer.extensions", "a=b,c", "must be NAME=VALUE,NAME=VALUE"),
+                ("sasl.oauthbearer.header.urlencode", "yes", "must be true or false"),
                 ("sasl.login.connect.timeout.ms", "0", "0 is not between 1 and 2147483647"),
                 ("sasl.login.read.timeout.ms", "1s", "1s is no number"),
                 ("sasl.login.retry.backoff.ms", "-1", "-1 is not between 0 and 2147483647"),
@@ -229,7 +229,7 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
             )
         ),
         *(
-            ({key: "x"}, f"{key}: assertions are not available: a server of tokens is")
+            ({key: "x"}, f"{key}: assertions are not available: tokens are requested")
             for key in (
                 "sasl.oauthbearer.assertion.file",
                 "sasl.oauthbearer.assertion.claim.iss",
@@ -248,7 +248,7 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
         ({"sasl.login.class": "a.B"}, "sasl.login.class: no Java class can be loaded here"),
         ({"ssl.engine.factory.class": "a.B"}, "ssl.engine.factory.class: no Java class can be"),
         ({"security.providers": "a.B"}, "security.providers: no Java class can be loaded here"),
-        ({"ssl.key.password": "\udc80"}, "ssl.key.password: it is not UTF-8"),
+        ({"ssl.key.password": "\udc80"}, "ssl.key.password: the value is not valid UTF-8"),
     ],
 )
 def test_what_is_refused(settings, expected):
@@ -323,10 +323,13 @@ def test_values_that_stand_elsewhere(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        (FILES | {"ssl.key.password": "${env:X}"}, "ssl.key.password: there is no variable X"),
+        (
+            FILES | {"ssl.key.password": "${env:X}"},
+            "ssl.key.password: environment variable X is",
+        ),
         (
             {"ssl.key.password": "${env:X}"},
-            "ssl.key.password: there is no config provider env: con",
+            "ssl.key.password: config provider env does not exist: con",
         ),
         ({"config.providers": "env"}, "config.providers.env.class: Value must be one of"),
         ({"config.providers.a.class": "b"}, "config.providers.a.class: config.providers does not"),

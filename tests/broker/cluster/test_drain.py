@@ -76,7 +76,7 @@ async def test_it_ends_in_time(caplog):
     running = await scripted.run(timeout_ms=1000)
     scripted.clock.advance(seconds=1)
     assert await running == 2
-    assert "others have not taken over in time" in caplog.text
+    assert "partitions not handed over in time" in caplog.text
     away = Scripted(2)
     away.store_answers.clear()
     running = asyncio.create_task(away.drain.run(1000))

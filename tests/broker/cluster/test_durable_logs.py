@@ -269,7 +269,7 @@ def test_damage_of_a_long_log_is_believed_when_it_is_found_again(
         assert len(read_stored(logs, 1, epoch).batches) == LONG
     else:
         reasons = {
-            "nothing": "it should begin at offset 5",
+            "nothing": "the extent should start at offset 5",
             "it is led elsewhere": f"is led by session {other}",
             "it is gone": "was deleted",
         }
@@ -314,7 +314,7 @@ def test_a_log_of_which_nothing_is_there_is_damaged(
     damaged = [*gone, DAMAGED] if refused else gone
     assert [each for each, error in told.items() if isinstance(error, Corrupt)] == damaged
     assert [each for each, error in told.items() if error is None] == [*epochs.keys() - {*damaged}]
-    assert all("it ends too early" in str(told[each]) for each in gone)
+    assert all("ends before offset " in str(told[each]) for each in gone)
 
 
 def test_each_is_told_of_its_own(base, session, logs):

@@ -26,10 +26,7 @@ OLDER = 77
 TRANSACTIONS = "transaction.version"
 LEVEL_1 = {"barnabas.transaction.version": "1"}
 LATER = {"epoch": "2", "metadata.version": "30", "group.version": "1", TRANSACTIONS: "3"}
-UNKNOWN = (
-    "this release does not support version 3 of transaction.version, which is finalized: it "
-    "supports 0 to 2"
-)
+UNKNOWN = "version 3 of transaction.version is finalized, and this release supports only 0 to 2"
 
 
 def finalized(broker):

@@ -157,11 +157,11 @@ def test_the_log_says_once_why_and_then_for_how_long(caplog):
     assert first == "the store of the cluster does not answer: connection refused"
     again = said(30)
     assert 5 <= len(again) <= 6
-    assert all("is unavailable for_s=" in each for each in again)
+    assert all("is down for_s=" in each for each in again)
     assert not any("refused" in each for each in again)
     last_error[0] = "password authentication failed; connection refused"
     first, *again = said(30)
-    assert first.endswith(", by now: password authentication failed; connection refused")
+    assert first.endswith(" reason=password authentication failed; connection refused")
     last_error[0] = "connection refused; password authentication failed"
     assert not any("refused" in each for each in (*again, *said(30))), "in whatever order"
     last_error[0] = ""

@@ -133,7 +133,7 @@ def test_a_walk_that_fails_is_said_and_the_rest_is_shown(broker, monkeypatch, ca
     monkeypatch.setattr(module, "_walk", broken)
     later(broker)
     assert fetch(broker, "overview")["checks"]["storage"] == "ok"
-    assert "cannot look for what is worst" in caplog.text
+    assert "console ranking failed" in caplog.text
 
 
 def test_the_disk(broker):

@@ -140,7 +140,7 @@ class TestDescribeTopics:
         results = await describe(administration, *[(TOPIC, "a", None)] * 4)
         assert [result.error_code for result in results] == [0, 0, 42, 42]
         assert [len(result.configs) for result in results] == [34, 34, 0, 0]
-        assert "no room for more than 35 settings" in results[2].error_message
+        assert "have more than 35 settings" in results[2].error_message
 
     async def test_resources_without_settings_of_their_own_are_described_alike(
         self, administration
@@ -310,7 +310,7 @@ class TestIncrementalAlterConfigs:
             (BROKER, "2", 42, None),
             (BROKER, "x", 42, "Node id must be an integer, but it is: x"),
             (77, "a", 42, "Unknown resource type 77"),
-            (CLIENT_METRICS, "m", 44, "This broker does not collect the metrics of clients."),
+            (CLIENT_METRICS, "m", 44, "Metrics of clients are not collected by this broker."),
             (GROUP, "", 42, "Default group resources are not allowed."),
             (LOGGER, "2", 42, None),
         ],
@@ -397,7 +397,7 @@ class TestBrokerSettings:
                 42,
                 "Cannot update these configs dynamically: [auto.create.topics.enable]",
             ),
-            ("1", ("nope", SET, "7"), 40, "setting nope does not exist"),
+            ("1", ("nope", SET, "7"), 40, "Broker setting nope is unknown"),
             (
                 "1",
                 ("num.io.threads", SET, "7"),

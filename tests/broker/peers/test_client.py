@@ -347,7 +347,7 @@ async def test_a_peer_that_speaks_tls_is_told_as_such(peer, asking):
     peer.on_hello = lambda asked: asked.line.write(b"\x15\x03\x03\x00\x02\x02\x50")
     asking.ask(1)
     reason = failure(await asking.answer_to(1), Failure.NOT_LET_IN, was_sent=False)
-    assert "TLS is spoken here" in reason
+    assert "the listener expects TLS" in reason
 
 
 # ---------------------------------------------------------------------------------------- pauses

@@ -238,7 +238,7 @@ def test_an_open_listener_has_one_session_for_all():
         (None, "so listener.name.sasl_plaintext.plain.sasl.jaas.config must name its users"),
         ("", "the class of a login module is missing"),
         (f'{MODULE} required user_a="hidden"', "';' is missing"),
-        (f"{MODULE} required;", 'the module names no user; write user_NAME="password"'),
+        (f"{MODULE} required;", 'no user is set; write user_NAME="password"'),
         ("com.sun.JndiLoginModule required x=hidden;", f"PLAIN has the login module {MODULE}"),
     ],
 )
@@ -277,4 +277,4 @@ def test_a_password_is_compared_with_that_of_its_user():
 )
 def test_passwords_that_anybody_can_read_are_warned_of(caplog, listener, mechanisms, warned):
     listeners(listeners=listener, sasl_enabled_mechanisms=mechanisms)
-    assert ("reads the secrets of PLAIN" in caplog.text) == warned
+    assert ("see the secrets of PLAIN" in caplog.text) == warned

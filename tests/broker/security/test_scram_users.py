@@ -168,7 +168,7 @@ def test_what_is_quoted_may_have_commas_and_brackets():
         ('SCRAM-SHA-256=[name=a,password="hid"den]', "must consist of key=value, by commas"),
         ('SCRAM-SHA-256=[name=a,password="hidden]', "credential 1 is not of the form"),
         (f"{ALICE} SCRAM-SHA-512=[name=a,password=hidden]", "credential 1 is followed by no comma"),
-        (f"{ALICE},{ALICE}", "alice is there twice with SCRAM-SHA-256"),
+        (f"{ALICE},{ALICE}", "alice occurs twice with SCRAM-SHA-256"),
         (f"{ALICE},hidden", "credential 2 is not of the form"),
     ],
 )

@@ -75,15 +75,15 @@ def test_signatures_that_hold(algorithm):
 @pytest.mark.parametrize("algorithm", STANDARD)
 def test_of_another_key(algorithm):
     other = {"rsa": rsa_key, "ec": ec_key, "ed": ed_key}[STANDARD[algorithm]]("other")
-    refused(token(algorithm=algorithm, key=other), "the token's signature is not valid")
+    refused(token(algorithm=algorithm, key=other), "token signature is not valid")
 
 
 def test_a_token_that_was_changed():
     header, payload, signature = token("alice").split(".")
     other = token("bob").split(".")[1]
-    refused(f"{header}.{other}.{signature}", "the token's signature is not valid")
+    refused(f"{header}.{other}.{signature}", "token signature is not valid")
     refused(f"{header}.{payload}.{signature[:-8]}")
-    refused(f"{header}.{payload}.", "the token's signature is not valid")
+    refused(f"{header}.{payload}.", "token signature is not valid")
 
 
 # -------------------------------------------------------------------------------- algorithms, keys
@@ -91,7 +91,7 @@ def test_a_token_that_was_changed():
 
 @pytest.mark.parametrize("algorithm", ["none", "None", "NONE", "nOnE", ""])
 def test_tokens_without_a_signature(algorithm):
-    refused(unsigned(algorithm=algorithm), "the token's algorithm is not allowed")
+    refused(unsigned(algorithm=algorithm), "token algorithm is none of")
 
 
 def hmac_token(secret):
@@ -112,14 +112,14 @@ def hmac_token(secret):
     ],
 )
 def test_a_public_key_is_no_secret(secret):
-    refused(hmac_token(secret), "the token's algorithm is not allowed")
+    refused(hmac_token(secret), "token algorithm is none of")
 
 
 def test_a_symmetric_key_in_the_set_is_not_taken():
     secret = {"kty": "oct", "k": "c2VjcmV0", "kid": "rsa", "alg": "HS256"}
     keys = parse_keys(key_set(secret, public_entry(rsa_key("one"), "rsa")), ALGORITHMS)
     assert len(keys) == 1
-    refused(hmac_token(b"secret"), "the token's algorithm is not allowed", keys=keys)
+    refused(hmac_token(b"secret"), "token algorithm is none of", keys=keys)
     with pytest.raises(MalformedKeys):
         parse_keys(key_set(secret), (*ALGORITHMS, "HS256"))
 
@@ -127,7 +127,7 @@ def test_a_symmetric_key_in_the_set_is_not_taken():
 def test_algorithms_are_those_of_the_configuration():
     only = verifier(algorithms=("ES256",))
     assert only.verify(token(algorithm="ES256")).user == "alice"
-    refused(token(algorithm="RS256"), "the token's algorithm is not allowed", algorithms=("ES256",))
+    refused(token(algorithm="RS256"), "token algorithm is none of", algorithms=("ES256",))
     with pytest.raises(MalformedKeys):
         parse_keys(key_set(public_entry(rsa_key("one"), "rsa")), ("ES256",))
 
@@ -135,12 +135,12 @@ def test_algorithms_are_those_of_the_configuration():
 def test_a_key_is_for_the_algorithm_that_it_names():
     keys = parse_keys(key_set(public_entry(rsa_key("one"), "rsa", alg="PS256")), ALGORITHMS)
     assert verifier(keys).verify(token(algorithm="PS256")).user == "alice"
-    refused(token(algorithm="RS256"), "no known key fits the token", keys=keys)
+    refused(token(algorithm="RS256"), "no key of the key server fits the token", keys=keys)
 
 
 def test_a_key_of_another_kind_under_the_same_id():
     keys = parse_keys(key_set(public_entry(ec_key("one"), "rsa")), ALGORITHMS)
-    refused(token(algorithm="RS256"), "no known key fits the token", keys=keys)
+    refused(token(algorithm="RS256"), "no key of the key server fits the token", keys=keys)
 
 
 @pytest.mark.parametrize(
@@ -201,9 +201,13 @@ def test_a_token_without_a_key_id_is_tried_with_few_keys():
 
 def test_an_unknown_key_is_asked_for():
     unknown = []
-    refused(token(key_id="new"), "no known key fits the token", unknown=unknown)
+    refused(token(key_id="new"), "no key of the key server fits the token", unknown=unknown)
     assert unknown == [1]
-    refused(token(algorithm="ES256", key_id="rsa"), "no known key fits the token", unknown=unknown)
+    refused(
+        token(algorithm="ES256", key_id="rsa"),
+        "no key of the key server fits the token",
+        unknown=unknown,
+    )
     assert unknown == [1]  # It is known, and for something else.
 
 
@@ -222,7 +226,7 @@ def test_a_header_decides_nothing(headers):
 
 
 def test_critical_extensions_are_not_passed_over():
-    refused(token(headers={"crit": ["b64"], "b64": True}), "critical|cannot be read")
+    refused(token(headers={"crit": ["b64"], "b64": True}), "critical|cannot be parsed")
 
 
 # ------------------------------------------------------------------------------------------ claims
@@ -234,31 +238,34 @@ def test_critical_extensions_are_not_passed_over():
         ({"exp": None}, "exp is no time"),
         ({"exp": "9999999999"}, "exp is no time"),
         ({"exp": True}, "exp is no time"),
-        ({"exp": 1e400}, "cannot be read"),
-        ({"exp": float("nan")}, "cannot be read"),
+        ({"exp": 1e400}, "cannot be parsed"),
+        ({"exp": float("nan")}, "cannot be parsed"),
         ({"exp": -5}, "exp is before all times"),
         *(({name: 10**401}, f"{name} is no time") for name in ("exp", "iat", "nbf")),
         *(({name: -(10**401)}, f"{name} is before all times") for name in ("exp", "iat", "nbf")),
         ({"exp": 2**63}, "exp is no time"),
         ({"sub": "a\ud800"}, "sub has half of a character"),
         ({"iat": None}, "iat is no time"),
-        ({"iat": 99_999_999_999}, "the token was issued in the future"),
-        ({"nbf": 99_999_999_999}, "the token is not valid yet"),
+        ({"iat": 99_999_999_999}, "claim iat is in the future"),
+        ({"nbf": 99_999_999_999}, "claim nbf is in the future"),
         ({"nbf": "x"}, "nbf is no time"),
         ({"iss": None}, "token issuer does not match sasl.oauthbearer.expected.issuer"),
         ({"iss": f"{ISSUER}/"}, "token issuer does not match sasl.oauthbearer.expected.issuer"),
         ({"iss": [ISSUER]}, "token issuer does not match sasl.oauthbearer.expected.issuer"),
-        ({"aud": None}, "token audience does not match"),
-        ({"aud": "somebody"}, "token audience does not match"),
-        ({"aud": [["brokers"], 5, {}]}, "token audience does not match"),
-        ({"aud": []}, "token audience does not match"),
+        ({"aud": None}, "token audience does not match sasl.oauthbearer.expected.audience"),
+        ({"aud": "somebody"}, "token audience does not match sasl.oauthbearer.expected.audience"),
+        (
+            {"aud": [["brokers"], 5, {}]},
+            "token audience does not match sasl.oauthbearer.expected.audience",
+        ),
+        ({"aud": []}, "token audience does not match sasl.oauthbearer.expected.audience"),
         ({"sub": None}, "sub is no name"),
         ({"sub": "  "}, "sub is no name"),
         ({"sub": "x" * 2000}, "sub is no name"),
         ({"sub": ["alice"]}, "sub is no name"),
-        ({"scope": ""}, "the token's scopes are empty"),
-        ({"scope": ["a", " "]}, "the token's scopes are empty"),
-        ({"scope": ["a", "a"]}, "the token's scopes repeat themselves"),
+        ({"scope": ""}, "token scopes have an empty entry"),
+        ({"scope": ["a", " "]}, "token scopes have an empty entry"),
+        ({"scope": ["a", "a"]}, "token scopes have an entry twice"),
     ],
 )
 def test_claims_that_do_not_hold(changes, problem):
@@ -309,11 +316,11 @@ def test_clocks_may_differ_a_little():
     clock.skipped_ms = 629_000
     assert verifier(clock=clock).verify(text).user == "alice"
     clock.skipped_ms = 632_000
-    refused(text, "has expired", clock=clock)
+    refused(text, "claim exp is in the past", clock=clock)
     clock.skipped_ms = -29_000
     assert verifier(clock=clock).verify(text).user == "alice"
     clock.skipped_ms = -32_000
-    refused(text, "the token was issued in the future", clock=clock)
+    refused(text, "claim iat is in the future", clock=clock)
 
 
 def test_a_lifetime_has_an_end():

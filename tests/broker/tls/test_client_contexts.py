@@ -154,7 +154,7 @@ def test_self_signed_servers_are_trusted_by_themselves(authority):
         (
             {"enable.ssl.certificate.verification": "no"},
             "enable.ssl.certificate.verification",
-            "value must be true or false",
+            "must be true or false",
         ),
     ],
 )

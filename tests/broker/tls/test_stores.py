@@ -231,7 +231,7 @@ def test_a_wrong_password(write, issued):
     path = write("store.p12", issued.pkcs12("other"))
     assert refusal(KeyStoreSettings(location=path, password=SECRET)) == (
         "ssl.keystore.location",
-        "the password is wrong, or it is no PKCS12 store",
+        "the password is wrong, or the file is not a PKCS12 store",
     )
     assert refusal(TrustStoreSettings(location=path, password=SECRET))[0] == (
         "ssl.truststore.location"
@@ -266,7 +266,7 @@ def test_a_broken_chain(write, issued, authority):
     [
         (b"", "neither PEM nor PKCS12"),
         (b"hello", "neither PEM nor PKCS12"),
-        (b"\x30\x03\x02\x01\x03", "the password is wrong, or it is no PKCS12 store"),
+        (b"\x30\x03\x02\x01\x03", "the password is wrong, or the file is not a PKCS12 store"),
         (b"x" * (STORE_BYTES_MAX + 1), f"larger than {STORE_BYTES_MAX} bytes"),
         (b"-----BEGIN CERTIFICATE-----\nAAAA", "no PEM: a -----BEGIN is without its -----END"),
     ],
@@ -302,7 +302,7 @@ def test_stores_without_what_is_needed(write, issued, authority):
     assert refusal(TrustStoreSettings(location=only_key))[1] == none
     trust = str(STORES / "truststore.p12")
     reason = refusal(KeyStoreSettings(location=trust, password=SECRET))[1]
-    assert reason == "the key store has no private key"
+    assert reason == "the store has no private key"
 
 
 def test_a_certificate_that_is_none(write):

@@ -82,7 +82,7 @@ def test_what_cannot_be(made, tmp_path):
         (("--renew", "nowhere"), 2, "broker.pem: No such file or directory"),
         (("--renew", "d", "--ca-key", "none"), 2, "none: No such file or directory"),
         (("--renew", "d", "--ca-key", "other/ca.key"), 2, "not that of the certificate"),
-        (("--renew", "d", "--ca-key", "d/ca.pem"), 2, "no private key that is not encrypted"),
+        (("--renew", "d", "--ca-key", "d/ca.pem"), 2, "no unencrypted private key"),
         (("--renew", "d", "--user", "eve"), 2, "--renew changes the certificate only"),
         (("--renew", "--secure", "d"), 2, "not allowed with argument"),
         (("--secure", "e", "--ca-key", "x"), 2, "--ca-key is for --renew"),
@@ -91,4 +91,4 @@ def test_what_cannot_be(made, tmp_path):
     assert contents(made) == before
     (made / "broker.pem").write_bytes((tmp_path / "other" / "broker.pem").read_bytes())
     error = error_of(barnabas("init", "--renew", "d", cwd=tmp_path), 1)
-    assert error.endswith("the server's certificate is not of this authority")
+    assert error.endswith("the certificate is not signed by this authority")

@@ -56,12 +56,15 @@ def patience(answer):
     [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n", "the answer is not Kafka's"),
         (b"\0\0\0\4\0\0\0\0", "the answer is not Kafka's"),
-        (b"\0\0\0\x10\0\0\0\0\0\x23\0\0\0\1\0\x12\0\0\0\4", "the answer is error 35"),
-        (b"\0\0\0\x0c\0\0\0\0\0\x38\1\0\0\0\0\0", "the answer is error 56"),
+        (
+            b"\0\0\0\x10\0\0\0\0\0\x23\0\0\0\1\0\x12\0\0\0\4",
+            "the response has the error UNSUPPORTED_VERSION",
+        ),
+        (b"\0\0\0\x0c\0\0\0\0\0\x38\1\0\0\0\0\0", "the response has the error KAFKA_STORAGE_ERROR"),
         (b"\0\0\0\x0c\0\0\0\7\0\0\1\0\0\0\0\0", "the answer is not Kafka's"),
         (b"\0\0\0\x0c\0\0\0\0\0\0\1", CLOSED),
         (b"", CLOSED),
-        (None, "no answer in time"),
+        (None, "no response within the --timeout"),
     ],
 )
 def test_somebody_else_is_there(answer, expected, tmp_path):
@@ -163,7 +166,7 @@ def test_as_a_client(tmp_path, keys):
         address = broker.address("TLS")
         line = error_of(barnabas("ready", "-b", address, cwd=tmp_path), 1)
         assert line.endswith(
-            ": TLS is spoken here: set security.protocol=SSL, or SASL_SSL with a login"
+            ": the listener expects TLS: set security.protocol=SSL, or SASL_SSL with a login"
         )
 
 
@@ -196,10 +199,10 @@ def test_as_a_client_with_tokens_of_a_server(tmp_path, keys):
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (b"HTTP/1.1 503 Service Unavailable\r\n\r\nrecovery", "/readyz says 503: recovery"),
+        (b"HTTP/1.1 503 Service Unavailable\r\n\r\nrecovery", "/readyz returned 503: recovery"),
         (b"\0\0\0\1", "the answer is not HTTP"),
         (b"", "the answer is not HTTP"),
-        (None, "no answer in time"),
+        (None, "no response within the --timeout"),
     ],
 )
 def test_somebody_else_at_the_http_port(tmp_path, keys, answer, expected):

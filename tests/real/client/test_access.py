@@ -105,7 +105,7 @@ def test_tokens_that_do_not_come(broker, keys):
         assert said == f"{start}the server answers 503"
         assert len(server.requests) > 1
         server.status, server.body = 200, b"{}"
-        assert problem(broker, "SASL", settings) == f"{start}there is no access_token in the answer"
+        assert problem(broker, "SASL", settings) == f"{start}the response has no access_token"
         server.body = None
         wrong = settings | {"sasl.oauthbearer.client.credentials.client.secret": "wrong-secret"}
         said = problem(broker, "SASL", wrong)
@@ -149,7 +149,7 @@ NOT_LOGGED_IN = "connection closed during Metadata; does this listener want a lo
 def test_the_other_protocol(broker, keys):
     plain, tls = {}, trusting(keys, "SSL")
     sasl = {"security.protocol": "SASL_PLAINTEXT"} | login("PLAIN")
-    wants = "TLS is spoken here: set security.protocol="
+    wants = "the listener expects TLS: set security.protocol="
     assert problem(broker, "TLS", plain) == f"{wants}SSL, or SASL_SSL with a login"
     assert problem(broker, "SASL_TLS", sasl) == f"{wants}SASL_SSL"
     assert problem(broker, "PLAIN", tls, kind=Unreachable) == NO_TLS
@@ -247,7 +247,10 @@ def test_versions_of_tls_that_only_one_side_has(keys):
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (b"HTTP/1.1 400 Bad Request\r\n\r\n", "no TLS is spoken here: is security.protocol right?"),
+        (
+            b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "no the listener expects TLS: is security.protocol right?",
+        ),
         (b"\x15\x03\x03\x00\x02\x02\x50", "the TLS handshake failed: tlsv1 alert internal error"),
     ],
 )

@@ -194,7 +194,11 @@ async def test_who_is_nobody_is_told_that_it_is_no_broker(broker, keys):
             "login by PLAIN as alice",
         ),
         ("SASL_TLS", {"ssl.truststore.certificates": "other"}, "not signed by anybody"),
-        ("MTLS", {"inter.broker.listener.name": "PLAIN"}, "TLS is spoken here"),
+        (
+            "MTLS",
+            {"inter.broker.listener.name": "PLAIN"},
+            "the listener expects TLS",
+        ),
         ("PLAIN", {"inter.broker.listener.name": "SASL"}, ""),
         ("PLAIN", {"inter.broker.listener.name": "MTLS"}, "is TLS spoken here"),
     ],

@@ -249,7 +249,7 @@ def test_tokens_of_a_server_as_spark_users_write_them(package, version):
         ),
         (
             {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"},
-            "kafka.sasl.jaas.config: it is not set; PLAIN takes org.apache.kafka.common.security",
+            "kafka.sasl.jaas.config: must be set: PLAIN takes org.apache.kafka.common.security",
         ),
         (
             {"ssl.ca.location": "/ca.pem"},
@@ -303,7 +303,7 @@ def test_whoever_is_not_let_in_hears_so_at_once_and_in_one_line(broker, keys):
     for listener, options, sentence in (
         ("SASL_TLS", wrong_password, "login by PLAIN as alice: Authentication failed: Invalid"),
         ("TLS", wrong_trust, "the broker's certificate is not signed by anybody who is trusted"),
-        ("TLS", {}, "TLS is spoken here: set security.protocol=SSL"),
+        ("TLS", {}, "the listener expects TLS: set security.protocol=SSL"),
         ("MTLS", options_of(keys, "TLS"), "ssl.keystore"),
     ):
         started = time.monotonic()

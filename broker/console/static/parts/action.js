@@ -152,7 +152,7 @@ function Dialog({ row, on, values, commands, onDone, close }) {
       ? html`<${Effect} effect=${result} />`
       : html`<form ref=${form} onSubmit=${(/** @type {any} */ event) => { event.preventDefault(); if (hasOne(event.currentTarget, row)) send(true); }} onInput=${() => setEffect(null)}>
           ${row.fields.map((field) => html`<${Field} key=${field.name} field=${field} value=${values[field.name]} known=${choices[field.name]} others=${othersOf(field, row)} />`)}
-          ${row.fields.length ? html`<p><button type="submit" class=${effect ? "" : "primary"} disabled=${isAsking}>Show what it would do</button></p>` : null}
+          ${row.fields.length ? html`<p><button type="submit" class=${effect ? "" : "primary"} disabled=${isAsking}>Preview</button></p>` : null}
         </form>
         ${effect && html`<${Effect} effect=${effect} />`}
         ${effect && row.destructive
@@ -179,7 +179,7 @@ function Effect({ effect }) {
     { title: "After", cell: (/** @type {any} */ row) => row.after ?? "–" },
     { title: "Note", cell: (/** @type {any} */ row) => row.note ?? "" },
   ];
-  return html`<section class="effect" aria-label=${effect.dry_run ? "What it would do" : "What it did"}>
+  return html`<section class="effect" aria-label=${effect.dry_run ? "Preview" : "Result"}>
     <p role="status"><strong>${effect.dry_run ? "It would: " : "✓ Done: "}</strong>${effect.summary}</p>
     ${Object.keys(effect.figures).length
       ? html`<dl class="facts">${Object.entries(effect.figures).map(([name, value]) => figureOf(name, value)).map(([title, words]) => html`<div key=${title}><dt>${title}</dt><dd>${words}</dd></div>`)}</dl>`

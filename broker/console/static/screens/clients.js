@@ -52,17 +52,17 @@ const READERS = [
   { title: "Reads", cell: (row) => row.isolation_seen },
   { title: "Position", isNumber: true, cell: (row) => count(row.position) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag) },
-  { title: "Held back", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "Blocked", isNumber: true, cell: (row) => count(row.lag_held_back) },
 ];
 
 export function Clients() {
-  return html`<${Screen} title="Clients" question="Who is connected, doing what?" commands=${[curl(apiPath(["clients"])), curl(apiPath(["readers"]))]}>
+  return html`<${Screen} title="Clients" question="Connected clients and their requests" commands=${[curl(apiPath(["clients"])), curl(apiPath(["readers"]))]}>
     <h2>Connections</h2>
     <${List} label="Connections" parts=${["clients"]} columns=${CONNECTIONS} sort="client" rowKey=${(/** @type {any} */ row) => String(row.connection)}
       empty=${html`<${Empty} command="barnabas topics list">No client is connected. Any request makes a connection:<//>`} />
     <h2>Readers</h2>
     <p class="faint">By their last fetches: readers in no group, too, as Spark's are.</p>
     <${List} label="Readers" parts=${["readers"]} columns=${READERS} prefix="readers_" sort="topic"
-      rowKey=${(/** @type {any} */ row) => `${row.connection} ${row.topic} ${row.partition}`} empty=${html`<${Empty}>Nobody reads at this moment.<//>`} />
+      rowKey=${(/** @type {any} */ row) => `${row.connection} ${row.topic} ${row.partition}`} empty=${html`<${Empty}>No client reads now.<//>`} />
   <//>`;
 }

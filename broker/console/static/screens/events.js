@@ -35,7 +35,7 @@ function kindChoice(found) {
 
 export function Events() {
   const kind = query.value.kind ?? null;
-  return html`<${Screen} title="Events" question="What changed, who did it?" commands=${[curl(apiPath(["events"]))]}>
+  return html`<${Screen} title="Events" question="Changes and their authors" commands=${[curl(apiPath(["events"]))]}>
     <p class="faint">The last thousand since the broker started. What happened to transactions is at <a href="/transactions">Transactions</a>.</p>
     <${List} label="Events" parts=${["events"]} columns=${COLUMNS} sort="-time_ms" asked=${{ kind }} options=${kindChoice} filterWords="Find in events"
       rowKey=${(/** @type {any} */ row) => String(row.number)} empty=${html`<${Empty}>${kind ? "Nothing of this kind is remembered." : "Nothing has changed yet."}<//>`} />

@@ -27,7 +27,7 @@ function Lag({ data }) {
       marks=${data.rebalances.map((/** @type {any} */ each) => Number(each.time_ms))}
       lines=${[
         { label: "Can be read now", values: data.lag_readable.map(Number) },
-        { label: "held back", values: data.lag_held_back.map(Number) },
+        { label: "blocked", values: data.lag_held_back.map(Number) },
       ]} /></div>`;
 }
 

@@ -17,7 +17,7 @@ import { History } from "./group-history.js";
 const PARTITIONS = [
   { title: "Partition", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.committed_offset} opens />` },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
-  { title: "Held back", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "Blocked", isNumber: true, cell: (row) => count(row.lag_held_back) },
   { title: "By", cell: (row) => html`<${Holder} holder=${row.holder} />` },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.holder?.transaction?.start_time_ms ?? null} />` },
   { title: "Committed", isNumber: true, cell: (row) => count(row.committed_offset) },
@@ -74,7 +74,7 @@ function State({ state, children }) {
       ["Assignor", state.assignor ?? "–"],
       ["Lag", count(state.lag)],
       ["Can be read now", count(state.lag_readable)],
-      ["Held back", count(state.lag_held_back)],
+      ["Blocked", count(state.lag_held_back)],
       ["Last commit", html`<${Age} since=${state.last_commit_ms} />`],
     ]} />
     ${children}
@@ -86,7 +86,7 @@ function State({ state, children }) {
     <h2>Members</h2>
     ${state.members.length
       ? html`<${Table} label="Members" columns=${MEMBERS} rows=${state.members} rowKey=${(/** @type {any} */ row) => row.member} />`
-      : html`<${Empty}>Nobody reads at this moment.<//>`}`;
+      : html`<${Empty}>No member reads now.<//>`}`;
 }
 
 /**
@@ -106,6 +106,6 @@ function Why({ state }) {
       ? html`<${Mark} kind="warn">${counted(readable, "record")} can be read now${state.member_count ? ": its members are slower than the producers" : ": nobody reads"}.<//> `
       : null}
     ${held
-      ? html`<${Mark} kind="bad">${counted(held, "record")} ${held === 1 ? "is" : "are"} held back from readers of committed records<//>${ids.length ? html` by ${ids.slice(0, 5).map((id, at) => html`${at ? ", " : ""}<${TransactionLink} key=${id} name=${id} />`)}` : null}${hangs ? " by a transaction that hangs" : ""}.`
+      ? html`<${Mark} kind="bad">${counted(held, "record")} ${held === 1 ? "is" : "are"} blocked for read_committed consumers<//>${ids.length ? html` by ${ids.slice(0, 5).map((id, at) => html`${at ? ", " : ""}<${TransactionLink} key=${id} name=${id} />`)}` : null}${hangs ? " by a transaction that hangs" : ""}.`
       : null}`;
 }

@@ -18,7 +18,7 @@ const COLUMNS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
   { title: "Lag", sort: "lag", isNumber: true, cell: (row) => count(row.lag) },
   { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable), help: "What is left to read and committed" },
-  { title: "Held back", sort: "lag_held_back", isNumber: true, cell: (row) => heldBack(row), help: "What waits for open transactions" },
+  { title: "Blocked", sort: "lag_held_back", isNumber: true, cell: (row) => heldBack(row), help: "Records blocked by open transactions" },
   { title: "Trend", cell: (row) => html`<${Trend} trend=${row.trend} />`, help: "Of the lag over five minutes, of the first 48 groups of the list" },
   { title: "State", cell: (row) => row.state },
   { title: "Kind", cell: (row) => row.type },
@@ -41,7 +41,7 @@ export function Groups() {
       ${STATES.map((each) => html`<option key=${each} value=${each}>${each}</option>`)}
     </select></label>`;
   const empty = html`<${Empty} command="barnabas consume orders --group readers">${state ? `No group is ${state}.` : "No groups yet. A consumer with a group.id makes one:"}<//>`;
-  return html`<${Screen} title="Groups" question="Who is behind, who is stuck?" commands=${[barnabas("groups", "list"), kafka("kafka-consumer-groups", "--list")]}>
+  return html`<${Screen} title="Groups" question="Lag of each group, and groups that do not advance" commands=${[barnabas("groups", "list"), kafka("kafka-consumer-groups", "--list")]}>
     <${List} label="Groups" parts=${["groups"]} columns=${COLUMNS} rowKey=${(/** @type {any} */ row) => row.group} sort="group"
       asked=${{ state }} options=${options} empty=${empty} />
   <//>`;

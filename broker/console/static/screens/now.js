@@ -119,10 +119,10 @@ function Health({ state }) {
       ["Groups", html`<a href="/groups">${count(state.worst?.groups ?? null)}</a>`],
       ["Transactional ids", html`<a href="/transactions">${count(state.transactional_ids)}</a>`],
       ["Open transactions", html`<a href=${path(["transactions"])}>${count(state.transactions_open)}</a>`],
-      ["Oldest open for", html`<${Age} since=${state.oldest_start_time_ms} />`],
+      ["Longest open", html`<${Age} since=${state.oldest_start_time_ms} />`],
       ["Connections", html`<a href="/clients">${count(state.connections)}</a>`],
       ["Journal", html`<a href="/storage">${bytes(state.journal_bytes)}</a>`],
-      ["Room on the disk", html`<a href="/storage">${bytes(state.disk_free_bytes)}</a>${isSoon && html` <span title="As fast as in the last hour, whatever writes to the device">${untilFull}</span>`}`],
+      ["Free disk space", html`<a href="/storage">${bytes(state.disk_free_bytes)}</a>${isSoon && html` <span title="At the rate of the last hour, by all writers of the device">${untilFull}</span>`}`],
       ["Duplicates rejected", html`<span title="Batches since the start that were stored already">${count(state.duplicates)}</span>`],
       ["Node", String(state.node_id)],
       ["Cluster", html`<code>${state.cluster_id}</code>`],
@@ -134,7 +134,7 @@ function Health({ state }) {
 function Waiting({ worst }) {
   const columns = [
     { title: "Partition", cell: (/** @type {any} */ row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
-    { title: "Held back", isNumber: true, cell: (/** @type {any} */ row) => count(row.held_back) },
+    { title: "Blocked", isNumber: true, cell: (/** @type {any} */ row) => count(row.held_back) },
     { title: "By", cell: (/** @type {any} */ row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
     { title: "Client", cell: (/** @type {any} */ row) => row.transactions[0]?.transaction?.client ?? "–" },
     { title: "Open for", isNumber: true, cell: (/** @type {any} */ row) => html`<${Age} since=${row.transactions[0]?.transaction?.start_time_ms ?? null} />` },
@@ -153,7 +153,7 @@ function Behind({ worst }) {
   const columns = [
     { title: "Group", cell: (/** @type {any} */ row) => html`<${GroupLink} name=${row.group} opens />` },
     { title: "Can be read now", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_readable) },
-    { title: "Held back", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_held_back) },
+    { title: "Blocked", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_held_back) },
     { title: "State", cell: (/** @type {any} */ row) => row.state },
   ];
   return html`<section><h2>Groups that are behind</h2>

@@ -21,7 +21,7 @@ const COLUMNS = [
   { title: "Writes", cell: (row) => topics(row.outputs.filter((/** @type {string} */ name) => name !== LEDGER)), help: "Without the ledger of the Spark sink: what its queries write is in the second table" },
   { title: "In transactions of", cell: (row) => ids(row) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
-  { title: "Held back", isNumber: true, cell: (row) => (Number(row.lag_held_back) ? html`<${Mark} kind="warn">${count(row.lag_held_back)}<//>` : "0") },
+  { title: "Blocked", isNumber: true, cell: (row) => (Number(row.lag_held_back) ? html`<${Mark} kind="warn">${count(row.lag_held_back)}<//>` : "0") },
   { title: "Commits", isNumber: true, cell: (row) => rate(row.commits_per_s) },
   { title: "Aborted", isNumber: true, cell: (row) => share(row) },
   { title: "Last commit", isNumber: true, cell: (row) => html`<${Age} since=${row.last_commit_ms} />` },

@@ -120,7 +120,7 @@ const EXAMPLES = [
 
 function Help() {
   return html`<details><summary>What can be searched for</summary>
-    <p>All of what stands there has to hold:</p>
+    <p>A record must match all terms:</p>
     <dl class="keys">${EXAMPLES.map(([filter, words]) => html`<div key=${filter}><dt><code>${filter}</code></dt><dd>${words}</dd></div>`)}</dl>
   </details>`;
 }

@@ -67,8 +67,8 @@ function said(far, hits) {
 export function Followed({ found, isPaused }) {
   const { skipped, unseen, items } = found;
   return html`<p>
-    ${isPaused ? html`<${Mark} kind="warn">Paused: what is here stays; what comes meanwhile is not shown.<//>` : html`<${Mark} kind="good">Following what is written.<//>`}
-    <span class="faint"> ${items.length ? `${counted(items.length, "record")} here${items.length >= TAIL_KEPT ? ", no more are kept" : ""}.` : "Nothing has come yet."}
+    ${isPaused ? html`<${Mark} kind="warn">Paused: these records stay; new ones are not shown.<//>` : html`<${Mark} kind="good">Following what is written.<//>`}
+    <span class="faint"> ${items.length ? `${counted(items.length, "record")} here${items.length >= TAIL_KEPT ? ", the maximum" : ""}.` : "No record has arrived yet."}
       ${skipped === "0" ? "" : ` ${count(skipped)} skipped: too many to show.`}
       ${unseen === "0" ? "" : ` ${counted(unseen, "offset")} passed over: too many to look at.`}</span></p>`;
 }

@@ -62,11 +62,11 @@ function askedBy(place, isFollowing) {
 
 /** @param {{ topic: string, place: Record<string, string>, hasMore: boolean }} given */
 function Nothing({ topic, place, hasMore }) {
-  if (hasMore) return html`<${Empty}>Nothing of what was looked at is like that; there is more to look at.<//>`;
-  if (place.filter) return html`<${Empty}>Nothing of what was looked at is like that.<//>`;
+  if (hasMore) return html`<${Empty}>No match in the records read so far; there are more to read.<//>`;
+  if (place.filter) return html`<${Empty}>No match in the records read.<//>`;
   if (place.view === "all") return html`<${Empty} command=${`barnabas produce ${topic}`}>There is no record here. Write one:<//>`;
-  return html`<${Empty} command=${`barnabas produce ${topic}`}>There is nothing here that readers of committed records are given now. Show all to see what an open
-    transaction holds back, or write something:<//>`;
+  return html`<${Empty} command=${`barnabas produce ${topic}`}>No record is visible to read_committed consumers here. Show all to see the records of an open
+    transaction, or write one:<//>`;
 }
 
 /**

@@ -50,9 +50,9 @@ function whose(row) {
 export function Security() {
   const actions = html`<${Action} name="user.set" /><${Action} name="acl.create" /><${Action} name="quota.set" />`;
   const commands = [barnabas("users", "list"), barnabas("quotas", "list"), curl(apiPath(["acls"]))];
-  return html`<${Screen} title="Security" question="Who may log in, who may do what, and how much?" actions=${actions} commands=${commands}>
+  return html`<${Screen} title="Security" question="Users, ACLs and quotas" actions=${actions} commands=${commands}>
     <h2>Users</h2>
-    <p class="faint">Of SCRAM; those of PLAIN stand in the configuration.</p>
+    <p class="faint">SCRAM users; PLAIN users are in the configuration.</p>
     <${List} label="Users" parts=${["users"]} columns=${USERS} rowKey=${(/** @type {any} */ row) => row.name} sort="name" prefix="users_"
       empty=${html`<${Empty} command="barnabas users create alice">No users yet. Make one:<//>`} />
     <h2>Rules</h2>

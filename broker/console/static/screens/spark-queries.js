@@ -52,7 +52,7 @@ function inputs(found) {
 
 /** @param {any} each  An InputLag of the API. */
 function lag(each) {
-  const held = Number(each.lag_held_back) ? html`, <${Mark} kind="warn">${count(each.lag_held_back)} held back<//>` : "";
+  const held = Number(each.lag_held_back) ? html`, <${Mark} kind="warn">${count(each.lag_held_back)} blocked<//>` : "";
   return html`${count(each.lag_readable)} can be read now${held}`;
 }
 
@@ -70,7 +70,7 @@ function note(data) {
 
 export function SparkQueries() {
   return html`<h2>Spark's queries</h2>
-    <p class="faint">As the ledger of the exactly-once sinks tells them, <code>__spark_sink_ledger</code>.</p>
+    <p class="faint">From the ledger of the exactly-once sinks, <code>__spark_sink_ledger</code>.</p>
     <${List} label="Spark's queries" parts=${["spark-queries"]} columns=${COLUMNS} prefix="spark_" sort="sink" filterWords="Filter Spark's queries"
       rowKey=${(/** @type {any} */ row) => `${row.sink} ${row.query}`} empty=${empty} note=${note} />`;
 }

@@ -78,7 +78,7 @@ function Plots({ past }) {
     <${Plot} title="Journal syncs" format=${rate} times=${times} span="six hours" lines=${[{ label: "syncs", values: of("flushes") }]} />
     <${Plot} title="Batches per sync" format=${decimal} times=${times} span="six hours" lines=${[{ label: "batches", values: quotient(of("flushed_batches"), of("flushes")) }]} />
     <${Plot} title="Journal" format=${bytes} times=${times} span="six hours" lines=${[{ label: "journal", values: of("journal_bytes") }, { label: "backlog", values: of("backlog_bytes") }]} />
-    <${Plot} title="Room on the disk" format=${bytes} times=${times} span="six hours" lines=${[{ label: "free", values: of("disk_free_bytes") }]} />
+    <${Plot} title="Free disk space" format=${bytes} times=${times} span="six hours" lines=${[{ label: "free", values: of("disk_free_bytes") }]} />
   </section>`;
 }
 

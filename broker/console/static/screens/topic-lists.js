@@ -18,7 +18,7 @@ const partitionsOf = (topic) => [
   { title: "Start", isNumber: true, cell: (row) => count(row.start_offset) },
   { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
   { title: "End", sort: "end_offset", isNumber: true, cell: (row) => count(row.end_offset), help: "Where all readers stop: the high watermark" },
-  { title: "Held back", sort: "held_back", isNumber: true, cell: (row) => (Number(row.held_back) ? html`<${Mark} kind="warn">${count(row.held_back)}<//>` : "0") },
+  { title: "Blocked", sort: "held_back", isNumber: true, cell: (row) => (Number(row.held_back) ? html`<${Mark} kind="warn">${count(row.held_back)}<//>` : "0") },
   { title: "Size", sort: "size_bytes", isNumber: true, cell: (row) => bytes(row.size_bytes) },
   { title: "Segments", isNumber: true, cell: (row) => count(row.segments) },
   { title: "Leader epoch", isNumber: true, cell: (row) => count(row.leader_epoch) },
@@ -85,7 +85,7 @@ export function Producers({ topic }) {
 const GROUPS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
   { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable) },
-  { title: "Held back", sort: "lag_held_back", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "Blocked", sort: "lag_held_back", isNumber: true, cell: (row) => count(row.lag_held_back) },
   { title: "State", cell: (row) => row.state },
   { title: "Members", isNumber: true, cell: (row) => count(row.members) },
   { title: "Partitions", isNumber: true, cell: (row) => count(row.partitions), help: "Of this topic, with committed offsets" },
@@ -104,7 +104,7 @@ const READERS = [
   { title: "Partition", isNumber: true, cell: (row) => count(row.partition) },
   { title: "Position", isNumber: true, cell: (row) => count(row.position) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag) },
-  { title: "Held back", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "Blocked", isNumber: true, cell: (row) => count(row.lag_held_back) },
   { title: "Reads", cell: (row) => row.isolation_seen },
   { title: "In a group", cell: (row) => (row.in_group ? "yes" : "no") },
 ];
@@ -120,7 +120,7 @@ export function Readers({ topic }) {
 /** @param {string} topic @returns {Column[]} */
 const heldOf = (topic) => [
   { title: "Partition", cell: (row) => html`<${PartitionLink} isOfScreen topic=${topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
-  { title: "Held back", isNumber: true, cell: (row) => count(row.held_back) },
+  { title: "Blocked", isNumber: true, cell: (row) => count(row.held_back) },
   { title: "Blocked by", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
   { title: "Client", cell: (row) => row.transactions[0]?.transaction?.client ?? "–" },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.transactions[0]?.transaction?.start_time_ms ?? null} />` },

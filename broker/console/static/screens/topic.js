@@ -30,7 +30,7 @@ export function Topic({ parts }) {
     <${Action} name="topic.add_partitions" on=${on} />
     <${Action} name="topic.delete_records" on=${on} />
     <${Action} name="topic.delete" on=${on} commands=${[barnabas("topics", "delete", name)]} />`;
-  return html`<${Screen} title=${name} question="What is in it, who writes and reads it?" above=${{ href: "/topics", words: "Topics" }} actions=${actions}
+  return html`<${Screen} title=${name} question="Contents, producers and consumers" above=${{ href: "/topics", words: "Topics" }} actions=${actions}
     commands=${[barnabas("topics", "describe", name), kcat("-L", "-t", name), kafka("kafka-topics", "--describe", "--topic", name)]}>
     ${error && html`<${Problem} error=${error} />`}
     ${state === null && !error ? html`<p class="faint">Loading</p>` : null}
@@ -56,7 +56,7 @@ function Summary({ topic }) {
       ["Partitions", count(topic.partitions)],
       ["Records", html`<span title="Upper bound: transaction markers and compacted records are counted">${count(topic.records_max)}</span>`],
       ["Size", bytes(topic.size_bytes)],
-      ["Held back", count(topic.held_back)],
+      ["Blocked", count(topic.held_back)],
       ["Cleanup", topic.cleanup_policy],
       ["Id", html`<code>${topic.topic_id}</code>`],
     ]} />`;
@@ -70,7 +70,7 @@ function Plots({ topic }) {
   const { times, written, held } = useSamples(topic);
   return html`<div class="plots">
     <${Plot} title="Records in" times=${times} lines=${[{ label: "in", values: written }]} format=${rate} span="this visit" />
-    <${Plot} title="Held back from readers of committed records" times=${times} lines=${[{ label: "held back", values: held, colour: 2 }]} format=${count}
+    <${Plot} title="Records blocked for read_committed consumers" times=${times} lines=${[{ label: "blocked", values: held, colour: 2 }]} format=${count}
       span="this visit" />
   </div>`;
 }

@@ -18,7 +18,7 @@ const COLUMNS = [
   { title: "Records in", isNumber: true, cell: (row) => html`<${Written} row=${row} />`, help: "Offsets per second, measured while this page is open" },
   { title: "Groups", isNumber: true, cell: (row) => count(row.groups), help: "Consumer groups with committed offsets of it" },
   { title: "Size", sort: "size_bytes", isNumber: true, cell: (row) => bytes(row.size_bytes) },
-  { title: "Held back", sort: "held_back", isNumber: true, cell: (row) => count(row.held_back), help: "What readers of committed records may not see yet" },
+  { title: "Blocked", sort: "held_back", isNumber: true, cell: (row) => count(row.held_back), help: "Records after the last stable offset, not yet visible to read_committed consumers" },
   { title: "Cleanup", cell: (row) => row.cleanup_policy },
 ];
 

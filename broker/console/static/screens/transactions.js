@@ -32,7 +32,7 @@ const ENDS = [
 /** @type {import("../parts/list.js").Column[]} */
 const HOLDERS = [
   { title: "Partition", sort: "topic", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
-  { title: "Held back", sort: "held_back", isNumber: true, cell: (row) => count(row.held_back) },
+  { title: "Blocked", sort: "held_back", isNumber: true, cell: (row) => count(row.held_back) },
   { title: "Open transactions", isNumber: true, cell: (row) => count(row.open_count) },
   { title: "Readers wait for", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
   { title: "Client", cell: (row) => named(row.transactions[0]?.transaction?.client) },
@@ -62,7 +62,7 @@ export function Transactions() {
   const options = html`<label><input type="checkbox" checked=${onlyOpen}
     onChange=${(/** @type {any} */ event) => setQuery({ open: event.currentTarget.checked ? "true" : null })} /> Only open ones</label>`;
   const none = html`<${Empty}>No producer has used a transactional id yet.<//>`;
-  return html`<${Screen} title="Transactions" question="What is open, and who holds readers back?"
+  return html`<${Screen} title="Transactions" question="Open transactions, and partitions that they block"
     commands=${[barnabas("transactions", "list"), kafka("kafka-transactions", "list")]}>
     ${error && html`<${Problem} error=${error} />`}
     <${Gantt} title="Open now" opens now=${now.value} empty=${state === null ? "Loading" : html`<${Empty}>No transaction is open.<//>`}

@@ -18,8 +18,8 @@ export const KEYS = [
   ["g e", "Go to events"],
   ["j, k", "Next row, row before"],
   ["Enter", "Open the row"],
-  ["p", "Pause, go on"],
-  ["c", "Copy the command of what is shown"],
+  ["p", "Pause, resume"],
+  ["c", "Copy the equivalent command"],
   ["?", "These keys"],
 ];
 /** @type {Record<string, string>} */
