@@ -19,7 +19,6 @@ from barnabas.broker.cli.arguments import Parser, choose_server, hint_of
 from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.client.errors import Unreachable, WrongSetting
-from barnabas.broker.version import __version__
 from barnabas.protocol.errors import KafkaError
 
 COMMANDS = {
@@ -123,6 +122,17 @@ def _ended(exit_code: int) -> int:
     return exit_code
 
 
+class _Version(argparse.Action):
+    """The option ``--version``; the commit of a checkout is read for it only."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print the version and exit."""
+        from barnabas.broker.runtime.build import version_text
+
+        print_text(f"barnabas {version_text()}")
+        parser.exit()
+
+
 def _module(command: str) -> ModuleType:
     return importlib.import_module(f"barnabas.broker.cli.commands.{command.replace('-', '_')}")
 
@@ -135,7 +145,7 @@ def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:
         description=_DESCRIPTION,
         epilog=_EPILOG,
     )
-    parser.add_argument("--version", action="version", version=f"barnabas {__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print version and build")
     commands = parser.add_subparsers(
         dest="command", metavar="COMMAND", required=True, title="commands", prog="barnabas"
     )

@@ -11,6 +11,23 @@ from tests.conftest import SAID
 LARGEST_BYTES = 200_000_000
 """The driver of PostgreSQL brings libraries of its own, OpenSSL and Kerberos among them: 15 MB."""
 
+OCI_KEYS = {
+    "authors",
+    "base.name",
+    "created",
+    "description",
+    "documentation",
+    "licenses",
+    "ref.name",
+    "revision",
+    "source",
+    "title",
+    "url",
+    "vendor",
+    "version",
+}
+"""The keys of the OCI image specification; a digest of the base is not known before the build."""
+
 
 def test_its_size(image, request):
     request.node.user_properties.append((SAID, f"the image has {image.size_bytes / 1e6:.0f} MB"))
@@ -34,11 +51,20 @@ def test_its_configuration(image):
     assert image.environment["PYTHONUNBUFFERED"] == "1"
     prefix = "org.opencontainers.image."
     labels = config["Labels"]
+    assert {each.removeprefix(prefix) for each in labels if each.startswith(prefix)} == OCI_KEYS
     assert labels[prefix + "title"] == "Barnabas"
     assert labels[prefix + "version"] == __version__
     assert labels[prefix + "licenses"] == "Apache-2.0"
     assert re.fullmatch(r"[0-9a-f]{40}|unknown", labels[prefix + "revision"])
+    assert labels[prefix + "source"] == "unknown"  # Unless docker/build receives SOURCE.
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", labels[prefix + "created"])
+
+
+def test_command_of_the_image_prints_the_version_and_the_commit(container, image):
+    shell = container(command=["sleep", "60"])
+    revision = image.config["Labels"]["org.opencontainers.image.revision"]
+    printed = shell.execute("barnabas", "--version").stdout
+    assert printed == f"barnabas {__version__} (compiled, commit {revision})\n"
 
 
 def test_nothing_of_this_machine_or_of_the_build_is_left(container, image):

@@ -2,54 +2,89 @@
 
 from __future__ import annotations
 
-import os
+import json
+import re
 import signal
 import subprocess
 import sys
+import tarfile
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
 
+from barnabas.broker.runtime.build import commit
 from barnabas.broker.version import __version__
 from tests.checkout import ROOT
 from tests.counterparts.probe import free_port
+from tests.package.builds import build_pure_wheel, build_sdist, run, sha256
+from tests.package.installed import environment_with, serve_a_client
 
 PACKAGES = ("broker", "protocol", "coordinator", "storage", "spark_connector")
-
-
-def run(*command, **options):
-    """Run a command outside of the checkout and return what it printed."""
-    left_out = {"PYTHONPATH", "PYTHONDONTWRITEBYTECODE"}
-    environment = {key: value for key, value in os.environ.items() if key not in left_out}
-    result = subprocess.run(
-        command, env=environment, capture_output=True, text=True, check=False, **options
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
+IN_SDIST = {
+    ".ci",
+    "src",
+    "broker",
+    "README.md",
+    "LICENSE",
+    "CHANGELOG.md",
+    "pyproject.toml",
+    "PKG-INFO",
+}
+"""The entries at the top of an sdist; ``broker`` has files of licences only."""
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    directory = tmp_path_factory.mktemp("dist")
-    run(
-        *(sys.executable, "-m", "build", "--wheel", "--no-isolation"),
-        *("--outdir", str(directory), str(ROOT)),
-        cwd=directory,
-    )
-    (path,) = directory.glob("*.whl")
-    return path
+def sdist(tmp_path_factory):
+    return build_sdist(tmp_path_factory.mktemp("sdist"))
+
+
+def wheel_of(sdist, directory):
+    """Build the pure wheel as pip does: of the sdist alone."""
+    with tarfile.open(sdist) as archive:
+        archive.extractall(directory, filter="data")
+    (source,) = directory.iterdir()
+    return build_pure_wheel(directory / "wheel", source)
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist, tmp_path_factory):
+    return wheel_of(sdist, tmp_path_factory.mktemp("wheel"))
 
 
 @pytest.fixture(scope="module")
 def bin_directory(wheel, tmp_path_factory):
     """The commands of a fresh environment that holds nothing but the wheel and what it needs."""
-    directory = tmp_path_factory.mktemp("installed")
-    run(sys.executable, "-m", "venv", str(directory), cwd=directory)
-    commands = directory / "bin"
-    run(str(commands / "python"), "-m", "pip", "install", "--quiet", str(wheel), cwd=directory)
-    return commands
+    return environment_with(tmp_path_factory.mktemp("installed") / "environment", wheel)
+
+
+def test_sdist_has_what_a_wheel_is_built_from_and_no_more(sdist):
+    with tarfile.open(sdist) as archive:
+        names = [name.partition("/")[2] for name in archive.getnames()]
+    assert {name.partition("/")[0] for name in names} == IN_SDIST | {".gitignore"}
+    assert all(name.endswith(".LICENSE") for name in names if name.startswith("broker/"))
+    assert {f"src/barnabas/{package}/__init__.py" for package in PACKAGES} <= {*names}
+
+
+def test_two_builds_in_two_directories_have_the_same_bytes(sdist, wheel, tmp_path):
+    again = build_sdist(tmp_path / "elsewhere" / "sdist")
+    assert sha256(again) == sha256(sdist)
+    assert sha256(wheel_of(again, tmp_path / "elsewhere" / "wheel")) == sha256(wheel)
+
+
+def test_wheel_contains_an_sbom_of_the_libraries_in_javascript(wheel):
+    archive = zipfile.ZipFile(wheel)
+    name = f"barnabas-{__version__}.dist-info/sboms/barnabas.cdx.json"
+    sbom = json.loads(archive.read(name))
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(archive.read(name).decode()) is None
+    rows = json.loads((ROOT / "broker/console/static/vendor/vendor.json").read_text())
+    assert [(each["name"], each["version"]) for each in sbom["components"]] == [
+        (row["package"], row["version"]) for row in rows
+    ]
+    assert sbom["metadata"]["component"]["version"] == __version__
 
 
 def test_what_is_in_the_wheel(wheel):
@@ -170,12 +205,26 @@ def test_a_project_with_packages_of_the_same_names_runs_beside_it(bin_directory,
     assert served == run(python, "-m", "barnabas", "--version", cwd=tmp_path)
 
 
-def test_the_command_says_its_version(bin_directory, tmp_path):
-    printed = run(str(bin_directory / "barnabas"), "--version", cwd=tmp_path)
-    assert printed == f"barnabas {__version__}\n"
+def test_version_of_a_wheel_has_the_commit_of_the_checkout(bin_directory, tmp_path):
+    printed = run(bin_directory / "barnabas", "--version", cwd=tmp_path)
+    assert printed == f"barnabas {__version__} (pure, commit {commit()})\n"
+    assert re.fullmatch(r"[0-9a-f]{40}(-dirty)?", commit())
 
 
-def test_a_broker_of_the_wheel(bin_directory, tmp_path):
+def test_version_without_git_and_without_a_commit_says_why_it_is_unknown(wheel, tmp_path):
+    with zipfile.ZipFile(wheel) as archive:
+        names = [name for name in archive.namelist() if name != "barnabas/commit"]
+        archive.extractall(tmp_path, names)
+    code = "from barnabas.broker.runtime.build import commit; print(commit())"
+    printed = run(sys.executable, "-c", code, cwd=tmp_path, PYTHONPATH=str(tmp_path))
+    assert printed == "unknown: built without git and without BARNABAS_COMMIT\n"
+
+
+def test_broker_of_the_wheel_keeps_records_of_a_client_through_kill_9(bin_directory, tmp_path):
+    assert " build=pure " in serve_a_client(bin_directory, tmp_path)
+
+
+def test_broker_of_the_wheel_without_arguments(bin_directory, tmp_path):
     port = free_port()
     broker = subprocess.Popen(
         [bin_directory / "barnabas", "serve", f"-Xlisteners=PLAINTEXT://127.0.0.1:{port}"],

@@ -37,6 +37,7 @@ MAY_OPEN = {
     "broker/cli/directory/renewal.py",
     "broker/client/credentials.py",
     "broker/runtime/audit_file.py",
+    "broker/runtime/build.py",
     "broker/runtime/process_usage.py",
     "broker/security/tls/stores.py",
 }

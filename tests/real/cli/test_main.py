@@ -1,3 +1,4 @@
+import re
 import shlex
 import subprocess
 
@@ -30,7 +31,9 @@ WITH_HELP = [
 
 def test_version(tmp_path):
     result = barnabas("--version", cwd=tmp_path)
-    assert (result.returncode, result.stdout) == (0, f"barnabas {__version__}\n")
+    assert result.returncode == 0
+    kinds = "compiled|pure"
+    assert re.fullmatch(rf"barnabas {__version__} \(({kinds}), commit \S.*\)\n", result.stdout)
 
 
 def test_help_of_a_process(tmp_path):
