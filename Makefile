@@ -176,6 +176,7 @@ check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages o
 	@$(BIN)/python -m barnabas.protocol.generate --check
 	@$(BIN)/python -m barnabas.broker.config.pages.reference --check
 	@$(BIN)/python -m barnabas.broker.api.permissions_page --check
+	@$(BIN)/python -m tests.site.compatibility --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
@@ -184,6 +185,10 @@ docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables 
 .PHONY: docs-permissions
 docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of checks
 	@$(BIN)/python -m barnabas.broker.api.permissions_page
+
+.PHONY: docs-compatibility
+docs-compatibility: $(VENV)/.dev ## Write docs/kafka-compatibility.md from the routes
+	@$(BIN)/python -m tests.site.compatibility
 
 .PHONY: vendor
 vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after another version in vendor.json

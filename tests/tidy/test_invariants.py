@@ -27,7 +27,12 @@ OTHER_CODES_ONLY_IN = re.compile(r"spark|sink_cores")
 MARKDOWN = re.compile(r"[\w./-]*\w\.md\b")
 SECTION = re.compile(r"§|\.md`* (?:section )?\d")
 ADDRESS = re.compile(r"https?://\S+")
-OTHER_NAMES = {"tests/tidy/test_invariants.py", "mkdocs.yml", "tests/site/assemble.py"}
+OTHER_NAMES = {
+    "tests/tidy/test_invariants.py",
+    "mkdocs.yml",
+    "tests/site/assemble.py",
+    "tests/site/compatibility.py",
+}
 """Files with names of pages that are examples, or names on the site, which `make site` checks."""
 
 
