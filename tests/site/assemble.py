@@ -1,7 +1,7 @@
 """Copy the pages of the documentation into one directory, from which MkDocs builds the site.
 
 `python -m tests.site.assemble` writes `build/pages`: everything in `docs/`, and the pages at the
-root of the checkout, whose links are changed to their places on the site.
+root of the checkout, whose links are changed to their places on the site. Long pages are divided.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import shutil
 from pathlib import Path
 
 from tests.checkout import ROOT
+from tests.site.parts import divide
 
 PAGES = ROOT / "build" / "pages"
 AT_THE_ROOT = {
@@ -53,6 +54,7 @@ def assemble(pages: Path = PAGES) -> None:
         path.write_text(relinked(path.read_text(), depth, at_the_root=False))
     for name, moved in AT_THE_ROOT.items():
         (pages / moved).write_text(relinked((ROOT / name).read_text(), 0, at_the_root=True))
+    divide(pages)
 
 
 if __name__ == "__main__":

@@ -32,6 +32,7 @@ OTHER_NAMES = {
     "mkdocs.yml",
     "tests/site/assemble.py",
     "tests/site/compatibility.py",
+    "tests/site/parts.py",
 }
 """Files with names of pages that are examples, or names on the site, which `make site` checks."""
 
