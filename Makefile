@@ -176,6 +176,7 @@ check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages o
 	@$(BIN)/python -m barnabas.protocol.generate --check
 	@$(BIN)/python -m barnabas.broker.config.pages.reference --check
 	@$(BIN)/python -m barnabas.broker.api.permissions_page --check
+	@$(BIN)/python -m tests.site.compatibility --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
@@ -184,6 +185,10 @@ docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables 
 .PHONY: docs-permissions
 docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of checks
 	@$(BIN)/python -m barnabas.broker.api.permissions_page
+
+.PHONY: docs-compatibility
+docs-compatibility: $(VENV)/.dev ## Write docs/kafka-compatibility.md from the routes
+	@$(BIN)/python -m tests.site.compatibility
 
 .PHONY: vendor
 vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after another version in vendor.json
@@ -318,6 +323,20 @@ browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in bu
 .PHONY: docs-pictures
 docs-pictures: $(VENV)/.counterparts ## Take the pictures of docs/console.md, of a broker with clients
 	@$(PYTEST) --quiet tests/browser/docs_pictures.py
+
+# MkDocs has an environment of its own, as nothing else needs it.
+SITE := $(VENV)-site
+
+$(SITE)/.installed: tests/site/requirements.txt | $(BIN)/python
+	@echo "Installing MkDocs into $(SITE)"
+	@$(BIN)/python -m venv --clear $(SITE)
+	@$(SITE)/bin/python -m pip --disable-pip-version-check --quiet install --requirement $<
+	@touch $@
+
+.PHONY: site
+site: $(SITE)/.installed ## The documentation as a site that needs no server: build/site/index.html
+	@$(SITE)/bin/python -m tests.site.assemble
+	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
 
 .PHONY: browser-soak
 browser-soak: $(VENV)/.counterparts ## What an open page costs, with 10,000 partitions (DURATION=)
@@ -488,5 +507,5 @@ down: ## Stop it; its data stays in a volume
 
 .PHONY: clean
 clean: ## Remove what was built and installed here; ./data stays
-	@rm -rf $(VENV) $(COMPAT) $(BENCH) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	@rm -rf $(VENV) $(COMPAT) $(BENCH) $(SITE) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

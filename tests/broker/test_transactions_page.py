@@ -26,7 +26,7 @@ def keys(text):
 
 
 def test_every_state_is_explained():
-    named = keys(section("What the states mean"))
+    named = keys(section("States"))
     assert sorted(named) == sorted(state.kafka_name for state in STORABLE)
 
 
@@ -60,9 +60,9 @@ def test_the_commands_are_there():
 
 
 def test_limits_and_tags_are_true():
-    assert f"at most {LISTED_MAX:,} ids" in PAGE
+    assert f"at most {LISTED_MAX:,} IDs" in PAGE
     assert f"at most {IDS_PER_REQUEST_MAX:,}" in PAGE
     schema = read_schema(ROOT / "protocol" / "schemas" / "describe_transactions.schema")
     (states,) = (each for each in schema.sections["response"].fields if each.struct)
     tags = [field.tag for field in states.struct.fields if field.tag is not None]
-    assert f"tagged fields of ours ({tags[0]}, {tags[1]})" in PAGE
+    assert f"tagged fields of Barnabas ({tags[0]}, {tags[1]})" in PAGE

@@ -38,7 +38,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.slow
 
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 LANGUAGES = {"sh", "python", "text"}
 START_S, LINE_S = 180, 840
 
@@ -57,6 +57,7 @@ OUTPUTS = {
     "architecture.md": "a picture of the layers, held to by the import contracts",
     "cluster.md": "tests/package/test_cluster_page.py, tests/postgresql/test_cluster_page.py",
     "exactly-once.md": "tests/interop/test_exactly_once.py",
+    "production.md": "nothing: there is no systemd here, as the page says",
     "monitoring.md": "tests/broker/metrics/test_monitoring_page.py",
     "security.md": "tests/broker/security/test_documentation.py",
     "spark.md": "tests/spark_connector/test_progress.py has this line",
@@ -243,6 +244,35 @@ def some_topics(shell: Shell) -> None:
 
 
 @pytest.mark.timeout(1200)
+def test_the_quick_start(shell):
+    assert run_page(shell, "docs/quickstart.md") == 5
+    consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit")
+    assert sorted(map(int, consumed)) == list(range(1, 1002))
+
+
+@pytest.mark.timeout(1200)
+def test_the_client_guides(shell):
+    some_topics(shell)
+    for page in sorted((ROOT / "docs" / "clients").glob("*.md")):
+        run_page(shell, page.relative_to(ROOT).as_posix())
+    bills = lines_of(shell, "consume", "bills", "--offset", "beginning", "--exit")
+    assert sorted(map(int, bills)) == list(range(1, 101))
+
+
+@pytest.mark.timeout(1200)
+@for_the_night(beside="tests/interop/test_documents.py::test_the_quick_start")
+def test_migration(shell):
+    some_topics(shell)
+    with Broker() as other:
+        address = other.bootstrap_servers
+        for block in blocks_of(ROOT / "docs/migration.md"):
+            for line in block.text.splitlines():
+                shell.sh(line.replace("localhost:9093", address))
+        copied = ("consume", "orders", "--offset", "beginning", "--exit", "-b", address)
+        assert len(lines_of(shell, *copied)) == 100
+
+
+@pytest.mark.timeout(1200)
 @for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_backups(shell):
     assert run_page(shell, "docs/backup.md", some_topics) == 2
@@ -257,7 +287,7 @@ def test_backups(shell):
 @for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_security(shell):
     shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
-    assert run_page(shell, "docs/security.md") == 3
+    assert run_page(shell, "docs/security.md") == 7
     as_admin = ("--command-config", "secure/admin.properties")
     consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
     assert consumed == ["one order"]

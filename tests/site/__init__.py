@@ -1,0 +1,1 @@
+"""The pages of the documentation as the site shows them, in `build/pages`."""
