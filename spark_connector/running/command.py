@@ -39,15 +39,15 @@ LOCAL: Final = "local[*]"
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print it and exit with 2."""
+        """Print the message and exit with 2."""
         self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{{COMMANDS}}} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     parsed = _parser().parse_args(arguments)
     if parsed.command == "jars":
         return _command(parsed, lambda _log: _show_jars())
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_given(pipelines: Sequence[Pipeline], arguments: Sequence[str] | None = None) -> int:
-    """Run pipelines with the options of `run` but for the file; return the exit code."""
+    """Run pipelines with the options of `run`, without a file; return the exit code."""
     parser = Parser(description="Run the pipelines of this file with Spark.")
     _add_options(parser)
     parsed = parser.parse_args(arguments)
@@ -71,7 +71,7 @@ def _command(parsed: argparse.Namespace, action: Callable[[SparkLog], None]) -> 
         try:
             action(log)
         except (Stopped, KeyboardInterrupt):
-            # Spark takes Ctrl-C for itself for a moment, when it starts.
+            # At its start Spark handles Ctrl-C itself for a moment.
             return OK
         except Exception as error:  # noqa: BLE001 - the one place where errors become a line
             if parsed.verbose:
@@ -101,7 +101,7 @@ def _parser() -> Parser:
 def _add_options(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--pipeline", action="append", default=[], metavar="NAME",
         help="only the pipeline with this name or sink id; may be repeated")  # fmt: skip
-    verb.add_argument("--once", action="store_true", help="end when all that is there is done")
+    verb.add_argument("--once", action="store_true", help="end after all present records")
     verb.add_argument("--servers", metavar="HOST:PORT",
         help="brokers, where the file names none (localhost:9092)")  # fmt: skip
     verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
@@ -170,7 +170,7 @@ def _examine(parsed: argparse.Namespace) -> None:
 
 
 def _master(parsed: argparse.Namespace) -> str | None:
-    """Return the master; None where spark-submit has said it, as it says all about Spark."""
+    """Return the master, or `None` with spark-submit, which has its own settings."""
     if is_submitted():
         if parsed.master is not None or parsed.packages or parsed.conf or parsed.ui:
             raise WrongUse("--master, --packages, --conf and --ui are for spark-submit to say here")
@@ -200,8 +200,8 @@ def _setting(text: str) -> tuple[str, str]:
 def pipelines_of(path: Path) -> dict[str, Pipeline]:
     """Run a file and return the pipelines at its top level, by the names they have there."""
     if not path.is_file():
-        raise WrongUse(f"there is no file {path}")
-    # What lies beside the file can be imported, as with `python file`.
+        raise WrongUse(f"no such file: {path}")
+    # The file can import modules beside it, as with `python file`.
     sys.path.insert(0, str(path.parent.absolute()))
     try:
         found = runpy.run_path(str(path), run_name="__pipeline__")
@@ -238,7 +238,7 @@ def _by_name(pipelines: Sequence[Pipeline]) -> dict[str, Pipeline]:
 
 
 def _needs_spark(error: Exception) -> bool:
-    """Whether PySpark has missed its session: by an error of its own, or (F.col) an assertion."""
+    """Return whether PySpark had no session: an error of its own or (F.col) an assertion."""
     frames = traceback.extract_tb(error.__traceback__)
     is_pyspark = bool(frames) and "pyspark" in Path(frames[-1].filename).parts
     is_assertion = isinstance(error, AssertionError) and is_pyspark
@@ -264,13 +264,13 @@ def _chosen(pipelines: dict[str, Pipeline], wanted: Sequence[str]) -> list[Pipel
         found = [each for key, each in pipelines.items() if name in {key, each.name}]
         if not found:
             names = ", ".join(sorted(pipelines))
-            raise WrongUse(f"there is no pipeline {name!r}; there are {names}")
+            raise WrongUse(f"the file has no pipeline {name!r}; its pipelines are {names}")
         chosen.append(found[0])
     return list({id(each): each for each in chosen}.values())
 
 
 def _report(error: Exception, log: SparkLog) -> int:
-    """Print what has gone wrong in one line; return the exit code."""
+    """Print an error in one line; return the exit code."""
     line = str(error) if isinstance(error, Refusal | SinkError) else sentence_of(error)
     path = log.keep()
     where = f" (Spark's log: {path})" if path is not None else ""
