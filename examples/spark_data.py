@@ -1,7 +1,7 @@
 """`python -m examples.spark_data payments --count 100000`: input for the Spark examples.
 
-The records are the same in every run: who knows the input knows what has to come out. The topics
-of an example are created if they are not there.
+The records are the same in every run, so the input determines the correct output. Missing topics of
+an example are created.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FIRST_CLICK_S = 1_790_000_000
 
 
 class Record(NamedTuple):
-    """What is sent."""
+    """Record to send."""
 
     topic: str
     key: str
@@ -42,7 +42,7 @@ def payments(count: int) -> Iterator[Record]:
 def clicks(count: int) -> Iterator[Record]:
     """Clicks in the order of their time; a visit is twenty clicks, a minute apart, of one user.
 
-    The last click is one of nobody, days later: until then a session might go on.
+    The last click, days later, ends all sessions: without it they would stay open.
     """
     for number in range(count):
         hour, place = divmod(number, 20 * 4)
@@ -76,7 +76,7 @@ TOPICS = {
 
 
 def create_topics(servers: str, topics: list[str], partitions: int) -> None:
-    """Create those of the topics that are not there."""
+    """Create the missing ones of the topics."""
     admin = AdminClient({"bootstrap.servers": servers, "log_level": 4})
     new = [NewTopic(topic, num_partitions=partitions) for topic in topics]
     for future in admin.create_topics(new).values():

@@ -4,7 +4,7 @@
     python -m barnabas.spark run examples/spark_enrichment.py --once
 
 The table is the topic `customers`, of which the last record of each key counts. Each batch reads
-it anew; a batch that is run again after a crash may see newer customers, and is written once.
+it again; a batch that runs again after a crash may see newer customers, and is written once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ CUSTOMER = "customer int, country string"
 
 
 def customers(spark: SparkSession) -> DataFrame:
-    """Return what is known of each customer: the last record of a key."""
+    """Return the last record of each customer."""
     from pyspark.sql import functions as F  # noqa: N812 - its usual name
 
     table = read(spark, "customers").groupBy("key").agg(F.max_by("value", "offset").alias("value"))

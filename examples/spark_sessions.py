@@ -4,7 +4,7 @@
     python -m barnabas.spark run examples/spark_sessions.py --once
 
 Spark keeps the sessions that are still open in its state, and writes one record for each session
-that nothing can be added to any more. State and output go on from the same batch after a crash.
+after its end. After a crash, state and output continue with the same batch.
 """
 
 from __future__ import annotations

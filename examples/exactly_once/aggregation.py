@@ -21,7 +21,7 @@ def restored(servers: str, name: str, isolation: str) -> dict[str, int]:
 
 
 def worker(servers: str, name: str, crash_in_batch: int | None) -> None:
-    """Add up what is there, and stop at the end of the input."""
+    """Add up the present payments, and stop at the end of the input."""
     # First the id: it ends the transaction of the worker before. Then what that one has committed.
     producer = common.transactional_producer(servers, name)
     totals = restored(servers, name, common.COMMITTED)

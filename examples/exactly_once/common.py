@@ -1,4 +1,4 @@
-"""What the demonstrations share: clients, batches of the input, and a worker that may crash."""
+"""Common parts of the demonstrations: clients, batches of the input, a worker that may crash."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def send(servers: str, topic: str, records: Iterable[tuple[str, str]]) -> None:
 
 
 def transactional_producer(servers: str, transactional_id: str) -> Producer:
-    """Return a producer that has the id for itself: any transaction left open under it is over."""
+    """Return the only producer of an ID, after ending an open transaction of the previous one."""
     producer = Producer(
         {
             "bootstrap.servers": servers,
@@ -75,7 +75,7 @@ def transactional_producer(servers: str, transactional_id: str) -> Producer:
 
 
 def consumer_of(servers: str, group: str, isolation: str) -> Consumer:
-    """Return a consumer that is told what to read, and says where the end is."""
+    """Return a consumer with assigned partitions, which reports the end of each."""
     return Consumer(
         {
             "bootstrap.servers": servers,
@@ -157,7 +157,7 @@ def read(servers: str, topic: str, isolation: str = COMMITTED) -> list[tuple[str
 
 
 def _wait_until_settled(servers: str, topic: str) -> None:
-    """A commit is answered when it is decided; what ends the open transactions follows soon."""
+    """Wait for the markers of decided transactions, which follow the response to a commit."""
     deadline = time.monotonic() + TIMEOUT_S
     while len({_end(servers, topic, each) for each in (COMMITTED, UNCOMMITTED)}) > 1:
         if time.monotonic() > deadline:

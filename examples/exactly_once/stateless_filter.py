@@ -1,4 +1,4 @@
-"""Scenario A, a stateless filter: orders of 50 and more go on, batch by batch.
+"""Scenario A, a stateless filter: orders of 50 and more pass, batch by batch.
 
 One transaction holds the orders of a batch that pass and the position behind the batch. The worker
 is killed in the middle of the second batch and started again.
@@ -16,7 +16,7 @@ LEAST = 50
 
 
 def worker(servers: str, name: str, crash_in_batch: int | None) -> None:
-    """Filter what is there, and stop at the end of the input."""
+    """Filter the present orders, and stop at the end of the input."""
     producer = common.transactional_producer(servers, name)
     consumer = common.input_of(servers, f"{name}-filter", f"{name}-orders")
     for number, batch in enumerate(common.batches_of(consumer, BATCH), 1):
@@ -25,7 +25,7 @@ def worker(servers: str, name: str, crash_in_batch: int | None) -> None:
             if int(common.text(message.value())) >= LEAST:
                 producer.produce(f"{name}-large", message.value(), message.key())
         if number == crash_in_batch:
-            # The orders are in the log, nobody has decided about them.
+            # The orders are in the log, in an open transaction.
             producer.flush(common.TIMEOUT_S)
             common.crash()
         common.add_offsets(producer, consumer)

@@ -1,4 +1,4 @@
-"""Scenario D, a zombie: an instance that was taken for dead comes back and wants to go on."""
+"""Scenario D, a zombie: an instance that was considered dead resumes and tries to commit."""
 
 from __future__ import annotations
 

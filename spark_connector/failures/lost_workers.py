@@ -1,7 +1,8 @@
-"""Whether Spark has lost one of its Python workers, or the daemon that forks them.
+"""Detection of a lost Python worker of Spark, or of the daemon that forks workers.
 
-Spark reports what Java meets first: the end of a file, a reset, a closed channel, a broken pipe, a
-refused connection, with words or without. So it is not known by its name but by where Java was.
+Spark reports the first error that Java meets: the end of a file, a reset, a closed channel, a
+broken pipe, a refused connection, with or without a message. So Java's stack identifies the loss,
+not the class of the exception.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _OF_A_CONNECTION: Final = re.compile(
 _IN_BETWEEN: Final = re.compile(
     r"(?:java|jdk|sun|scala|org\.apache\.spark\.security\.SocketAuthHelper)\b"
 )
-"""What Spark's packages for Python workers read, write and connect with."""
+"""Frames of libraries through which Spark's packages for Python workers read and write."""
 _OF_WORKERS: Final = re.compile(
     r"org\.apache\.spark\.(?:api|sql\.execution(?:\.datasources\.v2)?)\.python\."
 )
@@ -31,19 +32,19 @@ _OF_A_PIPE: Final = re.compile(
     r"java\.base/java\.(?:lang\.ProcessBuilder\$NullOutputStream|io\.FileOutputStream)\.write"
 )
 _OF_DAEMONS: Final = re.compile(r"org\.apache\.spark\.api\.python\.PythonWorkerFactory\.")
-"""What tells a daemon by its standard input of a worker that is not needed any more."""
+"""Code that writes to a daemon's standard input when a worker is not needed any more."""
 _NO_END: Final = re.compile(r"time(?:d )?out|interrupt", re.IGNORECASE)
-"""The other side may be well: it is slow, or a thread was interrupted that waited for it."""
+"""Errors that prove no loss: a slow worker, or an interrupted thread of Java."""
 _EXITED: Final = "Python worker exited unexpectedly"
 _SAYS_SO: Final = re.compile(
-    # In the middle of something.
+    # During its work.
     rf"{_EXITED}|"
-    # Between two words to the daemon that has forked it.
+    # Between two messages to the daemon that has forked it.
     r"Python daemon failed to launch worker\.$|"
-    # A daemon at its start; if it said why, that stands in front.
+    # A daemon at its start; its own message, if any, comes first.
     r"(?:: org\.apache\.spark\.SparkException|with exception): EOFException occurred while reading"
     r" the port number|"
-    # One that works for the driver.
+    # A worker of the driver.
     r"STREAMING_PYTHON_RUNNER_INITIALIZATION_COMMUNICATION_FAILURE(?![^\n]*timed out)",
     re.MULTILINE,
 )
@@ -51,7 +52,7 @@ _SAYS_SO: Final = re.compile(
 
 @dataclass(slots=True)
 class _Raised:
-    """A line of a report, and the frames below it: an exception, if there are any."""
+    """A line of a report with the following frames of a stack, if it is an exception."""
 
     line: str
     frames: list[str] = field(default_factory=list)
@@ -60,9 +61,9 @@ class _Raised:
         return next(dropwhile(pattern.match, self.frames), None)
 
     def is_end_of_a_worker(self) -> bool:
-        """Java reads, writes or connects for the packages for workers, for nobody in between.
+        """Return whether Java failed to read, write or connect directly for a package of workers.
 
-        A file too many for the process is found before any of these calls.
+        An error from too many open files comes before any of these calls.
         """
         if "Exception" not in self.line or _NO_END.search(self.line):
             return False
@@ -76,17 +77,17 @@ class _Raised:
         )
 
     def is_failure_of_rows(self) -> bool:
-        """What should give a worker its rows fails: a file that ends too early, a full disk."""
+        """Return whether the source of a worker's rows failed: a truncated file, a full disk."""
         caller = self.first_frame_that_is_not(_IN_BETWEEN)
         return caller is not None and _TAKES_ROWS.match(caller) is None
 
 
 def has_lost_a_worker(text: str) -> bool:
-    """Say whether reports of failures, with Java's stacks where there are any, tell of that."""
+    """Return whether reports of failures, with Java's stacks, show a lost worker."""
     raised = list(_raised_in(text))
     if any(each.is_end_of_a_worker() for each in raised):
         return True
-    # Spark says that a worker has exited of any IOException of the thread that gives it its rows.
+    # Spark also reports an exited worker after an IOException of the thread that sends rows.
     if any(
         _EXITED in outer.line and cause.line.startswith("Caused by: ")
         for outer, cause in pairwise(raised)

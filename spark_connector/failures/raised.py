@@ -1,4 +1,4 @@
-"""An error that a part of a pipeline raised before its query was started, in one sentence."""
+"""Errors that a part of a pipeline raises before its query starts, in one sentence."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from barnabas.spark_connector.refusals import Refusal
 
 
 class Raised(Refusal):
-    """A part of a pipeline raised an error before its query was started."""
+    """A part of a pipeline raised an error before its query started."""
 
 
 @contextmanager
 def raising(function: str) -> Iterator[None]:
-    """Say of what is raised inside that this part of a pipeline raised it, and where."""
+    """Replace errors of the block by Raised, with the part of the pipeline and the line."""
     try:
         yield
     except (Refusal, SinkError):
@@ -36,7 +36,7 @@ def raising(function: str) -> Iterator[None]:
 
 @contextmanager
 def beginning() -> Iterator[None]:
-    """Say of what Spark raises inside that a query was to begin: often it only names a value."""
+    """Replace Spark's errors at the start of a query by Raised: often they only name a value."""
     try:
         yield
     except (Refusal, SinkError):
@@ -47,7 +47,7 @@ def beginning() -> Iterator[None]:
 
 
 def _sentence(function: str, error: Exception) -> str:
-    """Say what was raised and where; of Spark's reports, which have many lines, the sentence."""
+    """Return the error and its line; for Spark's long reports, only their sentence."""
     if known := known_sentence_of(error):
         return known
     kind = type(error)

@@ -1,7 +1,7 @@
-"""Spark's failures, one sentence each: ours is taken out of Spark's report, others are named.
+"""One sentence for each failure of a query: the sink's own, or a name for one of Spark's.
 
-Spark wraps what failed in reports of many lines, Python's traceback and Java's stack inside them.
-With `--verbose` they are shown whole.
+Spark wraps failures in reports of many lines, with Python's traceback and Java's stack. `--verbose`
+prints the whole report.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from barnabas.spark_connector.failures.worker_python import missing_source_sente
 
 _OURS: Final = re.compile(r"^barnabas\.spark_connector\.(?:\w+\.)+[A-Z]\w+: (.+)$", re.MULTILINE)
 _PYTHON: Final = re.compile(r"^([A-Za-z_][\w.]*)(?:: (.*))?$")
-"""The line behind the frames of a traceback."""
+"""Line after the frames of a traceback."""
 _JAVA_CAUSE: Final = re.compile(r"^\s*Caused by: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
 _JAVA_RAISED: Final = re.compile(r"^: ([\w.$]+)(?:: (.*))?$", re.MULTILINE)
-"""As Py4J reports what a call has raised."""
+"""Line of Py4J with the exception of a call."""
 _LOST_TASK: Final = re.compile(
     r"most recent failure: Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \([^)]*\): "
     r"([\w.$]+)(?:: (.*))?$",
@@ -26,7 +26,7 @@ _LOST_TASK: Final = re.compile(
 _JAVA_PACKAGE: Final = re.compile(r"(org|com|java|javax|scala|py4j|sun|jdk)\.")
 _JAVA_WRAPPERS: Final = ("Py4J", "SparkException", "StreamingQueryException", "ExecutionException")
 _SUPPRESSED: Final = re.compile(r"^\s+Suppressed: .*?(?=^Caused by: |\Z)", re.MULTILINE | re.DOTALL)
-"""What went wrong on top of a failure while Spark cleared up after it."""
+"""Errors of Spark's cleanup after a failure."""
 _SQL_HINT: Final = re.compile(r" SQLSTATE: \w+;?$")
 OF_A_USER: Final = "transform raised "
 _TRACEBACK: Final = "Traceback (most recent call last)"
@@ -52,7 +52,7 @@ _NO_DATA_SOURCE: Final = re.compile(
     r"DATA_SOURCE_NOT_FOUND\] Failed to find the data source: ([\w.-]+?)\. "
 )
 _OF_JARS: Final = ("kafka", "avro")
-"""Formats that Spark misses for want of a jar."""
+"""Formats that Spark has only with an additional jar."""
 _NOT_WRITTEN: Final = "nothing could be written to the partition"
 _WORKER_DIED: Final = "a Python worker process died in the middle of a batch"
 _WORKER_IS_LOST: Final = (
@@ -61,7 +61,7 @@ _WORKER_IS_LOST: Final = (
 )
 _OF_TOPICS: Final = (_TOPIC_IS_MISSING, _BROKER_IS_SILENT, _NOT_WRITTEN)
 
-# What Spark and the Java client say, and what it means for a pipeline; with what is found in it.
+# Texts of Spark and the Java client, with the sentence for a pipeline; groups are inserted.
 _KNOWN: Final = (
     (
         _CONTENDED,
@@ -151,7 +151,7 @@ _KNOWN: Final = (
 
 
 def sentence_of(failure: BaseException) -> str:
-    """Return one line that says what has failed."""
+    """Return one line that names the failure."""
     texts = _texts_of(failure)
     text = _SUPPRESSED.sub("", "\n".join(texts))
     python = _python_in(text)
@@ -162,18 +162,18 @@ def sentence_of(failure: BaseException) -> str:
     for kind, message in reversed(_JAVA_CAUSE.findall(text)):
         name = kind.rpartition(".")[2]
         if message and not name.startswith(_JAVA_WRAPPERS):
-            # Spark's own messages begin with their names.
+            # Spark's own messages start with their names.
             return _line(message if message.startswith("[") else f"{name}: {message}")
     if raised := _LOST_TASK.search(text) or _JAVA_RAISED.search(text):
         return _of_java(raised[1].rpartition(".")[2], raised[2] or "")
     first_lines = [each.strip().partition("\n")[0] for each in texts]
-    # Some only say that something has failed, and what has comes in the cause.
+    # Some only announce a failure, which follows in the cause.
     said = [each for each in first_lines if each and not each.endswith(":")]
     return _line(said[0] if said else type(failure).__name__)
 
 
 def known_sentence_of(failure: BaseException) -> str | None:
-    """Return what this failure means for a pipeline, if it is one of those that are known."""
+    """Return the sentence of a known failure, or `None`."""
     text = _SUPPRESSED.sub("", "\n".join(_texts_of(failure)))
     return _known_in(failure, text, _python_in(text))
 
@@ -182,7 +182,7 @@ def _known_in(failure: BaseException, text: str, python: str | None) -> str | No
     if ours := _OURS.findall(text):
         return _line(ours[-1])
     if python is not None and python.startswith(OF_A_USER):
-        return None  # Its message may have any words.
+        return None  # A user's error can have any message.
     if (missing := _NO_DATA_SOURCE.search(text)) and missing[1] not in _OF_JARS:
         return missing_source_sentence(missing[1])
     for pattern, sentence in _KNOWN:
@@ -219,43 +219,43 @@ def _of_python(found: re.Match[str], frames: str) -> str:
 
 
 def _of_java(kind: str, message: str) -> str:
-    """Return the message of what Java has raised, with its kind if it is not a sentence."""
+    """Return the message of an exception of Java, with its class if it is no sentence."""
     if not message:
         return kind
     return _line(message if " " in message else f"{kind}: {message}")
 
 
 def is_of_a_user(file: str) -> bool:
-    """Whether a file in a traceback is neither Python's, nor a package's, nor ours."""
+    """Return whether a file in a traceback belongs to the user, not to Python or a package."""
     return _NOT_A_USERS.search(file) is None
 
 
 def may_miss_a_topic(sentence: str) -> bool:
-    """Whether a sentence is of a failure that a topic may have caused which is not there."""
+    """Return whether a missing topic may be the cause of a sentence's failure."""
     return sentence.startswith(_OF_TOPICS)
 
 
 def misses_a_worker(sentence: str) -> bool:
-    """Whether a sentence is of a Python worker process that has ended."""
+    """Return whether a sentence reports the end of a Python worker."""
     return _WORKER_DIED in sentence
 
 
 def is_overtaken(failure: BaseException) -> bool:
-    """Whether a query failed because another driver wrote to its checkpoint."""
+    """Return whether a query failed because another driver wrote to its checkpoint."""
     return _OVERTAKEN.search("\n".join(_texts_of(failure))) is not None
 
 
 def _texts_of(failure: BaseException) -> list[str]:
-    """Return all that is said of a failure, that of what has caused it last.
+    """Return the texts of a failure and of its causes, in this order.
 
-    Spark puts a failure into others, such as `Writing job failed`, whose text does not have it.
-    PySpark keeps what it knows of a Java cause apart from what Python does.
+    Spark wraps a failure in others, such as `Writing job failed`, whose text lacks it. PySpark
+    keeps the causes of Java apart from those of Python.
     """
     return [str(each) for each in _with_causes(failure)]
 
 
 def _stacks_of(failure: BaseException) -> str:
-    """Return where Java was: the text of what fails in the driver, not in a task, leaves it out."""
+    """Return Java's stacks, which the text of a failure in the driver lacks."""
     stacks = [getattr(each, "_stackTrace", None) or "" for each in _with_causes(failure)]
     return _SUPPRESSED.sub("", "\n".join(["", *stacks]))
 

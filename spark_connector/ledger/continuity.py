@@ -41,6 +41,7 @@ class Continuity:
     def __init__(self, options: SinkOptions, cluster: Cluster) -> None:
         self._options = options
         self._cluster = cluster
+        self._is_one_cluster = options.reads_where_it_writes
         self._seen = UNKNOWN
         """IDs at the latest check of this driver."""
         self._noted: Incarnation | None = None
@@ -137,7 +138,7 @@ class Continuity:
     ) -> Incarnation:
         source, sink = set(source_topics), set(sink_topics)
         options = self._options
-        if options.reads_where_it_writes:
+        if self._is_one_cluster:
             both = self._cluster.home(source | sink)
             # If none of the source's topics is here, they are in another cluster.
             there = _part(both, source)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 from typing import Any, Final, NamedTuple
 
+from barnabas.protocol.records import Record, encode_batch
 from barnabas.spark_connector.cluster.incarnation import UNKNOWN, Incarnation
 from barnabas.spark_connector.cluster.requests import Identity
 from barnabas.spark_connector.errors import CheckpointMismatch, SinkError
 from barnabas.spark_connector.ledger.measured import Measured
+from barnabas.spark_connector.rows.encoded import EncodedBatch
+from barnabas.storage.runtime.clock import now_ns
 
+PARTITION: Final = 0
+"""The only partition of the ledger's topic."""
 VERSION: Final = 2
 _WITHOUT_INCARNATION: Final = 1
 """Version of entries without the IDs of topics."""
@@ -180,6 +185,13 @@ def decode(value: bytes) -> Entry:
             f"The ledger has an entry of this sink that cannot be read ({error!r}), so what was "
             "written is not known; another program has written to the ledger's topic."
         ) from None
+
+
+def entry_batch(topic: str, sink_id: str, query_id: str, entry: Entry) -> EncodedBatch:
+    """Return an entry as a batch of one record, for the transaction that decides it."""
+    now_ms = now_ns() // 1_000_000
+    record = Record(0, now_ms, key_of(sink_id, query_id), encode(entry))
+    return EncodedBatch(topic, PARTITION, 1, bytearray(encode_batch([record])))
 
 
 def key_of(sink_id: str, query_id: str) -> bytes:

@@ -43,8 +43,6 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.records import (
     BatchHeader,
-    Record,
-    encode_batch,
     iterate_batches,
     iterate_records,
     read_marker,
@@ -54,19 +52,15 @@ from barnabas.spark_connector.cluster.requests import refused
 from barnabas.spark_connector.errors import InDoubt, TopicMissing, WrongOption
 from barnabas.spark_connector.ledger.entries import (
     NO_ENTRY,
+    PARTITION,
     Entry,
     Listed,
     decode,
-    encode,
-    key_of,
     query_of,
 )
-from barnabas.spark_connector.rows.encoded import EncodedBatch
-from barnabas.storage.runtime.clock import now_ns
 
 __all__ = ["NO_ENTRY", "Entry", "Ledger", "Listed"]
 
-_PARTITION: Final = 0
 _FETCH_LAST_BY_NAME: Final = 12
 _FETCH_BYTES: Final = 4 * 1024 * 1024
 _EXPANDED_MAX_BYTES: Final = 256 * 1024 * 1024
@@ -135,14 +129,6 @@ class Ledger:
                         f"The topic {self._topic} has cleanup.policy={config.value}, so it would "
                         "forget what was written; set it to compact, or use another ledgerTopic."
                     )
-
-    # ------------------------------------------------------------------------------------- writing
-
-    def entry_batch(self, sink_id: str, query_id: str, entry: Entry) -> EncodedBatch:
-        """Return an entry as a batch of one record, for the transaction that decides it."""
-        now_ms = now_ns() // 1_000_000
-        record = Record(0, now_ms, key_of(sink_id, query_id), encode(entry))
-        return EncodedBatch(self._topic, _PARTITION, 1, bytearray(encode_batch([record])))
 
     # ------------------------------------------------------------------------------------- reading
 
@@ -235,10 +221,10 @@ class Ledger:
         def found(response: ListOffsetsResponse) -> ListOffsetsPartitionResponse:
             return response.topics[0].partitions[0]
 
-        partition = ListOffsetsPartition(_PARTITION, timestamp=_EARLIEST)
+        partition = ListOffsetsPartition(PARTITION, timestamp=_EARLIEST)
         answer = self._cluster.ask(
             f"Asking where {self._topic} begins",
-            self._cluster.leader_of(self._topic, _PARTITION),
+            self._cluster.leader_of(self._topic, PARTITION),
             LIST_OFFSETS,
             ListOffsetsRequest(topics=[ListOffsetsTopic(self._topic, [partition])]),
             error_of=lambda response: found(response).error_code,
@@ -249,11 +235,11 @@ class Ledger:
 
     def _fetch(self) -> PartitionData:
         partition = FetchPartition(
-            _PARTITION, fetch_offset=self._position, partition_max_bytes=_FETCH_BYTES
+            PARTITION, fetch_offset=self._position, partition_max_bytes=_FETCH_BYTES
         )
         answer = self._cluster.ask(
             f"Reading {self._topic}",
-            self._cluster.leader_of(self._topic, _PARTITION),
+            self._cluster.leader_of(self._topic, PARTITION),
             FETCH,
             FetchRequest(
                 max_bytes=_FETCH_BYTES, topics=[FetchTopic(self._topic, partitions=[partition])]
@@ -298,5 +284,5 @@ class Ledger:
 def _only_partition(response: FetchResponse) -> PartitionData:
     """Return the requested partition, with the error of the whole response if it has one."""
     if response.error_code or not response.responses:
-        return PartitionData(_PARTITION, response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
+        return PartitionData(PARTITION, response.error_code or ErrorCode.UNKNOWN_SERVER_ERROR)
     return response.responses[0].partitions[0]

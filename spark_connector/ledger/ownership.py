@@ -25,11 +25,12 @@ from barnabas.spark_connector.cluster.producer import TransactionalProducer
 from barnabas.spark_connector.errors import Fenced
 from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.ledger.continuity import Continuity
-from barnabas.spark_connector.ledger.entries import NO_ENTRY, Begun, Entry
+from barnabas.spark_connector.ledger.entries import NO_ENTRY, Begun, Entry, entry_batch
 from barnabas.spark_connector.ledger.ledger import Ledger
 from barnabas.spark_connector.ledger.measured import Measured
 from barnabas.spark_connector.ledger.roll_forward import roll_forward
 from barnabas.spark_connector.ledger.sweep import Decided, sweep
+from barnabas.spark_connector.rows.encoded import EncodedBatch
 from barnabas.spark_connector.settings.options import SinkOptions
 from barnabas.storage.runtime.clock import monotonic
 
@@ -93,13 +94,7 @@ class Ownership:
         self._continuity.judge(query_id, queries, frozenset(), batch_id)
         self._continuity.refuse_overtaken(batch_id)
         entry = queries.get(query_id, NO_ENTRY)
-        if not roll_forward(
-            self._cluster,
-            query_id,
-            entry,
-            is_loss_accepted=self._options.accepts_lost(query_id, entry.batch_id),
-            middle="C2-middle",
-        ):
+        if not roll_forward(self._cluster, query_id, entry, self._options, middle="C2-middle"):
             entry = entry.before()
         self.entry = entry
         self.is_owner = True
@@ -170,7 +165,7 @@ class Ownership:
         """
         for other in queries.keys() - {query_id}:
             entry = queries[other]
-            roll_forward(self._cluster, other, entry, is_loss_accepted=True, middle="C2-middle")
+            roll_forward(self._cluster, other, entry, None, middle="C2-middle")
 
     def sweep(self, query_id: str, batch_id: int, *, pins: bool) -> None:
         """Abort open transactions of tasks that no entry lists; see `sweep.py` for ``pins``."""
@@ -189,7 +184,7 @@ class Ownership:
         with self.held():
             begun = Begun(batch_id, fingerprint)
             entry = self.entry._replace(begun=begun, measured=self.measured)
-            batch = self.ledger.entry_batch(self._options.sink_id, query_id, entry)
+            batch = self._entry_batch(query_id, entry)
             self.producer.write([batch])
             self.decide(entry)
         return has_started_before
@@ -206,15 +201,17 @@ class Ownership:
         Return the entry as written: with the IDs of the batch's topics, fetched after all its
         reads and writes.
         """
-        sink_id = self._options.sink_id
         self.producer.flush()
         topics = self._continuity.observe(self.entry, (topic for topic, _ in offsets), written)
         entry = entry._replace(incarnation=topics, measured=self.measured)
-        self.producer.write([self.ledger.entry_batch(sink_id, query_id, entry)])
+        self.producer.write([self._entry_batch(query_id, entry)])
         if self._options.source_group_id:
             self.producer.commit_offsets(self._options.source_group_id, offsets)
         self.producer.flush()
         return entry
+
+    def _entry_batch(self, query_id: str, entry: Entry) -> EncodedBatch:
+        return entry_batch(self._options.ledger_topic, self._options.sink_id, query_id, entry)
 
     def decide(self, entry: Entry) -> None:
         """Commit the written entry, which decides its batch."""

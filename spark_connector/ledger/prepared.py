@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from typing import NamedTuple
-
-from barnabas.spark_connector.cluster.requests import Identity
 
 _TAG_DIGITS = 8
 
@@ -23,11 +20,6 @@ class Prepared(NamedTuple):
     query_id: str
     topics: tuple[str, ...] = ()
     """Topics that it has written."""
-
-    @property
-    def identity(self) -> Identity:
-        """Producer id and epoch."""
-        return Identity(self.producer_id, self.epoch)
 
 
 class TaskTransaction(NamedTuple):
@@ -61,8 +53,3 @@ def read_task_transactional_id(sink_id: str, transactional_id: str) -> TaskTrans
     if not transactional_id.startswith(prefix) or len(parts) != 4 or not parts[0].isdecimal():
         return None
     return TaskTransaction(int(parts[0]), parts[3][:_TAG_DIGITS])
-
-
-def written(prepared: Iterable[Prepared | None]) -> list[Prepared]:
-    """Return the messages that have a transaction."""
-    return [each for each in prepared if each is not None and each.producer_id >= 0]

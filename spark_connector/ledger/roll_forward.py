@@ -13,6 +13,7 @@ from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.ledger.entries import Entry, Listed
 from barnabas.spark_connector.ledger.sweep import can_list, describe_all
 from barnabas.spark_connector.settings.acceptance import lost_batch
+from barnabas.spark_connector.settings.options import SinkOptions
 
 _LOST: Final = {
     ErrorCode.PRODUCER_FENCED,
@@ -23,13 +24,13 @@ _LOST: Final = {
 
 
 def roll_forward(
-    cluster: Cluster, query_id: str, entry: Entry, *, is_loss_accepted: bool, middle: str
+    cluster: Cluster, query_id: str, entry: Entry, options: SinkOptions | None, *, middle: str
 ) -> bool:
     """Commit all transactions of a decided batch; return false if all of them were lost.
 
     In that case no record of the batch is visible, and the batch can be written again. If only a
-    part was lost, raise BatchInDoubt unless ``is_loss_accepted``. ``middle`` is the failpoint
-    after the commit of the first transaction.
+    part was lost, raise BatchInDoubt unless ``options`` accept that; `None` accepts any loss.
+    ``middle`` is the failpoint after the commit of the first transaction.
     """
     codes = _commit(cluster, entry.transactions[:1])
     if codes:
@@ -50,7 +51,7 @@ def roll_forward(
     if lost and lost == len(codes):
         return False
     doubtful = lost + (0 if entry.is_pinned else unknown)
-    if doubtful and not is_loss_accepted:
+    if doubtful and options is not None and not options.accepts_lost(query_id, entry.batch_id):
         raise BatchInDoubt(
             f"Batch {entry.batch_id} was decided, but {doubtful} of its {len(codes)} transactions "
             "ended before they were committed, because they were open for longer than "

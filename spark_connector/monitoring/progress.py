@@ -1,6 +1,7 @@
-"""One line for each batch: what was written, how far behind it is, and what is still open.
+"""Line of each batch: its rows, the lag of its source, and open transactions.
 
-Most of it is what Spark reports. What it does not know, or not always, the brokers do (`Facts`).
+Spark reports most of the numbers. The brokers have those that Spark lacks, or has not always
+(`Facts`).
 """
 
 from __future__ import annotations
@@ -12,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple, Protocol
 
 Report = Mapping[str, Any]
-"""What Spark says of a batch."""
+"""Spark's progress report of a batch."""
 Offsets = Mapping[tuple[str, int], int]
 """By topic and partition."""
 
 
 class Query(Protocol):
-    """What is asked of a `StreamingQuery`."""
+    """Attributes of a `StreamingQuery` that are used here."""
 
     @property
     def lastProgress(self) -> Any: ...  # noqa: ANN401, D102, N802 - Spark's
@@ -28,12 +29,12 @@ class Query(Protocol):
 
 
 class Facts(NamedTuple):
-    """What brokers know of a batch that has ended."""
+    """Numbers of an ended batch from the brokers."""
 
     rows: int | None = None
-    """Records that the sink has decided about; None where it is not known."""
+    """Number of decided records, or `None` if unknown."""
     ends: Offsets | None = None
-    """Where the topics of `topics_to_ask_for` end; None where that is not known."""
+    """End offsets of the topics of `topics_without_ends`, or `None` if unknown."""
     transaction_age_ms: int | None = None
     decide_ms: float | None = None
     commit_ms: float | None = None
@@ -49,22 +50,22 @@ class BatchProgress:
     pipeline: str
     batch: int
     rows: int | None
-    """Rows of the result, as the sink has written them; None where it does not say."""
+    """Number of rows that the sink has written, or `None` if unknown."""
     rows_per_s: float | None
     scanned_rows: int
-    """Rows that were read: those of a source that is read twice count twice."""
+    """Number of read rows; those of a source that is read twice count twice."""
     scanned_rows_per_s: float
     duration_ms: int
     lag: int | None
-    """Offsets that the source has and that no batch has had; None where the source cannot say."""
+    """Number of offsets of the source after this batch, or `None` if unknown."""
     watermark: str | None
-    """Up to which time of events the state is closed, in UTC; None without a watermark."""
+    """Event time up to which the state is closed, in UTC, or `None` without a watermark."""
     state_rows: int | None
-    """Rows that Spark keeps for later batches; None where the query has no state."""
+    """Number of rows in Spark's state, or `None` if the query has no state."""
     late_rows: int | None
-    """Rows that came behind the watermark and were dropped; None where the query has no state."""
+    """Number of rows that were dropped for the watermark, or `None` if the query has no state."""
     committed_at: str
-    """When the batch ended, in UTC."""
+    """End of the batch, in UTC."""
     transaction_age_ms: int | None = None
     """Age of the oldest open transaction of this sink, 0 if none is open, or None if not known."""
     decide_ms: float | None = None
@@ -110,7 +111,7 @@ class BatchProgress:
 
 
 class BatchWatch:
-    """Finds the batches of one query that have ended since it was last asked."""
+    """Reader of the ended batches of one query, each of them once."""
 
     def __init__(self, query: Query) -> None:
         self._query = query
@@ -119,18 +120,18 @@ class BatchWatch:
 
     @property
     def has_ended_one(self) -> bool:
-        """Whether a batch has ended since the query was started."""
+        """Whether a batch has ended since the start of the query."""
         return self._last_batch >= 0
 
     def ended(self) -> Iterator[Report]:
-        """Yield their reports in their order; Spark remembers the last hundred."""
+        """Yield the reports of newly ended batches in order; Spark keeps the last hundred."""
         last = _as_mapping(self._query.lastProgress)
         seen = None if last is None else (last["batchId"], last["timestamp"])
         if seen == self._last_seen:
             return
         self._last_seen = seen
         for found in map(_as_mapping, self._query.recentProgress):
-            # An idle query reports too, under the number that its next batch will have.
+            # An idle query reports as well, with the number of its next batch.
             if found is None or "addBatch" not in found.get("durationMs", {}):
                 continue
             if found["batchId"] > self._last_batch:
@@ -139,7 +140,7 @@ class BatchWatch:
 
 
 def _as_mapping(progress: Any) -> Report | None:  # noqa: ANN401
-    """Spark's object, or its JSON, as plain data."""
+    """Return Spark's object, or its JSON, as plain data."""
     if progress is None:
         return None
     text = getattr(progress, "json", None)
@@ -148,7 +149,7 @@ def _as_mapping(progress: Any) -> Report | None:  # noqa: ANN401
 
 
 def batch_progress(pipeline: str, report: Report, facts: Facts = NOTHING_KNOWN) -> BatchProgress:
-    """Put together what Spark reports about a batch and what brokers know of it."""
+    """Combine Spark's report of a batch with the brokers' numbers."""
     duration_ms = int(report.get("durationMs", {}).get("triggerExecution", 0))
     began = datetime.fromisoformat(report["timestamp"])
     ended = (began + timedelta(milliseconds=duration_ms)).astimezone(UTC)
@@ -174,7 +175,7 @@ def batch_progress(pipeline: str, report: Report, facts: Facts = NOTHING_KNOWN) 
 
 
 def _rows_reported(report: Report) -> int | None:
-    """Return what Spark's own sinks have counted; it says -1 of those that do not."""
+    """Return the count of Spark's own sinks, or `None` for sinks without a count (-1)."""
     count = int(report.get("sink", {}).get("numOutputRows", -1))
     return count if count >= 0 else None
 
@@ -187,13 +188,13 @@ def _total(operators: Sequence[Mapping[str, Any]], name: str) -> int | None:
 
 
 def topics_of(report: Report) -> list[str]:
-    """Return all topics that a batch was read from."""
+    """Return all topics that a batch has read."""
     ends = (_offsets(source.get("endOffset")) or () for source in report.get("sources", []))
     return sorted({topic for places in ends for topic, _partition in places})
 
 
-def topics_to_ask_for(report: Report) -> list[str]:
-    """Return the topics whose ends Spark does not report: a batch that it repeats has none."""
+def topics_without_ends(report: Report) -> list[str]:
+    """Return the topics whose ends Spark does not report, as for a repeated batch."""
     return sorted(
         {
             topic
@@ -204,22 +205,22 @@ def topics_to_ask_for(report: Report) -> list[str]:
     )
 
 
-def lag_of(sources: Sequence[Mapping[str, Any]], asked: Offsets | None = None) -> int | None:
+def lag_of(sources: Sequence[Mapping[str, Any]], known_ends: Offsets | None = None) -> int | None:
     """Add up latest minus processed over the partitions of all Kafka sources.
 
-    ``asked`` are the ends of those that Spark does not know. A topic that is read twice counts
-    once, by what is further behind.
+    ``known_ends`` are the ends of topics for which Spark reports none. A topic that is read twice
+    counts once, with the larger lag.
     """
     latest: dict[tuple[str, int], int] = {}
     done: dict[tuple[str, int], int] = {}
     for source in sources:
         read = _offsets(source.get("endOffset"))
         if read is None:
-            continue  # Not a Kafka source, or nothing was read.
+            continue  # Not a Kafka source, or no rows were read.
         ahead = _offsets(source.get("latestOffset"))
         if ahead is None:
             topics = {topic for topic, _partition in read}
-            ahead = {place: end for place, end in (asked or {}).items() if place[0] in topics}
+            ahead = {place: end for place, end in (known_ends or {}).items() if place[0] in topics}
             if not read.keys() <= ahead.keys():
                 return None
         for place, offset in ahead.items():
@@ -232,7 +233,7 @@ def lag_of(sources: Sequence[Mapping[str, Any]], asked: Offsets | None = None) -
 
 
 def _offsets(found: object) -> dict[tuple[str, int], int] | None:
-    """Kafka's offsets in a progress report, which has them as JSON or as the text of JSON."""
+    """Return Kafka's offsets in a report, which has them as JSON or as text with JSON."""
     try:
         topics = json.loads(found) if isinstance(found, str) else found
         assert isinstance(topics, Mapping)

@@ -1,4 +1,4 @@
-"""Where the topics of a source end, for those who read them: what Spark does not always say."""
+"""End offsets of a source's topics for its consumers, which Spark does not always report."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WHAT: Final = "Asking where the source's topics end"
 def ends_of(
     cluster: Cluster, topics: Iterable[str], isolation: str
 ) -> dict[tuple[str, int], int] | None:
-    """Return the offset behind the last record that may be read; None if a topic is not there."""
+    """Return the offset after the last readable record, or `None` if a topic does not exist."""
     wanted, level, deadline = set(topics), LEVELS[isolation], cluster.deadline()
     return cluster.until(_WHAT, deadline, lambda: _ends(cluster, wanted, level, deadline))
 

@@ -1,6 +1,6 @@
-"""What the brokers know of a pipeline's batches, and Spark does not.
+"""Numbers of a pipeline's batches that brokers have and Spark lacks.
 
-Whatever cannot be answered now is not known, and no reason to stop or to hold up a pipeline.
+If a broker does not respond, a number is unknown. That never stops or delays a pipeline.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from barnabas.spark_connector.errors import SinkError
 from barnabas.spark_connector.ledger.driver_sinks import sink_of_query
 from barnabas.spark_connector.ledger.ledger import Ledger
 from barnabas.spark_connector.ledger.transaction_age import oldest_transaction_ms
-from barnabas.spark_connector.monitoring.progress import Facts, Offsets, Report, topics_to_ask_for
+from barnabas.spark_connector.monitoring.progress import Facts, Offsets, Report, topics_without_ends
 from barnabas.spark_connector.monitoring.source_ends import ends_of
 from barnabas.spark_connector.pipelines.pipeline import Pipeline
 from barnabas.spark_connector.pipelines.preflight import CLIENT_ID, cluster_of
@@ -28,11 +28,11 @@ from barnabas.storage.runtime.clock import monotonic
 Answer = TypeVar("Answer")
 
 PATIENCE_MS: Final = 5_000
-"""How long a question waits for brokers, and how long they are left alone if that was in vain."""
+"""Timeout of a request, and the pause before the next one after a timeout."""
 
 
 class BrokerView(Closing):
-    """Asks the brokers of one pipeline; connections are made when they are needed."""
+    """Requests to the brokers of one pipeline; connections open when needed."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         sink, source = pipeline.sink, pipeline.source
@@ -47,31 +47,31 @@ class BrokerView(Closing):
         if sink.kind != STOCK:
             self._ledger = Ledger(self._sink, sink.sink_options().ledger_topic)
         self._source = _source_of(pipeline)
-        self._asks_again_at_s = 0.0
+        self._next_request_at_s = 0.0
 
     def facts(self, report: Report) -> Facts:
-        """Return what is known of a batch that Spark reports."""
+        """Return the brokers' numbers of a batch that Spark reports."""
         sink = sink_of_query(str(report["id"]))
         measured = None if sink is None else sink.measured_of(int(report["batchId"]))
         return Facts(
-            rows=self._asked(lambda: self._rows(str(report["id"]), int(report["batchId"]))),
-            ends=self._asked(lambda: self._ends(topics_to_ask_for(report))),
-            transaction_age_ms=self._asked(self._oldest_transaction_ms),
+            rows=self._result_of(lambda: self._rows(str(report["id"]), int(report["batchId"]))),
+            ends=self._result_of(lambda: self._ends(topics_without_ends(report))),
+            transaction_age_ms=self._result_of(self._oldest_transaction_ms),
             decide_ms=None if measured is None else measured.decide_ms,
             commit_ms=None if measured is None else measured.commit_ms,
         )
 
     def missing_topic(self) -> str | None:
-        """Say which topic of the pipeline is not there, if that is to be seen."""
-        for cluster, topics, does in (
+        """Return a sentence about a missing topic of the pipeline, or `None`."""
+        for cluster, topics, verb in (
             (self._source, self._reads, "reads"),
             (self._sink, self._writes, "writes"),
         ):
-            existing = self._asked(partial(cluster.existing, topics))
+            existing = self._result_of(partial(cluster.existing, topics))
             missing = [] if existing is None else [each for each in topics if each not in existing]
             if missing:
                 return (
-                    f"the topic {missing[0]}, which the pipeline {does}, does not exist any more at"
+                    f"the topic {missing[0]}, which the pipeline {verb}, does not exist any more at"
                     f" {cluster.servers}"
                 )
         return None
@@ -94,18 +94,18 @@ class BrokerView(Closing):
             return 0  # Spark's own sink has no transactions.
         return oldest_transaction_ms(self._sink, self._sink_id)
 
-    def _asked(self, question: Callable[[], Answer]) -> Answer | None:
-        if monotonic() < self._asks_again_at_s:
+    def _result_of(self, request: Callable[[], Answer]) -> Answer | None:
+        if monotonic() < self._next_request_at_s:
             return None
         try:
-            return question()
+            return request()
         except (Unreachable, NotYet, KafkaError, SinkError, OSError):
-            self._asks_again_at_s = monotonic() + PATIENCE_MS / 1000
+            self._next_request_at_s = monotonic() + PATIENCE_MS / 1000
             return None
 
 
 def _source_of(pipeline: Pipeline) -> Cluster:
-    """Return the brokers of the source; where it is a function, as the sink's options say."""
+    """Return the cluster of the source; if it is a function, as in the sink's options."""
     if isinstance(pipeline.source, Source):
         return cluster_of(pipeline.source, PATIENCE_MS)
     options = None if pipeline.sink.kind == STOCK else pipeline.sink.sink_options()

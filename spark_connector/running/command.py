@@ -39,15 +39,15 @@ LOCAL: Final = "local[*]"
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line."""
+    """Parser that reports an error in one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print it and exit with 2."""
+        """Print the message and exit with 2."""
         self.exit(USAGE, f"{PROGRAM}: {message}; see python -m {PROGRAM} {{{COMMANDS}}} --help\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     parsed = _parser().parse_args(arguments)
     if parsed.command == "jars":
         return _command(parsed, lambda _log: _show_jars())
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def run_given(pipelines: Sequence[Pipeline], arguments: Sequence[str] | None = None) -> int:
-    """Run pipelines with the options of `run` but for the file; return the exit code."""
+    """Run pipelines with the options of `run`, without a file; return the exit code."""
     parser = Parser(description="Run the pipelines of this file with Spark.")
     _add_options(parser)
     parsed = parser.parse_args(arguments)
@@ -71,7 +71,7 @@ def _command(parsed: argparse.Namespace, action: Callable[[SparkLog], None]) -> 
         try:
             action(log)
         except (Stopped, KeyboardInterrupt):
-            # Spark takes Ctrl-C for itself for a moment, when it starts.
+            # At its start Spark handles Ctrl-C itself for a moment.
             return OK
         except Exception as error:  # noqa: BLE001 - the one place where errors become a line
             if parsed.verbose:
@@ -170,7 +170,7 @@ def _examine(parsed: argparse.Namespace) -> None:
 
 
 def _master(parsed: argparse.Namespace) -> str | None:
-    """Return the master; None where spark-submit has said it, as it says all about Spark."""
+    """Return the master, or `None` with spark-submit, which has its own settings."""
     if is_submitted():
         if parsed.master is not None or parsed.packages or parsed.conf or parsed.ui:
             raise WrongUse("--master, --packages, --conf and --ui are for spark-submit to say here")
@@ -201,7 +201,7 @@ def pipelines_of(path: Path) -> dict[str, Pipeline]:
     """Run a file and return the pipelines at its top level, by the names they have there."""
     if not path.is_file():
         raise WrongUse(f"file {path} does not exist")
-    # What lies beside the file can be imported, as with `python file`.
+    # The file can import modules beside it, as with `python file`.
     sys.path.insert(0, str(path.parent.absolute()))
     try:
         found = runpy.run_path(str(path), run_name="__pipeline__")
@@ -238,7 +238,7 @@ def _by_name(pipelines: Sequence[Pipeline]) -> dict[str, Pipeline]:
 
 
 def _needs_spark(error: Exception) -> bool:
-    """Whether PySpark has missed its session: by an error of its own, or (F.col) an assertion."""
+    """Return whether PySpark had no session: an error of its own or (F.col) an assertion."""
     frames = traceback.extract_tb(error.__traceback__)
     is_pyspark = bool(frames) and "pyspark" in Path(frames[-1].filename).parts
     is_assertion = isinstance(error, AssertionError) and is_pyspark
@@ -270,7 +270,7 @@ def _chosen(pipelines: dict[str, Pipeline], wanted: Sequence[str]) -> list[Pipel
 
 
 def _report(error: Exception, log: SparkLog) -> int:
-    """Print what has gone wrong in one line; return the exit code."""
+    """Print an error in one line; return the exit code."""
     line = str(error) if isinstance(error, Refusal | SinkError) else sentence_of(error)
     path = log.keep()
     where = f" (Spark's log: {path})" if path is not None else ""

@@ -216,10 +216,10 @@ def _of_jars() -> Finding:
 class _Examined(Cluster):
     """Brokers that no query uses."""
 
-    def gave_up(self, what: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
+    def gave_up(self, action: str, deadline: Deadline, problem: object) -> BrokerUnreachable:
         """Return the error for brokers that do not respond."""
         return BrokerUnreachable(
-            f"{self.servers} sent no response within {deadline.timeout_ms / 1000:g} s ({what}:"
+            f"{self.servers} sent no response within {deadline.timeout_ms / 1000:g} s ({action}:"
             f" {problem}); check the address, and that the broker is running"
         )
 

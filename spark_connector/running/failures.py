@@ -1,4 +1,4 @@
-"""A failure with the name of the pipeline that it ended, and with what has failed in it."""
+"""Failures with the name of their pipeline and its failed part."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from barnabas.spark_connector.session.spark_process import SparkDied
 
 
 class QueryFailed(Refusal):
-    """A query ended with a failure, or could not begin; the message says which one and why."""
+    """A query failed or could not start; the message has its name and the reason."""
 
     def __init__(self, name: str, failure: BaseException) -> None:
         self._name = name
         self.failure = failure
         is_a_sentence = isinstance(failure, SinkError | Refusal)
-        self.say(str(failure) if is_a_sentence else sentence_of(failure))
+        self.set_sentence(str(failure) if is_a_sentence else sentence_of(failure))
 
-    def say(self, sentence: str) -> None:
-        """Have this sentence behind the pipeline's name."""
+    def set_sentence(self, sentence: str) -> None:
+        """Use this sentence after the pipeline's name."""
         self.sentence = sentence
         self.args = (f"{self._name}: {sentence}",)
 
     @property
-    def was_asked_to(self) -> bool:
-        """Whether somebody has asked Spark to end."""
-        return isinstance(self.failure, SparkDied) and self.failure.was_asked_to
+    def has_received_sigterm(self) -> bool:
+        """Whether SIGTERM has ended Spark's Java process."""
+        return isinstance(self.failure, SparkDied) and self.failure.has_received_sigterm
 
 
 @contextmanager
 def failures_of(name: str) -> Iterator[None]:
-    """Put a pipeline's name in front of what is refused, or has failed, inside."""
+    """Add a pipeline's name to refusals and failures of the block."""
     try:
         yield
     except (WrongUse, WrongOption) as error:
@@ -44,7 +44,7 @@ def failures_of(name: str) -> Iterator[None]:
 
 @contextmanager
 def failures_of_spark(names: str) -> Iterator[None]:
-    """Put the pipelines' names in front of what has failed below all of them, or nobody knows."""
+    """Add the pipelines' names to a failure of the block that belongs to no single one."""
     try:
         yield
     except (WrongUse, QueryFailed, OutputClosed):
@@ -54,7 +54,7 @@ def failures_of_spark(names: str) -> Iterator[None]:
 
 
 class OutputClosed(Refusal):
-    """Nobody reads the lines of the batches any more."""
+    """The reader of the lines of batches has closed standard output."""
 
     def __init__(self) -> None:
-        super().__init__("nobody reads standard output any more, so the pipelines were stopped")
+        super().__init__("standard output was closed by its reader, so the pipelines were stopped")

@@ -12,10 +12,10 @@ from barnabas.spark_connector.pipelines.pipeline import Pipeline
 def run(*pipelines: Pipeline, arguments: Sequence[str] | None = None) -> NoReturn:
     """Run pipelines as `python -m barnabas.spark run` does, with its options, and end Python.
 
-    It goes behind `if __name__ == "__main__":`, so the command can run the file as well. Under
-    `spark-submit` master and settings are its own. ``arguments`` are by default the program's.
+    Call it after `if __name__ == "__main__":`, so that the command can run the file as well. With
+    `spark-submit`, master and settings are its own. ``arguments`` are by default the program's.
     """
-    # Tasks import the package, too, and need nothing of the command.
+    # Tasks import the package as well, without the command.
     from barnabas.spark_connector.running.command import run_given
 
     sys.exit(run_given(pipelines, arguments))

@@ -1,4 +1,4 @@
-"""Starts Spark and a file's pipelines, watches them, and ends them between two batches."""
+"""Runner of a file's pipelines: starts Spark, watches them, ends them between batches."""
 
 from __future__ import annotations
 
@@ -40,25 +40,25 @@ if TYPE_CHECKING:
 
 LOOK_S: Final = 0.2
 STARTS_MAX: Final = 5
-"""How often a query is started that another driver of the same checkpoint gets in the way of."""
+"""Maximum number of starts of a query while another driver of its checkpoint interferes."""
 _END_S: Final = 30.0
 _END_AT_ONCE_S: Final = 5.0
-"""How long queries may take to end, where they are waited for and where they are not."""
+"""Time for queries to end, normally and after an urgent stop."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What the command was told."""
+    """Options of the command `run`."""
 
     pipelines: Sequence[Pipeline]
     checkpoints: str = "checkpoints"
-    """Each pipeline's checkpoint is a directory in there with the sink's id for a name."""
+    """Directory of the checkpoints, one for each pipeline, named after its sink ID."""
     master: str | None = None
-    """None where spark-submit has said it."""
+    """Spark's master, or `None` with spark-submit, which has its own."""
     settings: Mapping[str, str] = field(default_factory=dict)
     once: bool = False
     metrics_at: tuple[str, int] | None = None
-    """Host and port of the metrics; None: they are not served."""
+    """Host and port of the metrics, or `None` without a port for them."""
 
 
 @dataclass
@@ -70,9 +70,9 @@ class Running:
     watch: BatchWatch
     checkpoint: str
     view: BrokerView | None = None
-    """What its brokers know of its batches."""
+    """View of its brokers, or `None` without one."""
     start: Callable[[], StreamingQuery] | None = None
-    """Starts it once more."""
+    """Function that starts it again, or `None` if it may start only once."""
     starts: int = 1
 
     @classmethod
@@ -84,20 +84,21 @@ class Running:
         view: BrokerView | None = None,
         start: Callable[[], StreamingQuery] | None = None,
     ) -> Self:
-        """Return what was just started."""
+        """Return a query that was just started."""
         return cls(pipeline, query, BatchWatch(query), checkpoint, view, start)
 
     def starts_again_after(self, failure: BaseException) -> bool:
-        """Start again if another driver of the checkpoint came between; False if it may not.
+        """Start again if another driver of the checkpoint has interfered; return false otherwise.
 
-        That one was fenced when this one began, but may have had a batch to finish, and Spark lets
-        only one of the two note that. Once a batch has ended here, the other is the later driver.
+        That driver was fenced when this one started, but it may have finished a batch, which Spark
+        records only for one of the two. If a batch has ended here, the other driver is the later
+        one, and this query stops.
         """
         if self.start is None or self.watch.has_ended_one or self.starts >= STARTS_MAX:
             return False
         if not is_overtaken(failure):
             return False
-        with suppress(Exception):  # It raises what it has failed with.
+        with suppress(Exception):  # Raises the failure again.
             self.query.awaitTermination(int(_END_S))
         self.query = self.start()
         self.watch = BatchWatch(self.query)
@@ -105,19 +106,19 @@ class Running:
         return True
 
     def ended_batches(self) -> Iterator[BatchProgress]:
-        """Yield what there is to report, with what the broker knows about it."""
+        """Yield the newly ended batches, with the brokers' numbers."""
         for report in self.watch.ended():
             facts = NOTHING_KNOWN if self.view is None else self.view.facts(report)
             yield batch_progress(self.pipeline.name, report, facts)
 
     def failed_with(self, failure: BaseException) -> QueryFailed:
-        """Return what to say of the query's end: also what Spark leaves out of it."""
+        """Return the query's failure, with the missing topic or checkpoint that Spark omits."""
         failed = QueryFailed(self.pipeline.name, failure)
         if may_miss_a_topic(failed.sentence) and self.view is not None:
-            failed.say(self.view.missing_topic() or failed.sentence)
+            failed.set_sentence(self.view.missing_topic() or failed.sentence)
         is_named = f"checkpoint {self.checkpoint}" in failed.sentence
         if self.checkpoint in failed.sentence and not is_named:
-            failed.say(f"the checkpoint cannot be used any more: {failed.sentence}")
+            failed.set_sentence(f"the checkpoint cannot be used any more: {failed.sentence}")
         return failed
 
     def close(self) -> None:
@@ -127,7 +128,7 @@ class Running:
 
 
 def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
-    """Run the pipelines until they end or are to end; raises what a query has failed with."""
+    """Run the pipelines until they end or `stop` is requested; raises a query's failure."""
     kinds = [_kind_of(pipeline) for pipeline in plan.pipelines]
     screen.note(f"starting Spark ({plan.master or 'spark-submit'})")
     settings = made_ready(plan.master, plan.settings)
@@ -144,10 +145,10 @@ def run(plan: Plan, screen: Screen, stop: Stop, log: SparkLog) -> None:
             with _monitored(plan, spark, screen):
                 _run_queries(plan, frames, kinds, screen, stop)
     except QueryFailed as failed:
-        # Who ends a whole service asks its Java process to end as well, and maybe that one first.
-        if failed.was_asked_to:
+        # A service manager also signals Java, perhaps first.
+        if failed.has_received_sigterm:
             stop.wait(TOLD_S)
-        if not (stop.is_asked and failed.was_asked_to):
+        if not (stop.is_asked and failed.has_received_sigterm):
             raise
 
 
@@ -202,7 +203,7 @@ def _started(
 
 
 def _start(plan: Plan, pipeline: Pipeline, frame: DataFrame, kind: str) -> StreamingQuery:
-    """Start a query, as the one driver of its sink."""
+    """Start a query as the only driver of its sink."""
     sink = pipeline.sink
     checkpoint = checkpoint_of(plan.checkpoints, pipeline)
     source = pipeline.source if isinstance(pipeline.source, Source) else None
@@ -229,7 +230,7 @@ def _frame_of(pipeline: Pipeline, spark: SparkSession, plan: Plan) -> DataFrame:
 
 
 def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a user's function made it
-    """Refuse what a transform has returned if it is no stream that the sink can write."""
+    """Refuse the result of a transform if it is no stream that the sink can write."""
     if not hasattr(frame, "isStreaming"):
         raise WrongUse(f"transform returned {type(frame).__name__}, not a DataFrame")
     if not frame.isStreaming:
@@ -242,7 +243,7 @@ def check_frame(pipeline: Pipeline, frame: Any) -> None:  # noqa: ANN401 - a use
 
 
 def checkpoint_of(checkpoints: str, pipeline: Pipeline) -> str:
-    """Return where a pipeline's checkpoint is: a path, or a URI of a Hadoop file system."""
+    """Return the location of a pipeline's checkpoint: a path, or a URI of Hadoop."""
     if "://" in checkpoints:
         return f"{checkpoints.rstrip('/')}/{pipeline.name}"
     return str(Path(checkpoints).absolute() / pipeline.name)
@@ -252,7 +253,7 @@ def checkpoint_of(checkpoints: str, pipeline: Pipeline) -> str:
 
 
 def watch(running: Sequence[Running], report: Callable[[BatchProgress], None], stop: Stop) -> None:
-    """Report batches until every query has ended, one has failed, or the end was asked for."""
+    """Report batches until all queries have ended, one has failed, or `stop` is requested."""
     while not stop.is_asked:
         active = [each.query.isActive for each in running]
         _report(running, report)
@@ -274,7 +275,7 @@ def _report(running: Sequence[Running], report: Callable[[BatchProgress], None])
 
 
 def _raise_failure(running: Sequence[Running], *, may_start: bool) -> bool:
-    """Raise what a query has failed with; returns whether any was started again instead."""
+    """Raise the failure of a query; return whether one was started again instead."""
     has_started = False
     for each in running:
         failure = each.query.exception()
@@ -287,9 +288,9 @@ def _raise_failure(running: Sequence[Running], *, may_start: bool) -> bool:
 
 
 def _finish(running: Running) -> None:
-    """Stop a query when its running batch has ended.
+    """Stop a query after its running batch.
 
-    A batch that begins between the look and the stop is cut off; nothing of it is committed, and
+    A batch that starts between the check and the stop is interrupted; it is not committed, and
     the next start writes it.
     """
     query = running.query

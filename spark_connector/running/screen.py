@@ -1,4 +1,4 @@
-"""Where the command prints: the line of each batch, and what a person wants to know besides."""
+"""Output of the command: the line of each batch, and notes for a person."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ FORMATS: Final[dict[str, Callable[[BatchProgress], str]]] = {
 
 
 class Screen(Closing):
-    """Standard output, for the lines of batches; the rest is there too if a person reads it."""
+    """Standard output with the lines of batches, and with notes if a person reads it."""
 
     def __init__(self, shown: str) -> None:
         self._as_line = FORMATS[shown]
         self._is_for_people = shown == TEXT
         self._output = sys.stdout
         if not self._is_for_people:
-            # What a pipeline's file prints must not stand between the lines for a program.
+            # The output of a pipeline's file must not mix with the lines for a program.
             sys.stdout = sys.stderr
 
     def close(self) -> None:
-        """Give standard output back."""
+        """Restore standard output."""
         sys.stdout = self._output
 
     def batch(self, batch: BatchProgress) -> None:
@@ -38,12 +38,12 @@ class Screen(Closing):
         self._print(self._as_line(batch))
 
     def note(self, line: str) -> None:
-        """Print what is for a person who waits: Spark starts, a pipeline had nothing to do."""
+        """Print a note for a person: Spark starts, a pipeline had no new records."""
         if self._is_for_people:
             self._print(line)
 
     def announce(self, line: str) -> None:
-        """Print what was asked for, where a program does not read it."""
+        """Print a requested line, unless a program reads the output."""
         if self._is_for_people:
             self._print(line)
         else:
@@ -55,6 +55,6 @@ class Screen(Closing):
             self._output.write(f"{line}\n")
             self._output.flush()
         except BrokenPipeError:
-            # Otherwise Python tries to write what is left over, and complains, when it ends.
+            # Otherwise Python fails to write the rest when it exits.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self._output.fileno())
             raise OutputClosed from None

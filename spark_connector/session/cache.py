@@ -1,4 +1,4 @@
-"""Where downloaded files are kept between runs."""
+"""Directory of downloaded files, kept between runs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,6 @@ def cache_directory() -> Path:
     """Return `${XDG_CACHE_HOME:-~/.cache}/barnabas`, created."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     directory = Path(base) / "barnabas"
-    # Programs are started from here: no other user may replace them, under any umask.
+    # Programs start from here: no other user may replace them, with any umask.
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     return directory

@@ -1,8 +1,7 @@
-"""The jars that Spark gets: those of its Kafka connector, and what a user adds.
+"""Jars on Spark's class path: those of its Kafka connector, and those that a user adds.
 
-The connector's are pinned (`jars.py`). Packages that a user names Spark fetches itself, with all
-that they need (its Ivy), and both are on its class path then: without the versions that a package
-would bring of what is pinned.
+The connector's jars are pinned (`jars.py`). Spark's Ivy fetches the packages of a user with their
+dependencies, except for other versions of the pinned jars.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _CLASS_OF_CONNECTOR: Final = "org/apache/spark/sql/kafka010/KafkaSourceProvider.
 
 
 def with_packages(settings: Mapping[str, str], given: Sequence[str]) -> dict[str, str]:
-    """Return the settings with packages added to those that they name; raises WrongUse."""
+    """Return the settings with additional packages; raises WrongUse."""
     packages = [each for text in given for each in _listed(text)]
     for each in packages:
         if not _PACKAGE.fullmatch(each):
@@ -42,16 +41,16 @@ def with_packages(settings: Mapping[str, str], given: Sequence[str]) -> dict[str
 
 
 def with_connector(settings: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings with the connector's jars, unless they or PySpark have a connector."""
+    """Return the settings with the connector's jars, unless they or PySpark have one."""
     jars = _listed(settings.get(JARS))
     packages = {_module(each) for each in _listed(settings.get(PACKAGES))}
     is_named = any(_is_connector(each.partition(":")[2]) for each in packages)
-    # All are looked at: one that is not there is refused.
+    # Check all of them, since a missing one is refused.
     if any([_has_connector(each) for each in jars]) or is_named or has_connector():  # noqa: C419
         return dict(settings)
     pinned = {f"{jar.group}:{jar.artifact}": jar for jar in SPARK_KAFKA_JARS}
     files = {path.name: path for path in jars_of_installed_spark()}
-    # Who names another version of one of them wants that one.
+    # A package with another version of a pinned jar replaces it.
     ours = {name: files[jar.file_name] for name, jar in pinned.items() if name not in packages}
     added = {JARS: ",".join([*jars, *map(str, ours.values())])}
     if packages:
@@ -64,7 +63,7 @@ def _listed(text: str | None) -> list[str]:
 
 
 def _module(coordinates: str) -> str:
-    """Return `group:artifact` of what Spark takes for a package: with colons, or a slash first."""
+    """Return `group:artifact` of a package, which Spark accepts as `g:a:v` or `g/a:v`."""
     return ":".join(coordinates.replace("/", ":").split(":")[:2])
 
 
@@ -73,7 +72,7 @@ def _is_connector(name: str) -> bool:
 
 
 def _has_connector(jar: str) -> bool:
-    """Whether a jar is the connector, or has it inside; elsewhere than here its name must tell."""
+    """Return whether a jar is or has the connector; a remote one is judged by its name."""
     path = local_path(jar)
     if path is None:
         return _is_connector(jar.rpartition("/")[2])

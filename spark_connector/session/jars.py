@@ -85,7 +85,7 @@ def spark_kafka_jars() -> list[Path]:
 
 
 def jars_of_installed_spark() -> list[Path]:
-    """Return the connector's jars for the installed PySpark; refuse one they do not fit."""
+    """Return the connector's jars for the installed PySpark; refuse an untested version."""
     version = pyspark_version()
     minor = _minor(version)
     if minor not in {_minor(tested) for tested in TESTED_SPARK_VERSIONS}:
@@ -98,7 +98,7 @@ def jars_of_installed_spark() -> list[Path]:
 
 
 def has_connector() -> bool:
-    """Whether a connector lies among PySpark's own jars, as in an image that was made so."""
+    """Return whether PySpark's own jars include a connector, as in a prepared image."""
     jars = pyspark_jars()
     return jars is not None and any(jars.glob("spark-sql-kafka-0-10_*.jar"))
 
@@ -122,7 +122,7 @@ def _minor(version: str) -> str:
 
 
 def fetched(family: str, pinned: Iterable[PinnedJar]) -> Path:
-    """Return the cache directory of a family of jars after all of them are there and checked."""
+    """Fetch and check the missing jars of a family; return their directory in the cache."""
     jars = list(pinned)
     directory = cache_directory() / f"{family}_jars"
     directory.mkdir(exist_ok=True)
@@ -139,7 +139,7 @@ def fetched(family: str, pinned: Iterable[PinnedJar]) -> Path:
 
 
 def _remove_strangers(directory: Path, expected: set[str]) -> None:
-    # What is there is a class path.
+    # The directory is used as a class path.
     for path in directory.glob("*.jar"):
         if path.name not in expected:
             path.unlink(missing_ok=True)
@@ -169,8 +169,8 @@ def _fetch(jars: Iterable[PinnedJar], destination: Path) -> None:
 
 
 def _fetch_with_maven(maven: str, jars: Iterable[PinnedJar], destination: Path) -> None:
-    # Without their transitive dependencies: the pinned list is complete, and the parents of
-    # some of these artifacts name repositories that need not be reachable.
+    # Without transitive dependencies: the pinned list is complete, and the parents of some of
+    # these artifacts name repositories that may be unreachable.
     project = destination / "pom.xml"
     project.write_text(
         "<project><modelVersion>4.0.0</modelVersion><groupId>barnabas</groupId>"
@@ -197,7 +197,7 @@ def _fetch_with_ivy(jars: Iterable[PinnedJar], destination: Path) -> None:
         f"<dependencies>{''.join(map(_ivy_dependency, jars))}</dependencies></ivy-module>"
     )
     command = [str(java()), *trust_store_options(), "-jar", str(_ivy()), "-ivy", str(module)]
-    # "bundle" is how some artifacts call a jar that is also an OSGi bundle.
+    # Some artifacts declare an OSGi bundle, which is a jar as well.
     command += ["-cache", str(destination / "ivy"), "-confs", "default", "-types", "jar", "bundle"]
     _run([*command, "-retrieve", f"{destination}/[artifact]-[revision].[ext]"])
 
@@ -212,7 +212,7 @@ def _ivy() -> Path:
 
 
 def pyspark_jars() -> Path | None:
-    """Return the directory with the jars of the PySpark that is installed, if one is."""
+    """Return the directory with the installed PySpark's jars, or `None` without PySpark."""
     specification = importlib.util.find_spec("pyspark")
     if specification is None or specification.origin is None:
         return None

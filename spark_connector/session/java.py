@@ -98,7 +98,7 @@ def _wrapped_home(executable: Path) -> Path:
     home = cache_directory() / "java"
     wrapper = home / "bin" / "java"
     wrapper.parent.mkdir(parents=True, exist_ok=True)
-    # Renamed into place: another process may be about to run the one that is there.
+    # Rename into place: another process may be about to run the existing file.
     fresh = wrapper.with_name(f"java.{os.getpid()}")
     fresh.write_text(
         "#!/bin/sh\n"

@@ -1,6 +1,6 @@
-"""What PySpark prints of its own accord, kept from standing between the lines of the command.
+"""Suppression of PySpark's own output, which would mix with the lines of the command.
 
-Each of these is said by the command itself, in its one line, or means nothing for who runs it.
+The command reports each of these failures in its own line, or the output has no meaning for a user.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _REPORTS_OF_QUERIES: Final = ("DataFrameQueryContextLogger", "SQLQueryContextLog
 
 
 def quiet_warnings(program: str) -> None:
-    """Show warnings in one line, and those of PySpark's, which are for who writes it, not at all.
+    """Print warnings in one line, except those of PySpark, which are for its developers.
 
-    Py4J logs a traceback where Java has died.
+    Py4J logs a traceback after Java has died.
     """
     warnings.filterwarnings("ignore", module="pyspark")
     warnings.formatwarning = lambda message, *_where, **_more: f"{program}: {message}\n"
@@ -27,25 +27,25 @@ def quiet_warnings(program: str) -> None:
 
 
 def quiet_pyspark() -> None:
-    """Print neither tracebacks nor reports of errors that PySpark raises as well."""
+    """Suppress tracebacks and reports of errors that PySpark raises as well."""
     from pyspark import util
     from pyspark.logger import PySparkLogger
 
     for name in _REPORTS_OF_QUERIES:
         PySparkLogger.getLogger(name).disabled = True
-    # Where a function cannot be pickled.
+    # For functions that cannot be pickled.
     util.print_exec = _print_nothing
 
 
 def _print_nothing(stream: TextIO) -> None:
-    """Stand in for what prints to a stream."""
+    """Replace a function that prints to a stream."""
 
 
-def let_the_other_side_leave(server: socketserver.BaseServer) -> None:
-    """Print no traceback where a connection to a server of PySpark's ended in mid-message.
+def ignore_disconnects(server: socketserver.BaseServer) -> None:
+    """Print no traceback if a connection to a server of PySpark ends within a message.
 
-    Spark interrupts its scheduler when it stops, which cuts the connection over which the counts
-    of the last tasks come: no reader of them is left.
+    Spark interrupts its scheduler when it stops. This closes the connection for accumulators of the
+    last tasks, which no code reads any more.
     """
     show = server.handle_error
 

@@ -1,4 +1,4 @@
-"""A file for what Spark prints, and what in there says why it has ended."""
+"""File with Spark's output, and the reason of Spark's end in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_REASON: Final = ("WARNING:", "Using ", ":: ", "NOTE:", "Picked up ")
 
 
 class SparkLog(Closing):
-    """A file for what Spark prints, which goes away unless it is kept; or none, if verbose."""
+    """File with Spark's output, deleted at the end unless kept; without a file if verbose."""
 
     def __init__(self, *, verbose: bool) -> None:
         self._file: IO[bytes] | None = None
@@ -39,28 +39,28 @@ class SparkLog(Closing):
 
     @property
     def is_verbose(self) -> bool:
-        """Whether there is no file: everything is printed."""
+        """Whether all output is printed, without a file."""
         return self._file is None
 
     def close(self) -> None:
-        """Close the file; it goes away unless it is kept."""
+        """Close the file, and delete it unless it is kept."""
         if self._file is not None:
             self._file.close()
             if not self._is_kept:
                 self._path.unlink(missing_ok=True)
 
     def popen_arguments(self) -> dict[str, IO[bytes] | int]:
-        """Return where the process of Spark writes to: never to where the lines of batches go."""
+        """Return outputs for Spark's process, which never writes between the lines of batches."""
         if self._file is None:
             return {"stdout": _STANDARD_ERROR}
         return {"stdout": self._file, "stderr": self._file}
 
     def reason(self) -> str:
-        """Return the line in the file that says best why Spark has ended."""
+        """Return the line in the file with the most likely reason of Spark's end."""
         return "see above" if self._file is None else reason_in(self._lines())
 
     def reason_of_its_end(self) -> str | None:
-        """Return what Spark says of having given up by itself, if it has."""
+        """Return Spark's line about stopping itself, or `None`."""
         lines = [] if self._file is None else self._lines()
         return next((found[1] for found in map(_KILLED.search, reversed(lines)) if found), None)
 
@@ -69,7 +69,7 @@ class SparkLog(Closing):
             return [line.strip() for line in log.readlines(_LOG_READ_BYTES) if line.strip()]
 
     def keep(self) -> Path | None:
-        """Leave the file where it is; return its path if there is anything in it."""
+        """Keep the file; return its path, or `None` if it is empty."""
         if self._file is None or not self._path.stat().st_size:
             return None
         self._is_kept = True
@@ -77,7 +77,7 @@ class SparkLog(Closing):
 
 
 def reason_in(lines: Sequence[str]) -> str:
-    """Return what has gone wrong, of what Java and Spark have printed."""
+    """Return the failure in the output of Java and Spark."""
     packages = dict.fromkeys(":".join(each) for each in _UNRESOLVED.findall("\n".join(lines)))
     if packages:
         return (

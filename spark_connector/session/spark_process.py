@@ -1,4 +1,4 @@
-"""Spark itself: its Java, its jars, its settings, and what has become of it."""
+"""Spark's driver process: its Java, its jars, its settings, and its end."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from barnabas.spark_connector.failures.sentences import OF_A_USER, misses_a_work
 from barnabas.spark_connector.refusals import Refusal, WrongUse
 from barnabas.spark_connector.session.class_path import with_connector
 from barnabas.spark_connector.session.java import java_home
-from barnabas.spark_connector.session.quiet import let_the_other_side_leave, quiet_pyspark
+from barnabas.spark_connector.session.quiet import ignore_disconnects, quiet_pyspark
 from barnabas.spark_connector.session.spark_log import SparkLog
 from barnabas.spark_connector.session.stopping import Stop, within
 from barnabas.spark_connector.settings.security import SECRETS_OF_SPARK
@@ -36,45 +36,45 @@ _STOPPED_ITSELF: Final = re.compile(
     r"stopped SparkContext|SparkContext was shut down|SparkContext has been shut ?down"
 )
 _DIES_S: Final = 5
-"""How long a process whose connections have broken may need to end."""
+"""Time for a process to end after its connections have broken."""
 _SHUTS_DOWN_S: Final = 60.0
-"""How long it may take over its end once it has begun with it; Hadoop's hooks get 30 seconds."""
+"""Time for the shutdown of a process; Hadoop's hooks get 30 seconds."""
 TOLD_S: Final = 5.0
-"""How long after the first of its processes the last one of a service may be told to end."""
+"""Maximum time between the signals to the first and the last process of a service."""
 _LOOK_S: Final = 0.1
 _ENDS_S: Final = 30.0
 _ENDS_AT_ONCE_S: Final = 5.0
-"""How long Spark may take to end, where it is waited for and where it is not; then it is killed."""
+"""Time for Spark to end, normally and after an urgent stop; then it is killed."""
 LOCAL_SHUFFLE_PARTITIONS: Final = "8"
-"""Spark's 200 are meant for a cluster: each is a task and a state store in every batch."""
+"""Spark's default of 200 is for a cluster: each is a task and a state store in each batch."""
 UNIX_SOCKETS: Final = "spark.python.unix.domain.socket.enabled"
 _SOCKET_DIRECTORY: Final = "spark.python.unix.domain.socket.dir"
 _SOCKET_DIRECTORY_MAX: Final = 61
-"""Spark puts names of 43 characters behind it, and takes addresses of 104."""
+"""Spark appends names of 43 characters, and an address has at most 104."""
 
 
 def made_ready(master: str | None, given: Mapping[str, str]) -> dict[str, str]:
-    """Find the jars and the Java that Spark needs; return its settings. Raises Refusal.
+    """Find Spark's jars and Java; return its settings. Raises Refusal.
 
-    Without a master spark-submit has done so.
+    Without a master, spark-submit has already found them.
     """
     if master is None:
         return dict(given)
     settings = with_connector(settings_of(master, given))
     os.environ["JAVA_HOME"] = str(java_home())
     if master.startswith("local"):
-        # Otherwise Spark listens on whatever address the machine's name stands for.
+        # Otherwise Spark listens on the address of the machine's name.
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
+        # Otherwise its workers use the `python3` of the PATH, perhaps another Python.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if python := settings.get("spark.pyspark.python"):
-        # Spark itself looks at this setting for programs that it starts, which this one is not.
+        # Spark reads this setting only for programs that it starts itself.
         os.environ["PYSPARK_PYTHON"] = python
     return settings
 
 
 def is_submitted() -> bool:
-    """Whether this is a program of spark-submit, which has started Java, with its own settings."""
+    """Return whether spark-submit runs this program and has started Java."""
     return "PYSPARK_GATEWAY_PORT" in os.environ
 
 
@@ -82,10 +82,10 @@ def is_submitted() -> bool:
 def spark_session(
     master: str | None, settings: Mapping[str, str], log: SparkLog, stop: Stop
 ) -> Iterator[SparkSession]:
-    """Start Spark, which is made ready, and stop it.
+    """Start Spark after `made_ready`, yield its session, and stop it.
 
-    Without a master it is what spark-submit has started. ``stop`` says whether the end was asked
-    for: a failure that is of Spark's own end then leaves as SparkDied.
+    Without a master, use the Spark of spark-submit. If Spark's end causes a failure of the block,
+    raise SparkDied; ``stop`` shows whether the command itself is ending.
     """
     if not log.is_verbose:
         quiet_pyspark()
@@ -110,7 +110,7 @@ def spark_session(
 def _ending(
     java: Popen[bytes] | None, log: SparkLog, master: str | None, stop: Stop
 ) -> Iterator[None]:
-    """Stop Spark in the end, and say what has happened to it if it has stopped by itself."""
+    """Stop Spark after the block; raise the reason if Spark has ended by itself."""
     ends_s = _ENDS_S
     try:
         yield
@@ -120,7 +120,7 @@ def _ending(
         if (death := _death(error, java, log, master, stop)) is not None:
             raise death from error
         raise
-    except BaseException:  # Stopped, or Ctrl-C where Spark has taken that signal.
+    except BaseException:  # Stopped, or Ctrl-C while Spark handles that signal.
         ends_s = _ENDS_AT_ONCE_S
         raise
     finally:
@@ -129,11 +129,11 @@ def _ending(
 
 @contextmanager
 def unix_sockets() -> Iterator[dict[str, str]]:
-    """Settings for Unix sockets between Spark and its Python workers, where nobody else has access.
+    """Yield settings for Unix sockets between Spark and its workers, in a private directory.
 
-    Over TCP every task with few rows waits 40 ms: Spark writes twice before it reads, and the
-    second write waits for an acknowledgement, which the worker's side delays. On a cluster the
-    directory would have to be on all machines.
+    Over TCP each task with few rows waits 40 ms: Spark writes twice before it reads, and the
+    second write waits for a delayed acknowledgement. On a cluster the directory would have to be
+    on all machines.
     """
     with tempfile.TemporaryDirectory(prefix="barnabas-", ignore_cleanup_errors=True) as directory:
         if len(directory) > _SOCKET_DIRECTORY_MAX:
@@ -143,7 +143,7 @@ def unix_sockets() -> Iterator[dict[str, str]]:
 
 
 def check_master(master: str) -> None:
-    """Refuse what is no URL of a cluster manager of Spark's."""
+    """Refuse a master that is no URL of a cluster manager of Spark."""
     if not _MASTER.fullmatch(master):
         raise WrongUse(
             f"--master {master} is none of Spark's: use local[N], local[*], spark://HOST:PORT, yarn"
@@ -152,9 +152,9 @@ def check_master(master: str) -> None:
 
 
 def settings_of(master: str, given: Mapping[str, str]) -> dict[str, str]:
-    """Return the settings of Spark: the user's, and ours where there is none."""
+    """Return Spark's settings: defaults, replaced by those of the user."""
     ours = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
-    # Otherwise plans, Spark's UI and its event log show private keys that stand in an option.
+    # Otherwise plans, Spark's UI and its event log show private keys of options.
     ours["spark.redaction.regex"] = SECRETS_OF_SPARK
     if master.startswith("local"):
         ours["spark.sql.shuffle.partitions"] = LOCAL_SHUFFLE_PARTITIONS
@@ -165,7 +165,7 @@ def settings_of(master: str, given: Mapping[str, str]) -> dict[str, str]:
 
 
 class NotStarted(Refusal):
-    """Spark has refused its settings, or its Java process them, or it has no Kafka connector."""
+    """Spark or its Java process refuses the settings, or Spark has no Kafka connector."""
 
 
 def _submitted() -> SparkContext:
@@ -173,13 +173,13 @@ def _submitted() -> SparkContext:
 
     SparkContext._ensure_initialized()  # noqa: SLF001 - the settings are in Java
     if SparkConf().get("spark.master", "").startswith("local"):
-        # Otherwise its workers are of the `python3` of the PATH, which may be another one.
+        # Otherwise its workers use the `python3` of the PATH, perhaps another Python.
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     try:
         context = SparkContext()
     except Exception as error:
         raise NotStarted(f"Spark did not start: {sentence_of(error)}") from error
-    let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
+    ignore_disconnects(context._accumulatorServer)  # noqa: SLF001 - it has no other name
     jvm: Any = context._jvm  # noqa: SLF001
     if not jvm.org.apache.spark.util.Utils.classIsLoadable(CONNECTOR_CLASS):
         raise NotStarted(
@@ -199,7 +199,7 @@ def _configuration(master: str, settings: Mapping[str, str]) -> SparkConf:
 
 
 def _launched(configuration: SparkConf, log: SparkLog) -> Any:  # noqa: ANN401 - it has no type
-    """Return the connection to a new Java process, which it knows unless it is not ours."""
+    """Start a Java process; return the connection, which has the process as `proc`."""
     from pyspark import java_gateway
     from pyspark.errors import PySparkRuntimeError
 
@@ -220,7 +220,7 @@ def _launched(configuration: SparkConf, log: SparkLog) -> Any:  # noqa: ANN401 -
             is_lost = isinstance(error, Exception) and has_lost_java(error)
             if is_lost and (end := _end_of(java)) is not None:
                 raise _died_when_it_started(end, log) from error
-            # Nobody else knows of it yet; by itself it would look for packages first, and then end.
+            # No other code stops it yet, and by itself it would first resolve packages.
             java.kill()
         raise
     finally:
@@ -240,46 +240,46 @@ def _context(
         if has_lost_java(error) and (end := _end_of(gateway.proc)) is not None:
             raise _died_when_it_started(end, log) from error
         raise NotStarted(f"Spark did not start: {sentence_of(error)}") from error
-    let_the_other_side_leave(context._accumulatorServer)  # noqa: SLF001 - it has no other name
+    ignore_disconnects(context._accumulatorServer)  # noqa: SLF001 - it has no other name
     if not configuration.contains("spark.log.level"):
         context.setLogLevel("WARN")
     return context
 
 
 def _died_when_it_started(exit_code: int, log: SparkLog) -> NotStarted:
-    return NotStarted(f"Spark's Java process {_how(exit_code)} when it started: {log.reason()}")
+    return NotStarted(f"Spark's Java process {_ended(exit_code)} when it started: {log.reason()}")
 
 
 # --------------------------------------------------------------------------------------------- end
 
 
 class SparkDied(Refusal):
-    """The Java process of Spark's driver has ended below its pipelines."""
+    """The Java process of Spark's driver has ended while its pipelines ran."""
 
     def __init__(self, exit_code: int) -> None:
-        self.was_asked_to = exit_code in {-signal.SIGTERM, 128 + signal.SIGTERM}
-        """Whether that was no failure of its own: somebody has asked it to end."""
+        self.has_received_sigterm = exit_code in {-signal.SIGTERM, 128 + signal.SIGTERM}
+        """Whether SIGTERM ended it, so that it did not fail itself."""
         super().__init__(
-            f"Spark's Java process {_how(exit_code)}; start again, the pipeline goes on where it"
-            " was"
+            f"Spark's Java process {_ended(exit_code)}; start again, and the pipeline"
+            " continues where it was"
         )
 
 
-def _how(exit_code: int) -> str:
-    """Return in words how a process has ended."""
+def _ended(exit_code: int) -> str:
+    """Return the end of a process in words."""
     if exit_code < 0:
         return f"was killed by {signal.Signals(-exit_code).name}"
     return f"ended with exit code {exit_code}"
 
 
 class SparkGaveUp(Refusal):
-    """Spark has stopped itself; its cluster manager is away, or has taken the application down."""
+    """Spark has stopped itself: its cluster manager is unavailable or ended the application."""
 
 
 def _death(
     error: Exception, java: Popen[bytes] | None, log: SparkLog, master: str | None, stop: Stop
 ) -> Refusal | None:
-    """Return what has happened to Spark itself, if that is what the error comes from."""
+    """Return the end of Spark as an error if it has caused this one, or `None`."""
     text = ""
     try:
         text = str(error)
@@ -293,7 +293,7 @@ def _death(
         (end := _end_of(java)) is not None
     ):
         died = SparkDied(end)
-        if is_cut_off or died.was_asked_to:
+        if is_cut_off or died.has_received_sigterm:
             return died
     if has_stopped and (reason := log.reason_of_its_end()):
         return SparkGaveUp(f"Spark has stopped, its master is {master}: {reason}")
@@ -301,10 +301,10 @@ def _death(
 
 
 def _is_ended_with_others(text: str, java: Popen[bytes] | None, stop: Stop) -> bool:
-    """Whether Java ends as well, which may be what any error comes from; ``text`` is the error's.
+    """Return whether Java ends as well and may have caused the error; ``text`` is the error's.
 
-    Who ends a service tells each of its processes in any order: Java, its Python workers, this one.
-    A query fails with whichever it misses first.
+    A service manager signals all processes of a service in any order: Java, its Python workers,
+    this one. A query fails with the first one that it misses.
     """
     if java is None:
         return False
@@ -318,7 +318,7 @@ def _is_ended_with_others(text: str, java: Popen[bytes] | None, stop: Stop) -> b
 
 
 def _is_shutting_down() -> bool:
-    """Whether Java runs what it has to before its end, or does not take questions any more."""
+    """Return whether Java runs its shutdown hooks, or accepts no calls any more."""
     from pyspark import SparkContext
 
     context: Any = SparkContext._active_spark_context  # noqa: SLF001
@@ -334,10 +334,10 @@ def _is_shutting_down() -> bool:
 
 
 def has_lost_java(error: BaseException) -> bool:
-    """Whether this, or what has caused it, is a broken connection to the Java process."""
+    """Return whether an error or a cause of it is a broken connection to Java."""
     each: BaseException | None = error
     while each is not None:
-        # A call that was under way ends with Py4JError; what Java raises is a Py4JJavaError.
+        # An interrupted call ends with Py4JError; an exception of Java is a Py4JJavaError.
         if isinstance(each, ConnectionError) or type(each).__name__ in _LOST:
             return True
         each = each.__cause__ or each.__context__
@@ -345,12 +345,12 @@ def has_lost_java(error: BaseException) -> bool:
 
 
 def _end_of(java: Popen[bytes] | None) -> int | None:
-    """Return the exit code of a process that may be ending; None if it goes on, or is not ours."""
+    """Return the exit code of an ending process, or `None` if it runs or is unknown."""
     if java is None:
         return None
     with suppress(TimeoutExpired):
         return java.wait(_DIES_S)
-    # What it does before its end takes its time on a machine that has much to do.
+    # Its shutdown takes long on a busy machine.
     if _is_shutting_down():
         with suppress(TimeoutExpired):
             return java.wait(_SHUTS_DOWN_S)
@@ -358,7 +358,7 @@ def _end_of(java: Popen[bytes] | None) -> int | None:
 
 
 def _end(java: Popen[bytes] | None, seconds: float) -> None:
-    """Stop Spark, and see that its process ends."""
+    """Stop Spark; kill its process if it does not end in time."""
     from pyspark import SparkContext
 
     context: SparkContext | None = SparkContext._active_spark_context  # noqa: SLF001

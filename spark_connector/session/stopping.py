@@ -1,4 +1,4 @@
-"""The end of the command: asked for by signals, and bounded where something goes on and on."""
+"""End of the command: requested by signals, and bounded in time."""
 
 from __future__ import annotations
 
@@ -14,58 +14,58 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.storage.runtime.threads import start_thread
 
 Action = Callable[[], object]
-_LOOK_S: Final = 0.02
-"""How often it is looked whether the end was asked for."""
+_INTERVAL_S: Final = 0.02
+"""Interval of checks for a requested end."""
 _PY4J_FILE: Final = "/py4j/java_gateway.py"
 _PY4J_CALLED: Final = ("_garbage_collect_object", "<lambda>")
 
 
 class Stopped(BaseException):
-    """The end was asked for where there is no batch to wait for: no failure, so no Exception."""
+    """The end was requested while no batch has to finish. It is no failure, so no Exception."""
 
 
 class Stop:
-    """Whether the pipelines are to end.
+    """Requests to end the pipelines.
 
-    The first signal lets the running batch end, the second does not wait for it. Where no batch
-    runs yet there is nothing to wait for. What is cut off the next start writes.
+    After the first signal the running batch finishes; the second one interrupts it. If no batch
+    runs yet, the first signal interrupts. The next start writes an interrupted batch.
     """
 
     def __init__(self) -> None:
         self.is_asked = False
-        """Whether to end after the running batch. No Event: a signal that comes while its own
-        thread waits for an Event would wait for that Event's lock, for ever."""
+        """Whether to end after the running batch. No Event: a signal handler in a thread that
+        waits for an Event would deadlock on that Event's lock."""
         self.waits = False
-        """Whether there may be a batch that is let end."""
+        """Whether a batch may be running, which must finish first."""
 
     def ask(self) -> None:
-        """Ask for the end, after the running batch."""
+        """Request the end after the running batch."""
         self.is_asked = True
 
     def on_signals(self) -> None:
-        """Take SIGTERM and SIGINT. Again after Spark's start, which takes SIGINT for itself."""
+        """Handle SIGTERM and SIGINT. Call it again after Spark's start, which handles SIGINT."""
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, self._on_signal)
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         is_urgent = self.is_asked or not self.waits
         self.ask()
-        if is_urgent and _is_raised_in_vain(frame):
-            threading.Timer(_LOOK_S, _signal_again, [number]).start()
+        if is_urgent and _is_exception_ignored(frame):
+            threading.Timer(_INTERVAL_S, _signal_again, [number]).start()
         elif is_urgent:
             raise Stopped
 
     def wait(self, seconds: float) -> None:
-        """Sleep, but not past being asked."""
+        """Sleep for the time, or until the end is requested."""
         until_s = monotonic() + seconds
         while not self.is_asked and (left_s := until_s - monotonic()) > 0:
-            sleep(min(left_s, _LOOK_S))
+            sleep(min(left_s, _INTERVAL_S))
 
 
-def _is_raised_in_vain(frame: FrameType | None) -> bool:
-    """Whether Python itself has called what runs: it prints what is raised there, and goes on.
+def _is_exception_ignored(frame: FrameType | None) -> bool:
+    """Return whether Python runs a callback whose exceptions it prints and ignores.
 
-    At any moment it tells Py4J of an object of Java's that is not used any more.
+    Python can call Py4J at any moment for an object of Java that is not used any more.
     """
     while frame is not None:
         code = frame.f_code
@@ -82,10 +82,10 @@ def _signal_again(number: int) -> None:
 
 
 def within(seconds: float, actions: Iterable[Action]) -> bool:
-    """Do all of this at once; return whether it was done in time, well or not.
+    """Run the actions concurrently; return whether all ended in time, even with an error.
 
-    In threads of their own: a call of Spark's that a signal has left in mid-answer makes the
-    connection of its thread useless. What goes on past its time ends with the process.
+    Each has its own thread: after a signal has interrupted a call of Spark, its thread's connection
+    is unusable. An action that takes longer ends with the process.
     """
     threads = [start_thread("barnabas-end", partial(_quietly, each)) for each in actions]
     deadline_s = monotonic() + seconds
@@ -95,5 +95,5 @@ def within(seconds: float, actions: Iterable[Action]) -> bool:
 
 
 def _quietly(action: Action) -> None:
-    with suppress(Exception):  # Spark itself is gone: what ended it is on its way to the user.
+    with suppress(Exception):  # Spark has ended, and the caller reports the reason.
         action()

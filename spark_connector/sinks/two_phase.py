@@ -40,7 +40,7 @@ from barnabas.spark_connector.failpoints import reach
 from barnabas.spark_connector.ledger.entries import Entry, Listed
 from barnabas.spark_connector.ledger.measured import Measured
 from barnabas.spark_connector.ledger.ownership import Ownership
-from barnabas.spark_connector.ledger.prepared import Prepared, task_transactional_id, written
+from barnabas.spark_connector.ledger.prepared import Prepared, task_transactional_id
 from barnabas.spark_connector.ledger.roll_forward import roll_forward
 from barnabas.spark_connector.ledger.sweep import abort_all, can_list, describe
 from barnabas.spark_connector.rows.encoded import EncodedBatch
@@ -266,7 +266,7 @@ class Decider(Closing):
 
     def _pin(self, batch_id: int, messages: Sequence[Prepared]) -> tuple[Listed, ...]:
         """C3: check that all transactions are open, and pin them if the broker can."""
-        self._taken = {each.transactional_id: each.identity for each in messages}
+        self._taken = {each.transactional_id: _identity_of(each) for each in messages}
         still_open = self._taken
         if messages and self.pins:
             still_open = self._take_over(messages)
@@ -296,7 +296,7 @@ class Decider(Closing):
         pinned = {
             each.transactional_id: answers[each.transactional_id]
             for each in messages
-            if _ongoing(answers[each.transactional_id]) == each.identity
+            if _ongoing(answers[each.transactional_id]) == _identity_of(each)
         }
         for key, answer in pinned.items():
             self._taken[key] = Identity(answer.producer_id, answer.producer_epoch)
@@ -322,10 +322,7 @@ class Decider(Closing):
 
     def _finish(self, query_id: str, entry: Entry) -> None:
         """C5: commit the listed transactions, abort others."""
-        is_loss_accepted = self._options.accepts_lost(query_id, entry.batch_id)
-        if not roll_forward(
-            self._cluster, query_id, entry, is_loss_accepted=is_loss_accepted, middle="C5-middle"
-        ):
+        if not roll_forward(self._cluster, query_id, entry, self._options, middle="C5-middle"):
             raise TransactionLost(
                 f"Batch {entry.batch_id} was decided, but all of its transactions ended before "
                 "they were committed; nothing of it is visible, so start the query again."
@@ -348,7 +345,7 @@ class Decider(Closing):
         abort_all(
             self._cluster,
             {
-                each.transactional_id: self._taken.get(each.transactional_id, each.identity)
+                each.transactional_id: self._taken.get(each.transactional_id, _identity_of(each))
                 for each in messages
                 if each.transactional_id not in listed
             },
@@ -362,6 +359,15 @@ class Decider(Closing):
         """Close the connections."""
         if self._owns_cluster:
             self._cluster.close()
+
+
+def written(prepared: Iterable[Prepared | None]) -> list[Prepared]:
+    """Return the messages that have a transaction."""
+    return [each for each in prepared if each is not None and each.producer_id >= 0]
+
+
+def _identity_of(message: Prepared) -> Identity:
+    return Identity(message.producer_id, message.epoch)
 
 
 def _ongoing(answer: InitProducerIdResponse) -> Identity:

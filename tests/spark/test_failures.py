@@ -548,6 +548,6 @@ def test_nobody_reads_the_lines_any_more(run):
         line = process.stderr.read()
     assert code == 1, line
     assert line.startswith(
-        "barnabas.spark: nobody reads standard output any more, so the pipelines"
+        "barnabas.spark: standard output was closed by its reader, so the pipelines"
     )
     assert len(line.splitlines()) == 1

@@ -164,7 +164,7 @@ def test_what_cannot_be_asked_for_stops_nothing_and_is_not_asked_for_again_at_on
     monkeypatch.setattr(view, "_oldest_transaction_ms", _noting(asked, lambda: None))
     assert view.facts(report(ends={"in": {"0": 0}})) == NOTHING_KNOWN
     assert len(asked) == 1
-    monkeypatch.setattr(view, "_asks_again_at_s", 0.0)
+    monkeypatch.setattr(view, "_next_request_at_s", 0.0)
     assert view.facts(report()) == NOTHING_KNOWN
     assert len(asked) == 2
     view.close()

@@ -20,8 +20,8 @@ from barnabas.spark_connector.ledger.prepared import (
     query_tag,
     read_task_transactional_id,
     task_transactional_id,
-    written,
 )
+from barnabas.spark_connector.sinks.two_phase import written
 
 
 def after(batches):

@@ -123,7 +123,7 @@ def test_an_entry_of_before_is_filled_in(broker, files, start, monkeypatch, kind
             text = as_before(entry._replace(incarnation=UNKNOWN))
             return text.replace(b'"version":2', b'"version":1')
 
-        patch.setattr("barnabas.spark_connector.ledger.ledger.encode", encode)
+        patch.setattr("barnabas.spark_connector.ledger.entries.encode", encode)
         start(kind).run(0)
     (files.directory / checkpoint.INCARNATION).unlink()
     end_workers()

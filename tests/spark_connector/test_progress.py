@@ -9,7 +9,7 @@ from barnabas.spark_connector.monitoring.progress import (
     Facts,
     batch_progress,
     lag_of,
-    topics_to_ask_for,
+    topics_without_ends,
 )
 from tests.checkout import ROOT
 
@@ -177,13 +177,13 @@ def test_lag(sources, lag):
 
 def test_the_lag_of_a_batch_that_spark_repeats_is_known_from_the_brokers():
     found = report(7)
-    assert topics_to_ask_for(found) == []
+    assert topics_without_ends(found) == []
     found["sources"] = [
         {"endOffset": {"a": {"0": 1, "1": 2}}, "latestOffset": None},
         {"endOffset": {"b": {"0": 9}}, "latestOffset": {"b": {"0": 10}}},
         {"endOffset": 7, "latestOffset": None},
     ]
-    assert topics_to_ask_for(found) == ["a"]
+    assert topics_without_ends(found) == ["a"]
     ends = {("a", 0): 5, ("a", 1): 2, ("a", 2): 6}
     assert batch_progress("ledger", found, Facts(ends=ends)).lag == 4 + 0 + 6 + 1
     assert batch_progress("ledger", found, Facts(ends={("a", 0): 5})).lag is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.spark_connector.cluster.producer import TransactionalProducer
-from barnabas.spark_connector.cluster.requests import end_all
+from barnabas.spark_connector.cluster.requests import Identity, end_all
 from barnabas.spark_connector.errors import CheckpointMismatch, Fenced, InDoubt, TransactionLost
 from barnabas.spark_connector.ledger.sweep import describe
 from barnabas.spark_connector.sinks.single import SingleTransactionSink
@@ -153,7 +153,9 @@ def test_a_batch_that_is_lost_in_part_ahead_of_its_decision_holds_nobody_up(
     decider.recover()
     messages = query.run_tasks(0)
     with query.connected() as cluster:
-        end_all(cluster, {messages[0].transactional_id: messages[0].identity}, commit=False)
+        (message, *_) = messages
+        identity = Identity(message.producer_id, message.epoch)
+        end_all(cluster, {message.transactional_id: identity}, commit=False)
     with pytest.raises(TransactionLost, match="1 of its 2"):
         decider.commit(0, messages, "ends of 0", {("source", 0): 1})
     assert open_transactions(sink) == []

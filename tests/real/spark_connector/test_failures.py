@@ -90,10 +90,10 @@ def test_what_fails_below_all_pipelines_has_all_their_names():
 
 
 @pytest.mark.parametrize(
-    ("code", "was_asked_to"), [(143, True), (-15, True), (-9, False), (1, False)]
+    ("code", "has_received_sigterm"), [(143, True), (-15, True), (-9, False), (1, False)]
 )
-def test_whether_somebody_has_asked_java_to_end(code, was_asked_to):
-    assert QueryFailed("a", SparkDied(code)).was_asked_to is was_asked_to
+def test_whether_somebody_has_asked_java_to_end(code, has_received_sigterm):
+    assert QueryFailed("a", SparkDied(code)).has_received_sigterm is has_received_sigterm
 
 
 def test_a_sentence_of_ours_stays_what_it_is():

@@ -61,4 +61,5 @@ def test_a_reader_that_has_gone_is_one_sentence(shown):
     )
     os.close(writing)
     assert ended.returncode == 1
-    assert ended.stderr == "nobody reads standard output any more, so the pipelines were stopped\n"
+    closed = "standard output was closed by its reader, so the pipelines were stopped\n"
+    assert ended.stderr == closed

@@ -106,7 +106,7 @@ def test_whatever_a_query_fails_with_while_java_is_being_ended(java, failure, st
     java.end()
     left = what_leaves(java, failure, stop)
     assert isinstance(left, SparkDied), left
-    assert left.was_asked_to
+    assert left.has_received_sigterm
 
 
 @pytest.mark.parametrize("failure", [NO_WORKER, NO_FILES], ids=["worker", "files"])
@@ -133,7 +133,7 @@ def test_a_failure_while_java_goes_on_stays_one(monkeypatch, java, failure, stop
 @pytest.mark.parametrize("stop", [Stop(), asked()], ids=["runs", "asked"])
 def test_what_a_transform_has_raised_stays_the_failure_while_java_is_being_ended(java, stop):
     failed = QueryFailed("a", RuntimeError("of Spark's"))
-    failed.say("transform raised ValueError: no amount (payments.py, line 3)")
+    failed.set_sentence("transform raised ValueError: no amount (payments.py, line 3)")
     java.end()
     assert what_leaves(java, failed, stop) is failed
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.spark_connector.session.quiet import let_the_other_side_leave
+from barnabas.spark_connector.session.quiet import ignore_disconnects
 from barnabas.spark_connector.session.spark_process import unix_sockets
 
 
@@ -30,7 +30,7 @@ class Failing(socketserver.BaseRequestHandler):
 def test_only_an_end_in_mid_message_prints_nothing(failure, is_shown, capsys):
     handler = type("Handler", (Failing,), {"failure": failure})
     with socketserver.TCPServer(("127.0.0.1", 0), handler) as server:
-        let_the_other_side_leave(server)
+        ignore_disconnects(server)
         serving = threading.Thread(target=server.handle_request)
         serving.start()
         with socket.create_connection(server.server_address):
