@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.runtime.turns import slice_is_left, slice_of_loop
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 GiveUp: TypeAlias = Callable[[], object]
 """Ends a wait that no run waits for any more."""
 
+NESTED_MOST: Final = 50
+"""Runs that are resumed inside each other; each takes several frames of the stack."""
+
 Result = TypeVar("Result")
 Question = TypeVar("Question")
 Question_contra = TypeVar("Question_contra", contravariant=True)
@@ -47,6 +50,9 @@ class Ticket:
     """One wait of a run: takes one result, and resumes the run with it."""
 
     __slots__ = ("_run", "error", "is_used", "value")
+
+    nested: ClassVar[int] = 0
+    """Number of runs that are resumed inside each other."""
 
     def __init__(self, run: Run[Any]) -> None:
         self._run: Run[Any] | None = run
@@ -85,8 +91,19 @@ class Ticket:
     # To a Deferred that a run awaits this is the connection.
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Take its response; None where there is none."""
-        self.settle(deferred.response)
+        """Take its response; None where there is none.
+
+        It may be that of a run which itself awaited a Deferred: a long chain of these continues in
+        the next turn of the loop, before the stack is full.
+        """
+        if Ticket.nested >= NESTED_MOST:
+            asyncio.get_running_loop().call_soon(self.settle, deferred.response)
+            return
+        Ticket.nested += 1
+        try:
+            self.settle(deferred.response)
+        finally:
+            Ticket.nested -= 1
 
     def bug(self, name: str, error: BaseException) -> None:  # noqa: ARG002
         """Take the internal error that came instead."""
