@@ -3,15 +3,15 @@
 | word | waits for | result |
 |---|---|---|
 | ``Durable(group)`` | a commit group, from its construction on | None, or the store's Refusal |
-| ``Readable(watch)`` | bytes in logs, or the end of the time for them | whether bytes came |
+| ``Watch`` (``waiting.py``) | bytes in logs, or the end of the time for them | whether they came |
 | ``TransactionEnded(coordinator, key)`` | the end of a transaction, or of the time for it | None |
 | ``Asked(coordinators, question, wait_ms)`` | the word of another broker | its answer |
 | ``Aside(start)`` | work on a thread | what it returns or raises |
 | ``Until(clock, delay_ms)`` | a time | None |
 | ``Turn()`` | the next slice of the loop's time | None |
 
-A word is awaited once. A ``Deferred`` can be awaited like a word: it is the answer of what answers
-by callback.
+A word is awaited once, a ``Watch`` also several times. A ``Deferred``, the response that comes by a
+callback, can be awaited like a word.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from barnabas.broker.runtime.turns import slice_is_left, slice_of_loop
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Deferred
     from barnabas.broker.api.driver import Run
-    from barnabas.broker.api.waiting import Watch
     from barnabas.broker.runtime.clock import Clock
     from barnabas.storage.journal.journal import CommitGroup
     from barnabas.storage.journal.refusal import Refusal
@@ -172,26 +171,6 @@ class Durable:
         ticket, self._ticket = self._ticket, None
         if ticket is not None:
             ticket.settle(refusal)
-
-
-class Readable:
-    """The wait of a ``Watch``, which ends early."""
-
-    __slots__ = ("_watch",)
-
-    ends_early: ClassVar[bool] = True
-    is_work: ClassVar[bool] = False
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-
-    def __await__(self) -> Generator[Any, Any, bool]:
-        result: bool = yield self
-        return result
-
-    def begin(self, ticket: Ticket) -> GiveUp | None:
-        """See ``Word``."""
-        return self._watch.begin(ticket)
 
 
 class Coordinator(Protocol):
