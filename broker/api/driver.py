@@ -15,7 +15,8 @@ Rules of this file:
 * **A client that has gone** ends a run at the word that it waits for: the wait is given up, and
   ``close`` runs the handler's ``finally``. At a future it is left alone, since that is work under
   way, which other state depends on (a topic that is being created): it ends at its next word, or
-  with its last step. The broker cancels it when it stops.
+  with its last step. The broker cancels it when it stops. A run that ends cancelled closes its
+  connection, which would handle nothing else.
 * **An early end** (a request of another kind came in behind, the broker stops) reaches words that
   say so (``ends_early``), now or whenever the run comes to one.
 * **A bug** in one run is logged and closes its connection, and spares the code that resumed the
@@ -35,6 +36,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar, cast
 
 from barnabas.broker.api.dispatch import CloseConnection, Deferred, Route
 from barnabas.broker.api.waits import Ticket
+from barnabas.broker.runtime.turns import is_turn
 from barnabas.protocol.errors import KafkaError, Malformed
 
 if TYPE_CHECKING:
@@ -112,7 +114,7 @@ class Run(Generic[Response]):
         self.is_last = is_last
         self._is_task = is_task
         self.on_idle: Any = None
-        """Called once, when the run first waits for others; or None."""
+        """Called whenever the run begins to wait for others, and not for a turn; or None."""
         self.future: asyncio.Future[Any] | None = None
         """The future that it waits for; None while it waits for a word, or steps."""
         self._answer: Deferred[Any] | None = None
@@ -244,6 +246,8 @@ class Run(Generic[Response]):
             ticket.fail(asyncio.CancelledError())
             return ticket
         if isinstance(waited, Future):
+            if self.on_idle is not None and not is_turn(waited):
+                self.on_idle()
             self.future = waited
             waited.add_done_callback(self._future_is_done)
             if self._at_work is not None:
@@ -260,17 +264,21 @@ class Run(Generic[Response]):
             ticket.settle(False)
             return ticket
         if self.on_idle is not None and not word.is_work:
-            on_idle, self.on_idle = self.on_idle, None
-            on_idle()
+            self.on_idle()
         self._word, self._ticket = word, ticket
+        give_up: GiveUp | None = None
         try:
-            self._give_up = word.begin(ticket)
+            give_up = word.begin(ticket)
         except Exception as error:  # noqa: BLE001  raised where the handler awaits the word
             ticket.fail(error)
-        if not ticket.is_used:
-            return None
-        self._word = self._ticket = self._give_up = None
-        return ticket
+        if ticket.is_used:
+            self._word = self._ticket = self._give_up = None
+            return ticket
+        if ticket is self._ticket:
+            self._give_up = give_up
+        elif give_up is not None:  # The wait ended inside ``begin``: the client left.
+            give_up()
+        return None
 
     def _future_is_done(self, _future: asyncio.Future[Any]) -> None:
         self.future = None
@@ -350,12 +358,14 @@ def _complete(answer: Deferred[Any], response: Any) -> None:  # noqa: ANN401
 
 
 def _report(owner: Owner | None, answer: Deferred[Any], error: BaseException) -> None:
-    """Close the connection, except if the run was cancelled."""
+    """Close the connection: there will be no response."""
     route = answer.route
     name = "" if route is None else route.name
-    if owner is None or isinstance(error, asyncio.CancelledError):
+    if owner is None:
         return
-    if isinstance(error, Malformed | CloseConnection):
+    if isinstance(error, asyncio.CancelledError):
+        owner.close(f"api={name} version={answer.version} reason=the request was cancelled")
+    elif isinstance(error, Malformed | CloseConnection):
         owner.close(f"api={name} version={answer.version} reason={error}")
     else:
         owner.bug(name, error)

@@ -9,8 +9,8 @@ them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable, Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Generator, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from barnabas.broker.api.dispatch import DurableAnswer
 from barnabas.broker.runtime.clock import Clock, Timer
@@ -142,13 +142,16 @@ class FetchWaits:
 
 
 class Watch:
-    """A fetch's wait for ``missing_bytes`` more in its logs, for ``wait_ms`` at most.
+    """A fetch's wait for ``missing_bytes`` more in its logs, for ``wait_ms`` at most: a word.
 
-    It counts from its construction on, so a fetch misses nothing that comes while it reads; the
-    word ``Readable`` waits for it, once or several times. ``close`` it in the end.
+    It counts from its construction on, so a fetch misses nothing that comes while it reads. It can
+    be awaited several times. ``close`` it in the end.
     """
 
     __slots__ = ("_is_over", "_logs", "_ticket", "_timer", "_waits", "is_due", "missing_bytes")
+
+    ends_early: ClassVar[bool] = True
+    is_work: ClassVar[bool] = False
 
     def __init__(
         self, waits: FetchWaits, logs: Iterable[Any], *, missing_bytes: int, wait_ms: float
@@ -161,6 +164,10 @@ class Watch:
         self.is_due = False
         self._timer: Timer = waits.clock.call_later(wait_ms, self._time_is_over)
         waits.add(self, self._logs)
+
+    def __await__(self) -> Generator[Any, Any, bool]:
+        result: bool = yield self
+        return result
 
     def wait_on(self, logs: list[Any]) -> None:
         """Wait on more logs."""

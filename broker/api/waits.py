@@ -3,15 +3,15 @@
 | word | waits for | result |
 |---|---|---|
 | ``Durable(group)`` | a commit group, from its construction on | None, or the store's Refusal |
-| ``Readable(watch)`` | bytes in logs, or the end of the time for them | whether bytes came |
+| ``Watch`` (``waiting.py``) | bytes in logs, or the end of the time for them | whether they came |
 | ``TransactionEnded(coordinator, key)`` | the end of a transaction, or of the time for it | None |
 | ``Asked(coordinators, question, wait_ms)`` | the word of another broker | its answer |
 | ``Aside(start)`` | work on a thread | what it returns or raises |
 | ``Until(clock, delay_ms)`` | a time | None |
 | ``Turn()`` | the next slice of the loop's time | None |
 
-A word is awaited once. A ``Deferred`` can be awaited like a word: it is the answer of what answers
-by callback.
+A word is awaited once, a ``Watch`` also several times. A ``Deferred``, the response that comes by a
+callback, can be awaited like a word.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.runtime.turns import slice_is_left, slice_of_loop
@@ -27,13 +27,15 @@ from barnabas.broker.runtime.turns import slice_is_left, slice_of_loop
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Deferred
     from barnabas.broker.api.driver import Run
-    from barnabas.broker.api.waiting import Watch
     from barnabas.broker.runtime.clock import Clock
     from barnabas.storage.journal.journal import CommitGroup
     from barnabas.storage.journal.refusal import Refusal
 
 GiveUp: TypeAlias = Callable[[], object]
 """Ends a wait that no run waits for any more."""
+
+NESTED_MOST: Final = 50
+"""Runs that are resumed inside each other; each takes several frames of the stack."""
 
 Result = TypeVar("Result")
 Question = TypeVar("Question")
@@ -47,6 +49,9 @@ class Ticket:
     """One wait of a run: takes one result, and resumes the run with it."""
 
     __slots__ = ("_run", "error", "is_used", "value")
+
+    nested: ClassVar[int] = 0
+    """Number of runs that are resumed inside each other."""
 
     def __init__(self, run: Run[Any]) -> None:
         self._run: Run[Any] | None = run
@@ -85,8 +90,19 @@ class Ticket:
     # To a Deferred that a run awaits this is the connection.
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Take its response; None where there is none."""
-        self.settle(deferred.response)
+        """Take its response; None where there is none.
+
+        It may be that of a run which itself awaited a Deferred: a long chain of these continues in
+        the next turn of the loop, before the stack is full.
+        """
+        if Ticket.nested >= NESTED_MOST:
+            asyncio.get_running_loop().call_soon(self.settle, deferred.response)
+            return
+        Ticket.nested += 1
+        try:
+            self.settle(deferred.response)
+        finally:
+            Ticket.nested -= 1
 
     def bug(self, name: str, error: BaseException) -> None:  # noqa: ARG002
         """Take the internal error that came instead."""
@@ -155,26 +171,6 @@ class Durable:
         ticket, self._ticket = self._ticket, None
         if ticket is not None:
             ticket.settle(refusal)
-
-
-class Readable:
-    """The wait of a ``Watch``, which ends early."""
-
-    __slots__ = ("_watch",)
-
-    ends_early: ClassVar[bool] = True
-    is_work: ClassVar[bool] = False
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch = watch
-
-    def __await__(self) -> Generator[Any, Any, bool]:
-        result: bool = yield self
-        return result
-
-    def begin(self, ticket: Ticket) -> GiveUp | None:
-        """See ``Word``."""
-        return self._watch.begin(ticket)
 
 
 class Coordinator(Protocol):

@@ -7,7 +7,8 @@ it takes; a transaction over very many partitions is given several turns of the 
 
 In a cluster other brokers lead some of the partitions: their markers are sent
 (``remote_markers.py``), and the record that says that the transaction is complete is appended when
-all are answered (R3). Those of partitions that are led here lie in front of it, as ever.
+all are answered (R3). Those of partitions that are led here lie in front of it, as ever; after a
+refused flush, which may have taken some of them back, they are written again.
 
 A partition that a later marker has closed already owes nothing: an operator ended the transaction
 there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later transaction is
@@ -36,8 +37,8 @@ from barnabas.broker.cluster.coordinating.remote_markers import (
 )
 from barnabas.broker.coordination.runner import Following, Runner
 from barnabas.broker.runtime.clock import Timer as ClockTimer
-from barnabas.coordinator.transactions.commands import MarkersPlaced, MarkersWritten
-from barnabas.coordinator.transactions.state import TopicPartition, Transaction
+from barnabas.coordinator.transactions.commands import MarkersLost, MarkersPlaced, MarkersWritten
+from barnabas.coordinator.transactions.state import TopicPartition
 from barnabas.protocol.errors import ErrorCode
 from barnabas.storage.log.transaction_marker import TransactionMarker
 
@@ -91,6 +92,8 @@ class MarkerPhase:
         self._retries: dict[str, _Retry] = {}
         self._in_turns: set[str] = set()
         """Those of which some markers are left for the next turn."""
+        self._refusals: dict[str, int] = {}
+        """Number of refused flushes at the first marker, of each transaction that owes markers."""
         self._closed = False
         if remote_markers is not None:
             remote_markers.belongs_to(self)
@@ -113,7 +116,7 @@ class MarkerPhase:
         machine = shard.machine
         machine.change(MarkersPlaced(key, placed))
         if not machine.owes_markers(key):
-            self._complete(shard, self._completion(shard, key, machine.transactions[key]))
+            self._complete(shard, self._completion(shard, key))
         elif refused:
             self._try_again(shard, key, refused)
 
@@ -124,6 +127,7 @@ class MarkerPhase:
         for key, retry in [*self._retries.items()]:
             if retry.shard is shard:
                 self._give_up(key)
+        self._refusals = {key: n for key, n in self._refusals.items() if not shard.owns(key)}
 
     def close(self) -> None:
         """Write nothing more: the broker ends. The next one goes on."""
@@ -161,6 +165,7 @@ class MarkerPhase:
             coordinator_epoch=shard.log.leader_epoch,
             transaction_version=transaction.transaction_version,
         )
+        self._refusals.setdefault(key, self._log.refusals)
         counts, remote_markers = self._counts, self._remote_markers
         marked = []
         for partition in owed[:MARKERS_PER_TURN]:
@@ -181,7 +186,7 @@ class MarkerPhase:
             self._in_turns.add(key)
             self._host.loop.call_soon(self._next_turn, shard, key, rest, refused)
         elif not machine.owes_markers(key):
-            return self._completion(shard, key, transaction)
+            return self._completion(shard, key)
         elif refused:
             self._try_again(shard, key, refused)
         return None
@@ -193,10 +198,17 @@ class MarkerPhase:
             return ErrorCode.NONE  # It was deleted (M5).
         return error
 
-    def _completion(
-        self, shard: Shard[TransactionShard], key: str, transaction: Transaction
-    ) -> Following:
-        producer_id, epoch = transaction.producer
+    def _completion(self, shard: Shard[TransactionShard], key: str) -> Following | None:
+        """Return the completion of a transaction that owes no marker.
+
+        If a flush was refused since the first marker, markers in other logs of this broker may be
+        lost with it: all are written again first, where they are needed (R3).
+        """
+        machine, refusals = shard.machine, self._log.refusals
+        if self._refusals.pop(key, refusals) != refusals:
+            machine.change(MarkersLost(key))
+            return self.begin(shard, key)
+        producer_id, epoch = machine.transactions[key].producer
         command = MarkersWritten(key, producer_id, epoch)
         return Following(key, command, partial(self._settled, shard, key))
 
@@ -214,6 +226,7 @@ class MarkerPhase:
 
     def _is_over(self, key: str) -> None:
         self._retries.pop(key, None)
+        self._refusals.pop(key, None)
         if self._remote_markers is not None:
             self._remote_markers.done(key)
 

@@ -343,6 +343,7 @@ class Pipeline:
             self._mute.cancel()
         for each in owed:
             if isinstance(each, Deferred):
+                self.charge(each, None)  # What a request has used counts without a response, too.
                 each.abandoned()
 
     def complete_parked_early(self) -> None:
@@ -469,10 +470,9 @@ class Pipeline:
             client = bytes(frame[HEADER_BYTES:position])
         plan = self._plans.get(key_and_version)
         if plan is None or client != self._client:
-            new = self._plan(frame, key_and_version, client)
-            if new is None:
+            plan = self._plan(frame, key_and_version, client)
+            if plan is None:
                 return
-            plan = new
         route, context, version, flexible, flexible_answer, decode, handler, encode, shortcut = plan
         if flexible:
             position = skip_header_tags(frame, position)
@@ -495,12 +495,14 @@ class Pipeline:
             response = handler(context, request)
         except KafkaError as error:
             response, is_coroutine = self.refused(route, request, error), False
+        except CloseConnection:
+            if quota is not None:
+                self._charge(Usage(quota, len(frame), counter_ns() - begun_ns), route, None)
+            raise
         if is_coroutine or isinstance(response, Run):
             run = response if isinstance(response, Run) else Run(response)
             response = self._begin(run, route, version, request)
-        usage: Usage | None = None
-        if quota is not None:
-            usage = Usage(quota, len(frame), counter_ns() - begun_ns)
+        usage = None if quota is None else Usage(quota, len(frame), counter_ns() - begun_ns)
         if response is None:
             if usage is not None:
                 self._charge(usage, route, None)

@@ -18,12 +18,14 @@ if TYPE_CHECKING:
 def throttle_of(usage: Usage, route: Route, response: Any) -> float:  # noqa: ANN401
     """Count what a request has used; return for how many ms its client waits, and say so.
 
-    ``response`` is None where there is none: Produce with acks=0. What its handler has counted
-    itself (the bytes of a Fetch, changes of partitions) stands in it already.
+    ``response`` is None where there is none: Produce with acks=0, whose time does not count, or the
+    client has left. What its handler has counted itself (the bytes of a Fetch, changes of
+    partitions) stands in it already.
     """
-    quota = usage.quota
-    throttle_ms = quota.used(usage.took_ns) if response is not None else 0.0
-    if route.key == PRODUCE_KEY:
+    quota, is_produce = usage.quota, route.key == PRODUCE_KEY
+    is_exempt = is_produce and response is None
+    throttle_ms = 0.0 if is_exempt else quota.used(usage.took_ns)
+    if is_produce:
         throttle_ms = max(throttle_ms, quota.produced(usage.frame_bytes))
     throttle_ms = max(throttle_ms, getattr(response, "throttle_time_ms", 0))
     if throttle_ms and hasattr(response, "throttle_time_ms"):

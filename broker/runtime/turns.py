@@ -31,6 +31,10 @@ class Turns:
         """Whether the slice lasts."""
         return counter_seconds() < self._slice_ends
 
+    def has(self, future: object) -> bool:
+        """Return whether a future is a turn that has not come."""
+        return future in self._waiting
+
     def next_slice(self) -> asyncio.Future[None]:
         """Return a future that is done when the caller's next slice starts."""
         turn: asyncio.Future[None] = self._loop.create_future()
@@ -75,6 +79,11 @@ async def turn_over() -> None:
 def slice_is_left() -> bool:
     """Whether work in slices may continue at once on the running loop."""
     return _of_this_loop().is_left
+
+
+def is_turn(future: object) -> bool:
+    """Return whether a future is a turn of the running loop that has not come."""
+    return _of_this_loop().has(future)
 
 
 def slice_of_loop() -> asyncio.Future[None]:

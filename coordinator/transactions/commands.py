@@ -160,3 +160,9 @@ class MarkersPlaced(NamedTuple):
 
     transactional_id: str
     partitions: Collection[TopicPartition]
+
+
+class MarkersLost(NamedTuple):
+    """Change: markers may be lost that were not durable, so all partitions owe one again."""
+
+    transactional_id: str

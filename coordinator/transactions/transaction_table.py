@@ -5,7 +5,7 @@ from __future__ import annotations
 from operator import itemgetter
 
 from barnabas.coordinator.decision import Record
-from barnabas.coordinator.transactions.commands import MarkersPlaced
+from barnabas.coordinator.transactions.commands import MarkersLost, MarkersPlaced
 from barnabas.coordinator.transactions.state import (
     NO_PRODUCER_ID,
     TRANSACTIONS_V2,
@@ -111,7 +111,11 @@ class TransactionTable:
         self.quarantined.add(transactional_id)
 
     def change(self, change: object) -> None:
-        """Take in that partitions have their marker."""
+        """Take in that partitions have their marker, or that they owe it again."""
+        if isinstance(change, MarkersLost):
+            key = change.transactional_id
+            self._awaiting[key] = set(self.transactions[key].partitions)
+            return
         assert isinstance(change, MarkersPlaced), change
         self._awaiting[change.transactional_id].difference_update(change.partitions)
 

@@ -4,18 +4,18 @@ from barnabas.storage.journal.journal import CommitGroup
 
 
 class Appended:
-    """Offsets and times of an appended batch. ``durable`` is None for an old, durable duplicate."""
+    """Offsets and times of an appended batch. ``group`` is None for an old, durable duplicate."""
 
-    __slots__ = ("base_offset", "durable", "log_append_time_ms", "log_start_offset")
+    __slots__ = ("base_offset", "group", "log_append_time_ms", "log_start_offset")
 
     def __init__(
         self,
         base_offset: int,
         log_append_time_ms: int,
         log_start_offset: int,
-        durable: CommitGroup | None,
+        group: CommitGroup | None,
     ) -> None:
         self.base_offset = base_offset
         self.log_append_time_ms = log_append_time_ms
         self.log_start_offset = log_start_offset
-        self.durable = durable
+        self.group = group

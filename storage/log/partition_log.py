@@ -3,7 +3,7 @@
 Rules of this file:
 
 1. Only the loop calls it. An append is synchronous: checked, given its offsets and placed at once;
-   ``Appended.durable`` is what the answer waits for (D1). Producer state moves at append
+   ``Appended.group`` is what the answer waits for (D1). Producer state moves at append
    time, so the next append is judged against everything in the pipeline (S12).
 2. A refused append changes nothing (S5): every check comes before the first change.
 3. Visible is what is durable: the high watermark follows the journal (ahead of its sync only where

@@ -13,6 +13,7 @@ from barnabas.broker.api.dispatch import CloseConnection, Deferred
 from barnabas.broker.api.driver import Encoded, Run, response_of
 from barnabas.broker.api.waits import Aside, Durable, TransactionEnded, Turn, later
 from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.runtime.turns import turn_over
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.journal.refusal import Refusal
@@ -245,23 +246,29 @@ async def test_early_end_cuts_a_wait_short():
     assert (connection.answers, word.given_up) == ([False], 1)
 
 
-async def test_first_wait_for_others_is_reported():
+async def test_waits_for_others_are_reported():
     work, others = Word(is_work=True), Word()
+    store = asyncio.get_running_loop().create_future()
 
     async def handle():
         await work
         await others
-        await Settled()
+        await turn_over()
+        steps.append("turn")
+        await store
 
-    left = []
+    steps = []
     run = Run(handle())
-    run.on_idle = lambda: left.append("left")
+    run.on_idle = lambda: steps.append("idle")
     run.start(None, Deferred(), None, set())
-    assert left == []
+    assert steps == []
     work.ticket.settle()
-    assert left == ["left"]
+    assert steps == ["idle"]
     others.ticket.settle()
-    assert left == ["left"]
+    for _ in range(3):
+        await asyncio.sleep(0)
+    assert steps == ["idle", "turn", "idle"]
+    store.cancel()
 
 
 async def test_timeout_of_asyncio_holds_in_a_run():
@@ -297,7 +304,7 @@ async def test_run_inside_a_task_leaves_the_task_as_it_was():
     assert connection.answers == [connection.run]
 
 
-async def test_cancelled_run_ends_without_an_answer():
+async def test_cancelled_run_closes_its_connection():
     left = []
 
     async def handle():
@@ -310,8 +317,40 @@ async def test_cancelled_run_ends_without_an_answer():
     assert connection.run.cancel()
     await asyncio.sleep(0)
     assert left == ["left"]
-    assert connection.answers == connection.bugs == connection.closed == []
+    assert connection.answers == connection.bugs == []
+    assert connection.closed == ["api=Toy version=3 reason=the request was cancelled"]
     assert not connection.run.cancel()
+
+
+async def test_wait_that_closes_its_connection_when_it_begins_is_given_up():
+    class Closing(Word):
+        def begin(self, ticket):
+            answer.abandoned()
+            return super().begin(ticket)
+
+    async def handle():
+        await word
+
+    word, answer = Closing(), Deferred()
+    answer.run = Run(handle())
+    answer.run.start(None, answer, None, set())
+    assert word.given_up == 1
+
+
+async def test_long_chain_of_runs_that_await_each_other_is_answered():
+    async def handle(awaited):
+        return await awaited
+
+    last = awaited = Deferred()
+    for _ in range(1000):
+        answer = Deferred()
+        answer.run = Run(handle(awaited))
+        answer.run.start(None, answer, None, set())
+        awaited = answer
+    connection = Connection(handle(awaited))
+    last.complete("response")
+    await connection.is_answered.wait()
+    assert connection.answers == ["response"]
 
 
 async def test_deferred_is_awaited_like_a_word():

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from barnabas.broker.client.dialing import connect
 from barnabas.broker.network.large import SLOTS_FOR_VERY_LARGE, VERY_LARGE_BYTES
 from barnabas.protocol.client import ClientConnection
-from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
+from barnabas.protocol.messages.metadata import (
+    METADATA,
+    MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
+)
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 class HeldApi:
@@ -102,3 +112,23 @@ def test_frames_behind_a_busy_thread_are_free_once_their_clients_have_left(broke
     held.is_free.set()
     wait_until(lambda: free_places(broker) == SLOTS_FOR_VERY_LARGE)
     assert (held.begun, frame_bytes(broker)) == (1, 0)
+
+
+def test_request_that_waits_for_the_store_leaves_its_place(broker):
+    waiting = []
+
+    async def handle(_context, _request):
+        waiting.append(asyncio.get_running_loop().create_future())
+        return await waiting[-1]
+
+    route = next(each for each in broker.server.routes if each.name == "Metadata")
+    broker.call(lambda: setattr(route, "handler", handle))
+    frame = very_large_frame()
+    clients = [connect(broker.address, 60) for _ in range(SLOTS_FOR_VERY_LARGE + 1)]
+    for client in clients:
+        client.sendall(frame)
+    wait_until(lambda: broker.call(lambda: len(waiting)) == len(clients))
+    assert free_places(broker) == SLOTS_FOR_VERY_LARGE
+    broker.call(lambda: [each.set_result(MetadataResponse()) for each in waiting])
+    assert all(client.recv(4) for client in clients)
+    leave(broker, *clients)

@@ -323,7 +323,7 @@ def test_the_epoch_of_a_start_is_later_than_that_of_any_marker(broker, wire, sto
     appended = broker.call(
         lambda: log.append_marker(TransactionMarker(*producer.identity, **settings))
     )
-    wait_until(lambda: appended.durable.durable)
+    wait_until(lambda: appended.group.durable)
     stop(broker)
     broker.restart()
     assert broker.server.transactions.coordinator_epoch > 77

@@ -34,6 +34,7 @@ from barnabas.protocol.messages.write_txn_markers import (
     WriteTxnMarkersRequest,
 )
 from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.broker.held_markers import Markers
 from tests.broker.metrics.scrape import scrape
 from tests.broker.moves import (
     has_loaded,
@@ -222,6 +223,28 @@ def test_marker_that_is_refused_where_it_was_written_is_owed_r3(cluster, brokers
     cluster.release_commits(1)
     wait_until(lambda: producer.is_idle)
     assert len(producer.markers(THERE)) == before + 1
+
+
+def test_marker_here_that_is_taken_back_with_a_refused_flush_is_owed_r3(
+    cluster, brokers, producer, monkeypatch
+):
+    """It is in a later flush than the decision, and other brokers still owe theirs."""
+    markers = Markers(monkeypatch)
+    producer.open(HERE, THERE)
+    before, log = len(producer.markers(HERE)), log_of(brokers[0], *HERE)
+    end = log.next_offset
+    with brokers[1].intercept(WRITE_TXN_MARKERS, fail=ErrorCode.NOT_LEADER_OR_FOLLOWER):
+        markers.stop()
+        assert producer.end() == NONE
+        cluster.hold_commits(0)
+        markers.go_on()
+        wait_until(lambda: log.next_offset == end + 1)
+        seize(cluster, *HERE, 2)
+        cluster.release_commits(0)
+        wait_until(lambda: log.closed)
+    wait_until(lambda: producer.is_idle)
+    wait_until(lambda: log_of(brokers[2], *HERE) is not None)
+    assert len(producer.markers(HERE)) == before + 1
 
 
 # --------------------------------------------------------------------------- late copies of markers

@@ -20,6 +20,7 @@ from barnabas.broker.network.pipeline import (
 )
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.acls.access import Generation
+from barnabas.broker.security.quotas.quota_limits import CLIENT_ID, PRODUCER_BYTES, entity
 from barnabas.broker.security.quotas.quotas import Quotas
 from barnabas.broker.security.session import NOBODY
 from barnabas.protocol.errors import Malformed
@@ -64,6 +65,8 @@ class Running:
         self.backlog = Backlog()
         frames = FrameBuffer(RingPool(), 1 << 20)
         self.frames = frames
+        generation = Generation()
+        self.quotas = Quotas(SystemClock(), generation)
         self.pipeline = Pipeline(
             self.line,
             SimpleNamespace(
@@ -73,8 +76,8 @@ class Running:
                 routes=toy.routes,
                 large=toy.server.large,
                 backlog=self.backlog,
-                generation=Generation(),
-                quotas=Quotas(SystemClock(), Generation()),
+                generation=generation,
+                quotas=self.quotas,
                 clock=SystemClock(),
                 pipeline_limit=LIMIT,
                 write_buffer_bytes=BUFFER_BYTES,
@@ -232,6 +235,16 @@ async def test_what_must_end_the_connection_is_raised(running, frame, error, des
         running.process()
     assert running.pipeline.describe_frame() == described
     assert running.written() == answer(1)
+
+
+async def test_request_of_a_client_that_leaves_before_its_response_is_charged(running):
+    running.quotas.change([(entity({CLIENT_ID: None}), PRODUCER_BYTES, 1.0)])
+    running.put(request(PRODUCE, b"p" * 40, version=3, correlation_id=1))
+    running.process()
+    quota = running.quotas.client_quota(NOBODY.principal.name, "toy")
+    assert quota.produced(0) == 0
+    running.pipeline.abandon()
+    assert quota.produced(0) > 0
 
 
 async def test_nothing_leads_back_to_a_connection_that_is_gone(running):

@@ -65,7 +65,7 @@ async def test_close_drops_what_has_not_begun(pool):
 @pytest.mark.parametrize("is_counted", [False, True])
 async def test_cancelled_work_in_the_queue_refers_to_nothing(pool, is_counted):
     class Large:
-        """What the work needs."""
+        """The argument of the work."""
 
     free, large = await blocked(pool), Large()
     found = weakref.ref(large)

@@ -164,7 +164,7 @@ def _check_producers(log: PartitionLog, expected: Partition) -> None:
                 appended.base_offset == event.base_offset,
                 f"{log}: the retry of {event.base_offset} went to {appended.base_offset} (S4)",
             )
-            _require(appended.durable is None, f"{log}: a recovered batch is not durable (S4)")
+            _require(appended.group is None, f"{log}: a recovered batch is not durable (S4)")
     _require(log.next_offset == end, f"{log}: a retry was appended (S2)")
 
 

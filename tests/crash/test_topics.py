@@ -103,8 +103,8 @@ async def workload(administration: Administration, promises: Promises) -> None:
             value = f"{name}-{index}-{len(written)}".encode()
             batch = encode_batch([Record(0, 1_700_000_000_000, b"k", value, ())])
             appended = partition.log.append(memoryview(bytearray(batch)))
-            assert appended.durable is not None
-            appended.durable.add_waiter(WhenDurable(partial(written.append, value)))
+            assert appended.group is not None
+            appended.group.add_waiter(WhenDurable(partial(written.append, value)))
             administration.step()
 
     await changing("a", catalogue.create_topic("a", 2, {}))

@@ -221,7 +221,7 @@ class Workload:
             append_time_ms=appended.log_append_time_ms,
             **fields,
         )
-        self._acknowledge(self.model.add(event), appended.durable)
+        self._acknowledge(self.model.add(event), appended.group)
 
     def _acknowledge(self, number: int, durable: CommitGroup | None) -> None:
         """Answer the client as the broker would: when ``durable`` is, or at once."""
@@ -245,7 +245,7 @@ class Workload:
         assert appended.base_offset == again.base_offset, "a duplicate got another offset (S4)"
         assert log.next_offset == end, "a duplicate was appended (S2)"
         number = next(at for at, event in enumerate(self.model.events, 1) if event is again)
-        self._acknowledge(number, appended.durable)
+        self._acknowledge(number, appended.group)
 
     def marker(self) -> None:
         """End a transaction that is open somewhere."""
@@ -266,7 +266,7 @@ class Workload:
         appended = log.append_marker(
             TransactionMarker(identity, epoch, coordinator_epoch=self.boots, commit=commit)
         )
-        group = appended.durable
+        group = appended.group
         assert group is not None
         event = Event(
             log.partition_id,

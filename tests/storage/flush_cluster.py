@@ -54,7 +54,7 @@ class Sent:
         except (KeyError, LogClosed):
             return False
         self.log, self.offset = log, appended.base_offset
-        appended.durable.add_waiter(self)
+        appended.group.add_waiter(self)
         return True
 
     def durable(self):

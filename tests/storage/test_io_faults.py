@@ -177,7 +177,7 @@ def test_a_capacity_that_runs_out_leaves_no_torn_state():
 def test_a_failed_sync_ends_the_commit_before_any_answer(host):
     answered = []
     Fault(host.disk, errno.EIO, "fdatasync", "journal")
-    host.log.append(batch()).durable.add_waiter(WhenDurable(lambda: answered.append(True)))
+    host.log.append(batch()).group.add_waiter(WhenDurable(lambda: answered.append(True)))
     with pytest.raises(OSError, match="EIO"):
         host.step()
     assert answered == []
@@ -242,7 +242,7 @@ async def test_threads_answer_in_order_and_close_drains(tmp_path):
     answered = []
     for number in range(400):
         appended = running.log.append(batch(value=b"%d" % number * 500))
-        appended.durable.add_waiter(
+        appended.group.add_waiter(
             WhenDurable(lambda offset=appended.base_offset: answered.append(offset))
         )
         if number % 7 == 0:
@@ -274,7 +274,7 @@ async def test_a_failed_sync_is_fatal_once_and_nothing_is_answered_after_it(tmp_
     running = Running(tmp_path)
     await running.checkpoint()
     answered = []
-    running.log.append(batch()).durable.add_waiter(WhenDurable(lambda: answered.append(0)))
+    running.log.append(batch()).group.add_waiter(WhenDurable(lambda: answered.append(0)))
     await until(lambda: answered)
 
     def refuse(*_):
@@ -283,12 +283,12 @@ async def test_a_failed_sync_is_fatal_once_and_nothing_is_answered_after_it(tmp_
     with monkeypatch.context() as patch:
         patch.setattr(LocalFile, "pwritev_durable", refuse)
         for number in range(1, 4):
-            durable = running.log.append(batch()).durable
-            durable.add_waiter(WhenDurable(lambda number=number: answered.append(number)))
+            group = running.log.append(batch()).group
+            group.add_waiter(WhenDurable(lambda number=number: answered.append(number)))
             await asyncio.sleep(0.01)
         await until(lambda: running.failures)
     # The disk "works" again: too late, the journal's thread is gone (D9).
-    running.log.append(batch()).durable.add_waiter(WhenDurable(lambda: answered.append(9)))
+    running.log.append(batch()).group.add_waiter(WhenDurable(lambda: answered.append(9)))
     await asyncio.sleep(0.05)
     assert [error.errno for error in running.failures] == [errno.EIO]
     assert answered == [0]
@@ -309,7 +309,7 @@ async def test_a_full_disk_is_waited_for_on_the_thread(tmp_path, monkeypatch):
 
     monkeypatch.setattr(LocalFile, "pwritev", limited)
     answered = []
-    running.log.append(batch(3)).durable.add_waiter(WhenDurable(lambda: answered.append(True)))
+    running.log.append(batch(3)).group.add_waiter(WhenDurable(lambda: answered.append(True)))
     await until(lambda: answered and running.store.full)
     with pytest.raises(StorageFull):
         running.log.append(batch())
@@ -379,13 +379,13 @@ def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch, call, shown
     def fails(*_):
         raise OSError(errno.EIO, "planted")
 
-    log.append(batch()).durable.add_waiter(WhenDurable(lambda: answered.append(1)))
+    log.append(batch()).group.add_waiter(WhenDurable(lambda: answered.append(1)))
     with monkeypatch.context() as patch:
         patch.setattr(SimulatedFile, call, fails)
         for _ in range(2):  # The second brings nothing more.
             engine.turn(disk_is_quick=True)
     assert [str(error) for error in failures] == ["[Errno 5] planted"]
-    log.append(batch()).durable.add_waiter(WhenDurable(lambda: answered.append(2)))
+    log.append(batch()).group.add_waiter(WhenDurable(lambda: answered.append(2)))
     store.journal.flush()
     store.checkpoint()
     engine.settle()
@@ -406,7 +406,7 @@ def test_a_mistake_in_making_answers_is_fatal(disk_is_quick):
         raise ZeroDivisionError
 
     store.callbacks.on_visible = fails
-    store.get(1).append(batch()).durable.add_waiter(WhenDurable(lambda: answered.append(True)))
+    store.get(1).append(batch()).group.add_waiter(WhenDurable(lambda: answered.append(True)))
     for _ in range(3):
         engine.turn(disk_is_quick=disk_is_quick)
         engine.commit()

@@ -134,13 +134,13 @@ def test_a_duplicate_waits_for_its_original_while_that_is_on_its_way():
     first = log.append(from_producer(7, 0))
     again = log.append(from_producer(7, 0))
     assert again.base_offset == first.base_offset == 0
-    assert again.durable is not None
+    assert again.group is not None
     answers = []
-    again.durable.add_waiter(WhenDurable(lambda: answers.append(log.high_watermark)))
+    again.group.add_waiter(WhenDurable(lambda: answers.append(log.high_watermark)))
     assert answers == []
     host.step()
     assert answers == [1]
-    assert log.append(from_producer(7, 0)).durable is None
+    assert log.append(from_producer(7, 0)).group is None
 
 
 def test_the_last_five_batches_are_answered_and_the_sixth_is_not():

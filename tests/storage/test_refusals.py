@@ -49,7 +49,7 @@ class Member:
         """Append, wait for it; the answer says "<partition>@<offset>"."""
         appended = self.store.get(partition_id).append(batch() if sent is None else sent)
         word = f"{partition_id}@{appended.base_offset}"
-        appended.durable.add_waiter(Waiting(self.heard, word))
+        appended.group.add_waiter(Waiting(self.heard, word))
         return appended
 
     def settle(self):
@@ -364,7 +364,7 @@ def test_a_log_whose_head_is_gone_is_loaded_from_a_snapshot_of_its_producers():
     member.store.delete(1)
     log = member.store.load(PartitionSpec(1, "t1", 0, bytes([1] * 16), member.config, 0), durable)
     assert (log.log_start_offset, log.high_watermark, log.next_offset) == (4, 4, 4)
-    assert log.append(from_producer(7, 3)).durable is None, "a duplicate (S4)"
+    assert log.append(from_producer(7, 3)).group is None, "a duplicate (S4)"
     assert member.append(1, from_producer(7, 4)).base_offset == 4
     member.settle()
     assert [header.base_offset for header, _ in read_all(log)] == [4]
@@ -379,7 +379,7 @@ def test_a_start_leaves_the_epoch_of_a_partition_that_has_one_of_its_own():
     assert [log.leader_epoch for log in host.store.logs.values()] == [1, 17]
     appended = host.store.get(2).append(batch())
     host.step()
-    assert appended.durable.durable
+    assert appended.group.durable
     host.kill()
     host.specs[1] = PartitionSpec(2, "given", 0, given.topic_id, given.config, 18)
     host.boot()

@@ -256,7 +256,7 @@ class Refusals(RuleBasedStateMachine):
 
     def placed(self, known, sent, appended):
         data = known.place(sent, appended.base_offset)
-        self.wait(known, data, appended.base_offset, appended.durable)
+        self.wait(known, data, appended.base_offset, appended.group)
 
     def wait(self, known, data, base_offset, group):
         answer = Answer(self, known.log, base_offset, data)
@@ -332,7 +332,7 @@ class Refusals(RuleBasedStateMachine):
         ]
         appended = known.log.append(memoryview(bytearray(stored)))
         assert appended.base_offset == read_header(memoryview(stored)).base_offset
-        self.wait(known, stored, appended.base_offset, appended.durable)
+        self.wait(known, stored, appended.base_offset, appended.group)
 
     def commit(self, known, number):
         self.end_transaction(known, number, commit=True)

@@ -348,9 +348,7 @@ def offset_fetch(
     if not count:
         return OffsetFetchResponse()
     handle = partial(_offset_fetch, catalogue, groups, leadership_check, context)
-    if BY_GROUP.is_long(request):
-        return Run(in_parts(request, BY_GROUP, handle))
-    return Run(handle(request))
+    return Run(in_parts(request, BY_GROUP, handle))
 
 
 async def _offset_fetch(

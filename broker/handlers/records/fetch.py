@@ -32,7 +32,6 @@ from barnabas.broker.api.fetch_sessions import (
 )
 from barnabas.broker.api.waiting import FetchWaits, Watch
 from barnabas.broker.api.waits import Aside, Turn
-from barnabas.broker.api.waits import Readable as BytesReadable
 from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.handlers.records.fetch_reader import Readable, Reader, Result, failed
 from barnabas.broker.metadata.catalogue import Catalogue
@@ -156,7 +155,7 @@ async def _fetch_when_enough(
     request = reader.request
     watch = Watch(fetch_waits, logs, missing_bytes=missing_bytes, wait_ms=request.max_wait_ms)
     try:
-        while await BytesReadable(watch):
+        while await watch:
             # More bytes in the log need not be more for a reader of committed ones: it looks again.
             if request.isolation_level != READ_COMMITTED:
                 break
@@ -215,7 +214,7 @@ async def _fetch_in_slices(
             if missing_bytes <= 0 or is_over:
                 return await reader.respond_in_slices(result)
             watch.missing_bytes -= _NEVER_WRITTEN_BYTES - missing_bytes
-            is_over = not await BytesReadable(watch)
+            is_over = not await watch
         finally:
             watch.close()
 

@@ -476,7 +476,7 @@ class ProduceHandler:
                     appended.log_start_offset,
                 )
             )
-            newest = appended.durable or newest
+            newest = appended.group or newest
         return results, newest, bad
 
     def _without_log(

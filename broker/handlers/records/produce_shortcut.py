@@ -408,7 +408,7 @@ class ProduceShortcut:
             appended = log.append(records)
         except (Rejected, TooMuchToLookHere):
             return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
-        if appended.durable is None:
+        if appended.group is None:
             log.uncount_duplicate()  # Asked again, the log says, and counts, the same again.
             return None
         frames.skip(end)
@@ -424,7 +424,7 @@ class ProduceShortcut:
             appended.log_append_time_ms,
             appended.log_start_offset,
         )
-        return self._promise(answer, 1, log, appended.durable)
+        return self._promise(answer, 1, log, appended.group)
 
     def _promise(
         self, answers: bytearray, requests: int, log: PartitionLog, group: CommitGroup

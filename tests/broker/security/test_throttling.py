@@ -154,6 +154,15 @@ def test_acks_0_produce_that_is_inspected_on_a_thread_is_charged(still):
     assert log.next_offset == 1
 
 
+def test_acks_0_produce_whose_error_closes_the_connection_is_charged(still):
+    limit(still, "producer_byte_rate")
+    with Client(still, "limited") as client:
+        client.send(PRODUCE, 9, produce(15_000, acks=0, topic="none"), expects_response=False)
+        assert client.socket.recv(1) == b""
+    with Client(still, "limited") as client:
+        assert client.ask(PRODUCE, 9, produce(10)).throttle_time_ms > 4_000
+
+
 def test_a_debt_is_carried_by_a_new_connection(still):
     limit(still, "producer_byte_rate")
     with Client(still, "limited") as client:
