@@ -19,7 +19,7 @@ from tests.tidy.source import PACKAGES, Source, sources
 
 GENERATED_MOST = 18_000
 BY_HAND: dict[str, int] = {
-    "broker": 733,
+    "broker": 740,
     "broker/admin": 107,
     "broker/api": 1_939,
     "broker/cli": 7_199,
