@@ -425,6 +425,8 @@ class Catalogue:
             if count % LOGS_PER_TURN == 0:
                 await turn_over()
         self._on_topic_deleted(topic)
+        # Partitions refer to their topic: a frozen cycle stays in memory (``broker/daemon.py``).
+        topic.partitions = []
         logger.info("topic deleted name=%s", topic.name)
         self._on_event("topic_deleted", f"Topic:{topic.name}", "")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family, labels, value
 from barnabas.broker.metrics.histograms import duration_samples
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.client.topic_reader import ISOLATION, read_partition
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.testing.embedded import Broker, ReceivedRecord
 from barnabas.broker.testing.inside import InsideClient

@@ -168,7 +168,7 @@ class PartitionLog:
     def configure(self, config: LogConfig) -> None:
         """Apply new settings from the next append on."""
         self.config = config
-        self.rules = BatchRules(f"{self.topic}-{self.partition}", config, self.now_ms)
+        self.rules = BatchRules(f"{self.topic}-{self.partition}", config, self._now_ms)
         for segment in self.segments[-1:]:
             segment.check_room_again()
 

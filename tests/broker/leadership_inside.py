@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.broker.server import BrokerServer
 from barnabas.storage.log.log_directory import DELETED_SUFFIX, LOADING_SUFFIX

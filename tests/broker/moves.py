@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.cluster.membership.handovers import HandOvers
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE

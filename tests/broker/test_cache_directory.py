@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribableLogDirTopic,

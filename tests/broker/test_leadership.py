@@ -14,7 +14,7 @@ from weakref import WeakSet
 
 import pytest
 
-from barnabas.broker.cluster.leading.leadership import AFTER, State
+from barnabas.broker.cluster.leading.states import AFTER, State
 from barnabas.broker.cluster.view import Leader
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode

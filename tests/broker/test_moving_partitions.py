@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode

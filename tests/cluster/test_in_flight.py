@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.protocol.errors import ErrorCode

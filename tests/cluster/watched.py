@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.metadata.catalogue import new_cluster_id

@@ -1,5 +1,7 @@
 """A store without a journal: its directory is a cache, its logs come from a log index."""
 
+from dataclasses import replace
+
 import pytest
 
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
@@ -162,6 +164,31 @@ def test_a_checkpoint_ends_even_if_what_it_waits_for_is_refused(index):
     life.engine.settle()
     assert done == [True]
     assert not life.store.logs
+
+
+@pytest.mark.parametrize("turns", range(5))
+@pytest.mark.parametrize("refused", [1, 3])
+def test_flush_that_is_refused_between_the_turns_of_a_checkpoint(index, refused, turns):
+    life = Life(index, SimulatedFileSystem(), 1, 2, 3, config=LogConfig(segment_bytes=150))
+    life.store.settings = replace(life.store.settings, checkpoint_turn_effort=1)
+    for number in (1, 2, 3):
+        life.append(number, *(batch(value=b"v" * 60) for _ in range(6)))
+    life.store.get(2).delete_records(4)
+    life.engine.settle()
+    done = []
+    life.store.checkpoint(lambda: done.append(True))
+    for _ in range(turns):
+        life.engine.end_turn()
+    assign(index, refused, Stranger(index).session)
+    life.store.get(refused).append(batch())
+    life.engine.settle()
+    assert done == [True]
+    assert refused not in life.store.logs
+    left = {name[:20] for name in life.disk.list_directory(f"{ROOT}/t2-0") if ".log" in name}
+    assert left == {f"{offset:020}" for offset in (4, 5)}
+    for number in {1, 2, 3} - {refused}:
+        life.append(number, batch())
+        assert len(durable_batches(index, number)) >= 3
 
 
 def test_the_last_checkpoint_closes_the_logs(index):

@@ -19,12 +19,12 @@ from tests.tidy.source import PACKAGES, Source, sources
 
 GENERATED_MOST = 18_000
 BY_HAND: dict[str, int] = {
-    "broker": 733,
+    "broker": 740,
     "broker/admin": 107,
     "broker/api": 1_939,
     "broker/cli": 7_203,
     "broker/client": 1_526,
-    "broker/cluster": 4_748,
+    "broker/cluster": 4_751,
     "broker/config": 2_921,
     "broker/console": 9_029,
     "broker/coordination": 2_481,

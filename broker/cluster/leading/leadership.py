@@ -6,7 +6,7 @@ Rules of this file:
   again in a later epoch only (R11).
 * Four say so: the view (led here, led elsewhere), who moves partitions (``release``), the store
   (what was placed is refused), and the catalogue (partitions come, and are deleted). What each of
-  them means for a partition is one table, ``AFTER``.
+  them means for a partition is one table, ``AFTER`` (``states.py``).
 * Every step to another state makes void what was under way in the one before: a log that was read
   too late is dropped unseen, and leaves nothing.
 * What a partition's former log has placed comes to its end, durable or refused, before the
@@ -25,10 +25,10 @@ import contextlib
 import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
-from enum import Enum, auto
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from barnabas.broker.cluster.leading.states import AFTER, COMING, KEEPS_LOG, Event, State
 from barnabas.broker.metadata.pending_retries import taken_back
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
@@ -65,72 +65,6 @@ ROOM_PAUSE_S_MAX: Final = 60.0
 of it is read again."""
 COMPARED_PER_TURN: Final = 256
 """Partitions compared with the view before the loop may get a turn."""
-
-
-class State(Enum):
-    """How far this broker has come with one partition."""
-
-    AWAY = auto()
-    """Not led here, as far as is known."""
-    READING = auto()
-    """Led here; what is durable of it is being read."""
-    OPENED = auto()
-    """Its log is here and takes batches; its coordinator, if it has one, does not serve it yet."""
-    SERVED = auto()
-    DRAINING = auto()
-    """Its log takes nothing more; what was placed in it is on its way to be durable."""
-
-
-class Event(Enum):
-    """What happens to one partition."""
-
-    LED_HERE = auto()
-    """In a later epoch than any that it was led here in."""
-    LED_ELSEWHERE = auto()
-    """Or by nobody: not in the epoch in which it is led here."""
-    READ = auto()
-    WRITTEN = auto()
-    """All that was read is in the segments."""
-    RELEASED = auto()
-    """It is to be moved."""
-    DRAINED = auto()
-    """Nothing that was placed in it is under way any more."""
-    TAKEN = auto()
-    """The store says that another broker leads it, or that the session is over."""
-    DROPPED = auto()
-    """Its log was forgotten because of a refusal that concerns others, or its files are damaged;
-    it is still led here."""
-
-
-_LOST: Final = {
-    Event.LED_HERE: State.READING,
-    Event.LED_ELSEWHERE: State.AWAY,
-    Event.TAKEN: State.AWAY,
-}
-"""What holds for every partition that is led here."""
-_WITH_LOG: Final = {
-    **_LOST,
-    Event.RELEASED: State.DRAINING,
-    Event.DROPPED: State.READING,
-}
-
-AFTER: Final[dict[State, dict[Event, State]]] = {
-    State.AWAY: {Event.LED_HERE: State.READING},
-    State.READING: {**_LOST, Event.READ: State.OPENED, Event.RELEASED: State.AWAY},
-    State.OPENED: {**_WITH_LOG, Event.WRITTEN: State.SERVED},
-    State.SERVED: _WITH_LOG,
-    State.DRAINING: {**_LOST, Event.DRAINED: State.AWAY, Event.DROPPED: State.AWAY},
-}
-"""The state after an event; where there is none the event changes nothing."""
-
-_KEEPS_LOG: Final = {
-    (State.OPENED, State.SERVED),
-    (State.OPENED, State.DRAINING),
-    (State.SERVED, State.DRAINING),
-}
-"""The steps over which a partition keeps its log. With all others it gets one, or loses it."""
-_COMING: Final = {State.READING, State.OPENED}
-"""Led here, and not served yet."""
 
 
 class DurableLogs(Protocol):
@@ -358,10 +292,10 @@ class Leadership:
             return
         step = place.state, after
         place.state = after
-        place.partition.is_coming = after in _COMING
+        place.partition.is_coming = after in COMING
         place.steps += 1
         place.note_damage("")
-        if place.log is not None and step not in _KEEPS_LOG:
+        if place.log is not None and step not in KEEPS_LOG:
             self._let_go(place, place.log)
         if after is State.READING:
             place.came_ns = counter_ns()

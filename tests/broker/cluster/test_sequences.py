@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.cluster.membership.durable_logs import FILLED_AT_ONCE
 from barnabas.broker.security.acls.access import Access
 from barnabas.protocol.errors import ErrorCode

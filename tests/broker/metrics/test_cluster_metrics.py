@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.cluster.leading.leadership import State
+from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.metrics.collectors import register_cluster_store

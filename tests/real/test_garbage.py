@@ -1,0 +1,83 @@
+"""Cycles of objects: a daemon's collector never frees one that has survived a full collection."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+
+from barnabas.broker import daemon
+from barnabas.testing import Broker
+from tests.waiting import until
+
+ROOMS = ("barnabas.broker.", "barnabas.coordinator.", "barnabas.storage.")
+KITS = ("barnabas.broker.client.", "barnabas.broker.testing.")
+
+
+@contextmanager
+def cycles() -> Iterator[Counter[str]]:
+    """Count the objects of the broker that only a collection frees, by class."""
+    found: Counter[str] = Counter()
+    gc.collect()
+    gc.disable()
+    try:
+        yield found
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        for each in gc.garbage:
+            room = type(each).__module__
+            if room.startswith(ROOMS) and not room.startswith(KITS):
+                found[f"{room}.{type(each).__name__}"] += 1
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+async def come_and_go(broker: Broker, number: int) -> None:
+    """Create a topic, write to it in a transaction, read it in a group, and delete it."""
+    address, topic = broker.bootstrap_servers, f"topic-{number}"
+    admin = AIOKafkaAdminClient(bootstrap_servers=address)
+    await admin.start()
+    await admin.create_topics([NewTopic(topic, 3, 1)])
+    producer = AIOKafkaProducer(bootstrap_servers=address, transactional_id=topic)
+    await producer.start()
+    async with producer.transaction():
+        await producer.send_and_wait(topic, b"value")
+    consumer = AIOKafkaConsumer(
+        topic, bootstrap_servers=address, group_id=topic, auto_offset_reset="earliest"
+    )
+    await consumer.start()
+    await consumer.getone()
+    await consumer.stop()
+    await producer.stop()
+    await admin.delete_topics([topic])
+    await admin.close()
+    server = broker.server
+    await until(lambda: topic not in server.catalogue.topics)
+
+
+def test_connections_topics_groups_and_transactions_leave_no_cycles(tmp_path):
+    with Broker(storage=tmp_path) as broker:
+        asyncio.run(come_and_go(broker, 0))  # The internal topics stay.
+        with cycles() as found:
+            for number in range(1, 4):
+                asyncio.run(come_and_go(broker, number))
+            broker.call(gc.isenabled)  # What the loop had scheduled is done.
+    assert not found
+
+
+def test_full_collection_freezes_its_survivors():
+    frozen = gc.get_freeze_count()
+    gc.callbacks.append(daemon._freeze_survivors)
+    try:
+        survivors: list[list[object]] = [[] for _ in range(1000)]
+        gc.collect()
+    finally:
+        gc.callbacks.remove(daemon._freeze_survivors)
+    assert gc.get_freeze_count() >= frozen + len(survivors)
