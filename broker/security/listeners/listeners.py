@@ -163,7 +163,7 @@ def _warn_of_clear_text(endpoint: Endpoint, mechanisms: Iterable[str]) -> None:
     readable = [each for each in mechanisms if each in SENDS_SECRETS]
     if readable and not is_here and endpoint.security_protocol == "SASL_PLAINTEXT":
         logger.warning(
-            "listener %s is not encrypted: the secrets of %s are readable on the network",
+            "listener %s is not encrypted: readers of the network traffic see the secrets of %s",
             endpoint.name,
             " and ".join(readable),
         )
