@@ -1,7 +1,7 @@
 """Interception of requests in tests: refused, delayed, lost, counted.
 
-An Interception replaces one route of a running broker, so the other routes keep their speed. Its
-effect on a request:
+An Interception replaces one route of a running broker, so a broker without interceptions keeps its
+speed. Its effect on a request:
 
 | argument | result for the client | work of the broker |
 |---|---|---|

@@ -98,7 +98,7 @@ def test_its_console_and_its_history_have_no_journal(world, leader, wire):
     assert sum(each["count"] for each in storage["flushes"]) >= 1
 
 
-def test_it_describes_the_copies_that_it_has(cluster, leader, wire):
+def test_log_dirs_are_those_of_local_copies(cluster, leader, wire):
     fill(leader, wire, DATA, 5)
     request = DescribeLogDirsRequest([DescribableLogDirTopic("data", [0])])
     (here,) = wire.ask(DESCRIBE_LOG_DIRS, request, 4).results
@@ -192,7 +192,7 @@ def test_a_damaged_copy_is_replaced_once_and_not_again_and_again(cluster, leader
     assert state(leader, "data", 0) is State.SERVED
 
 
-def test_what_was_verified_is_not_noted_for_another_process(cluster, leader, wire):
+def test_verified_segments_of_copies_are_not_recorded(cluster, leader, wire):
     fill(leader, wire, DATA, 60)
     scrubbed(leader)
     leader.call(leader.server.scrubber.save)

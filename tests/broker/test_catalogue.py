@@ -95,7 +95,7 @@ async def test_a_topic_is_seen_whole_or_not_at_all(administration):
     await deletion
 
 
-async def test_a_change_goes_on_when_its_client_has_gone(administration):
+async def test_metadata_change_continues_after_client_disconnects(administration):
     catalogue = administration.catalogue
     creation = asyncio.ensure_future(catalogue.create_topic("a", LOGS_PER_TURN * 2, {}))
     while not administration.metastore.load().topics:  # noqa: ASYNC110  nobody else will say so
@@ -108,7 +108,7 @@ async def test_a_change_goes_on_when_its_client_has_gone(administration):
     assert [topic.name for topic in administration.metastore.load().topics] == ["a"]
 
 
-async def test_a_refusal_nobody_waits_for_is_no_loose_end(administration):
+async def test_refused_change_without_waiter_leaves_no_error(administration):
     catalogue = administration.catalogue
     await catalogue.create_topic("a", 1, {})
     creation = asyncio.ensure_future(catalogue.create_topic("a", 1, {}))
@@ -133,7 +133,7 @@ async def test_an_abandoned_catalogue_commits_nothing_more(administration):
     assert catalogue.topics == {}
 
 
-async def test_a_full_metastore_refuses_and_goes_on(administration, monkeypatch):
+async def test_full_metastore_refuses_change_and_recovers(administration, monkeypatch):
     def full(*_arguments):
         raise MetaStoreRefused("database or disk is full")
 
@@ -160,7 +160,7 @@ async def test_a_metastore_that_failed_is_the_end_d9(administration, monkeypatch
     assert administration.catalogue.topics == {}
 
 
-async def test_what_is_committed_and_cannot_be_shown_is_the_end_d9(administration, monkeypatch):
+async def test_committed_change_that_cannot_be_shown_is_fatal_d9(administration, monkeypatch):
     error = RuntimeError("no log")
 
     def broken(*_arguments):

@@ -77,7 +77,7 @@ async def test_a_running_clock_fires_by_itself():
     assert clock.now_ms() - before >= 90_000
 
 
-async def test_what_is_left_after_a_skip_is_waited_for():
+async def test_timer_waits_for_remaining_time_after_skip():
     clock, fired = ManualClock(running=True), []
     clock.call_later(60_000, lambda: fired.append(clock.monotonic()))
     # Most of it. Its rest may be over before the skip where the machine is busy.

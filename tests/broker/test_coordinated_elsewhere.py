@@ -160,7 +160,7 @@ def test_a_batch_that_a_thread_looks_into_is_asked_about_behind_that(
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_sent_behind_a_batch_that_waits_is_placed_behind_it_s12(brokers, producer, held):
+def test_batch_after_waiting_batch_is_appended_after_it_s12(brokers, producer, held):
     assert producer.add(TOPIC, 0) == NONE
     held.hold()
     for _ in range(3):
@@ -205,7 +205,7 @@ def ending(brokers, name, markers, version):
 
 
 @pytest.mark.parametrize("version", IMPLICIT)
-def test_it_is_asked_again_until_the_transaction_before_has_ended(
+def test_coordinator_is_queried_until_earlier_transaction_ends(
     world, patient, monkeypatch, version
 ):
     markers, held = Markers(monkeypatch), HeldResponses(world, patient[1])
@@ -221,7 +221,7 @@ def test_it_is_asked_again_until_the_transaction_before_has_ended(
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_it_is_not_asked_again_for_ever(world, patient, monkeypatch, version):
+def test_coordinator_queries_end_at_timeout(world, patient, monkeypatch, version):
     markers, held = Markers(monkeypatch), HeldResponses(world, patient[1])
     producer = ending(patient, "ending", markers, version)
     first_batch(producer)
@@ -316,7 +316,7 @@ def test_a_broker_that_stops_does_not_wait_for_an_answer(world, version):
 
 
 @pytest.mark.parametrize("version", [11])
-def test_what_is_known_of_a_log_goes_with_it(version):
+def test_guards_are_dropped_with_deleted_log(version):
     """Deleted with its topic here; a refused flush says so by a callback of its own."""
     with alternating(PARTITIONS) as cluster:
         brokers = first, _ = cluster.brokers
@@ -339,7 +339,7 @@ def plain(wire, producer_id, sequence=0, *, partition=0, epoch=0):
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_nobody_takes_the_place_of_a_transactional_producer_that_the_log_knows(world, version):
+def test_other_client_cannot_write_as_known_transactional_producer(world, version):
     """Where there is access control; ids of other coordinators are known by what they have sent."""
     settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
     with alternating(PARTITIONS, **settings) as cluster:
@@ -384,7 +384,7 @@ def end_here(cluster: WatchedCluster, producer, topic=TOPIC.name, partition=0):
     assert broker.call(lambda: markers.write(topic, partition, marker)) == NONE
 
 
-def test_a_broker_that_is_alone_asks_nobody():
+def test_standalone_broker_has_no_remote_coordinators():
     with Broker() as broker:
         assert broker.server.remote_coordinators is None
         assert broker.server.markers._guards is None
@@ -406,7 +406,7 @@ def test_a_partition_that_was_not_added_is_refused(brokers, producer):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_nobody_writes_with_what_is_not_his(brokers, producer):
+def test_producer_id_of_other_transactional_id_is_refused(brokers, producer):
     producer.begin(TOPIC)
     other = remote(brokers, producer.name + "-other", producer.version)
     assert other.add(TOPIC, 0) == NONE
@@ -422,7 +422,7 @@ def test_nobody_writes_with_what_is_not_his(brokers, producer):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_fenced_producer_is_told_47(brokers, producer):
+def test_fenced_producer_gets_invalid_producer_epoch(brokers, producer):
     successor = remote(brokers, producer.name, producer.version)
     successor.name = producer.name
     successor.init()
@@ -447,7 +447,7 @@ def test_a_client_is_not_left_waiting(brokers, producer, held):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_is_sent_behind_a_refused_batch_is_not_taken_in_its_place(brokers, producer, held):
+def test_batch_after_refused_batch_does_not_take_its_place(brokers, producer, held):
     """S9: the log does not know the producer yet, so it would take any sequence."""
     assert producer.add(TOPIC, 0) == NONE
     held.hold()
@@ -464,7 +464,7 @@ def test_what_is_sent_behind_a_refused_batch_is_not_taken_in_its_place(brokers, 
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_nothing_is_written_for_a_client_that_has_gone(brokers, producer, held):
+def test_batch_of_disconnected_client_is_not_written(brokers, producer, held):
     first = brokers[0]
     assert producer.add(TOPIC, 0) == NONE
     held.hold()
@@ -485,7 +485,7 @@ def held_bytes(broker):
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_what_waits_has_a_limit(brokers, producer, held, monkeypatch):
+def test_waiting_batches_have_size_limit(brokers, producer, held, monkeypatch):
     first = brokers[0]
     other = remote(brokers, producer.name + "-other", producer.version)
     for each in (producer, other):

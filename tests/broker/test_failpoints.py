@@ -29,12 +29,12 @@ class Journal:
         ("A:sync,Marker#2:lose\n", {("A", 1): "sync", ("Marker", 2): "lose"}),
     ],
 )
-def test_what_the_file_may_say(text, actions):
+def test_failpoint_text_is_parsed(text, actions):
     assert parse(text) == actions
 
 
 @pytest.mark.parametrize("text", ["A", "A:", ":keep", "A:die", "A#:x", "A#two:keep", "A:keep;B"])
-def test_what_it_may_not(text):
+def test_invalid_failpoint_text_is_refused(text):
     with pytest.raises(ValueError, match="is not point"):
         parse(text)
 
@@ -58,5 +58,5 @@ def test_points_are_counted_from_the_last_change_of_the_file(tmp_path, monkeypat
     assert (ended, journal.flushes) == (["ended", "ended"], 2)
 
 
-def test_they_are_off_unless_asked_for():
+def test_failpoints_are_off_by_default():
     assert failpoints.ARMED is None

@@ -130,7 +130,7 @@ from_a_to_b = settings(suppress_health_check=[HealthCheck.too_slow], deadline=No
 
 @given(histories(), histories(), elsewhere)
 @from_a_to_b
-def test_who_follows_shows_what_a_start_shows(first, then, led_elsewhere):
+def test_followed_metadata_equals_metadata_of_start(first, then, led_elsewhere):
     newer = new_store(first, then)
 
     async def follow() -> dict[str, object]:
@@ -177,7 +177,7 @@ def test_a_crash_between_commit_and_showing_it_changes_nothing(first, then, led_
 
 @given(histories())
 @from_a_to_b
-def test_what_a_broker_changes_itself_is_what_a_start_shows(steps):
+def test_own_metadata_changes_equal_metadata_of_start(steps):
     store = new_store()
 
     async def change() -> dict[str, object]:
@@ -332,7 +332,7 @@ async def test_followed_changes_wait_for_those_under_way(pair):
     await creation
 
 
-async def test_producer_ids_of_others_are_given_away_s10(pair):
+async def test_producer_ids_of_other_brokers_are_allocated_s10(pair):
     administration, _ = pair
     store, catalogue = administration.metastore, administration.catalogue
     ids = catalogue.producer_ids

@@ -42,7 +42,7 @@ def test_a_new_directory_gets_its_file_once(files, tmp_path):
 
 
 @pytest.mark.parametrize("other", [store_of("another"), store_of(node_id=2)])
-def test_a_file_of_somebody_else_is_refused(files, tmp_path, other):
+def test_identity_file_of_other_broker_is_refused(files, tmp_path, other):
     settle_identity(files, config_for(tmp_path), store_of(), None)
     properties = read_properties(files, str(tmp_path))
     with pytest.raises(IdentityMismatch, match="is of cluster oKlTPFF2TkSvFtAbxy0nMg node 1"):
@@ -55,7 +55,7 @@ def test_a_configuration_of_another_cluster_is_refused(files, tmp_path):
     assert not (tmp_path / META_PROPERTIES).exists()
 
 
-def test_a_broker_of_a_cluster_is_told_of_its_database_and_its_cache(files, tmp_path):
+def test_cluster_identity_errors_name_database_and_cache(files, tmp_path):
     config = config_for(tmp_path, metadata="postgresql://nowhere/cluster", cluster_id="another")
     with pytest.raises(IdentityMismatch, match=r"the database of barnabas\.metadata belongs to"):
         settle_identity(files, config, store_of(), None)

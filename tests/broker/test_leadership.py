@@ -450,7 +450,7 @@ def test_commits_of_other_partitions_keep_none_from_being_released(cluster, firs
     assert wire.receive().responses[0].partition_responses[0].error_code == 0
 
 
-def test_traffic_of_a_log_that_is_gone_stays_what_it_was(cluster, first, data, wire):
+def test_traffic_of_released_log_is_unchanged(cluster, first, data, wire):
     log = log_of(first, data.name, 0)
     assert wire.produce(data, batch()).error_code == 0
     cluster.move(data.name, 0, to=1)

@@ -111,7 +111,7 @@ async def checked():
 
 
 class TestOutcomes:
-    async def test_who_leads_and_who_does_not(self, checked):
+    async def test_check_succeeds_for_current_leader_only(self, checked):
         assert await checked.outcome()
         assert checked.flushes == 1
         checked.rows.led(1, SESSION, 4)
@@ -144,7 +144,7 @@ class TestOutcomes:
         await until(lambda: checked.told)
         assert checked.told == [("one", False)]
 
-    async def test_nobody_waits_longer_than_the_lease_lasts(self, checked):
+    async def test_leadership_checks_fail_when_lease_expires(self, checked):
         checked.ask("before")
         await until(lambda: checked.rows.reads)
         checked.ask("behind")
@@ -159,7 +159,7 @@ class TestOutcomes:
         await until(lambda: len(checked.told) == 3)
         assert checked.told[2] == ("later", True)
 
-    async def test_who_fails_keeps_nobody_waiting(self, checked, caplog):
+    async def test_failing_callback_does_not_delay_other_checks(self, checked, caplog):
         def fail(_is_led: bool) -> None:
             raise OSError("of who waits")
 
@@ -171,7 +171,7 @@ class TestOutcomes:
         assert await checked.outcome(), "the next read begins"
         assert "of who waits" in caplog.text
 
-    async def test_the_end_of_the_broker_ends_the_read_and_answers_nobody(self, checked):
+    async def test_close_ends_read_without_callbacks(self, checked):
         checked.ask("one")
         await until(lambda: checked.rows.reads)
         checked.check.close()
@@ -181,7 +181,7 @@ class TestOutcomes:
 
 
 class TestSharing:
-    async def test_who_comes_during_a_read_waits_for_the_next(self, checked):
+    async def test_check_during_read_waits_for_next_read(self, checked):
         checked.ask("a")
         checked.ask("b")
         await until(lambda: checked.rows.reads == [1])
@@ -278,7 +278,7 @@ class TestCoordinators:
             assert producer.add(DATA, 0) == 0
             assert producer.add(DATA, 0) == ErrorCode.NOT_COORDINATOR, "it is there already"
 
-    def test_store_that_is_away_for_longer_than_the_lease(self, world, cluster, brokers):
+    def test_store_outage_longer_than_lease_refuses_reads(self, world, cluster, brokers):
         """Each of several groups has its answer: administrators ask so, members for their own."""
         with Client(brokers[0]) as client, Client(brokers[0]) as other:
             client.commit(GROUP, {("data", 0): 7})

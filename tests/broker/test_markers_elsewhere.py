@@ -210,7 +210,7 @@ def test_refused_decision_sends_nothing_r2(world, cluster, brokers, producer):
     assert not marker.commit
 
 
-def test_marker_that_is_refused_where_it_was_written_is_owed_r3(cluster, brokers, producer):
+def test_marker_refused_at_remote_leader_stays_pending_r3(cluster, brokers, producer):
     """Mutant: it is answered before it is durable."""
     producer.open(THERE)
     before = len(producer.markers(THERE))

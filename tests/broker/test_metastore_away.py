@@ -162,7 +162,7 @@ async def away():
     await away.end()
 
 
-async def test_the_loop_goes_on_and_the_change_is_made_behind(away):
+async def test_timed_out_change_is_made_when_store_returns(away):
     away.store.cut()
     with pytest.raises(KafkaError) as caught:
         await away.catalogue.create_topic("a", 1, {})
@@ -173,7 +173,7 @@ async def test_the_loop_goes_on_and_the_change_is_made_behind(away):
     assert thread_id() not in away.store.threads
 
 
-async def test_who_has_the_time_gets_the_answer(away):
+async def test_patient_client_gets_result_after_outage(away):
     away.store.cut()
     creation = asyncio.ensure_future(
         away.catalogue.create_topic("a", 1, {}, away.changes.time_in(LONG_MS))
@@ -207,7 +207,7 @@ async def test_a_request_waits_for_as_long_as_it_says(away):
     assert len(away.catalogue.topics["old"].partitions) == 3
 
 
-async def test_nothing_is_begun_in_no_time(away):
+async def test_change_with_zero_timeout_is_not_started(away):
     request = CreateTopicsRequest([CreatableTopic("a", 1, 1, [], [])], timeout_ms=0)
     (topic,) = (await away.administration.ask(CREATE_TOPICS, request, 7)).topics
     assert topic.error_code == TIMED_OUT
@@ -262,7 +262,7 @@ async def test_only_so_many_changes_wait(away, monkeypatch):
     assert set(away.catalogue.topics) == {"0", "1", "2"}
 
 
-async def test_what_the_store_refuses_is_told_and_what_it_cannot_is_the_end(away, monkeypatch):
+async def test_store_refusal_is_returned_and_store_error_is_fatal(away, monkeypatch):
     def raising(error):
         def call(*_arguments):
             raise error
@@ -310,7 +310,7 @@ async def test_one_change_for_all_who_need_a_topic(away, monkeypatch):
 # ------------------------------------------------------------------------------- producer ids
 
 
-async def test_a_producer_is_told_that_its_coordinator_loads(away, monkeypatch):
+async def test_producer_gets_loading_error_during_store_outage(away, monkeypatch):
     monkeypatch.setattr(producer_ids_module, "REPEATED_MS", SHORT_MS)
     away.store.cut()
     request = InitProducerIdRequest(None, 1000)
@@ -338,7 +338,7 @@ async def test_more_producers_wait_than_a_block_has_ids_for(away, monkeypatch):
 
 @given(histories())
 @settings(suppress_health_check=[HealthCheck.too_slow], deadline=None, max_examples=20)
-def test_what_a_broker_changes_through_a_thread_is_what_a_start_shows(world, steps):
+def test_changes_on_thread_equal_metadata_of_start(world, steps):
     store = new_store()
 
     async def change() -> dict[str, object]:
@@ -386,7 +386,7 @@ async def test_others_commit_while_a_change_is_on_its_way(away):
     assert away.changes.shown_version == store.version
 
 
-async def test_a_change_that_comes_too_late_is_told_from_the_store(away):
+async def test_overtaken_change_gets_error_from_store(away):
     """Another broker has made the topic while the change waited."""
     away.store.cut()
     creation = asyncio.ensure_future(
@@ -409,7 +409,7 @@ async def test_a_change_that_comes_too_late_is_told_from_the_store(away):
 # ---------------------------------------------------------------------------------------- the end
 
 
-async def test_the_end_waits_for_a_change_but_not_for_ever():
+async def test_close_waits_for_changes_within_limit():
     away = Away(patience_s=SHORT_MS / 1000, closing_patience_s=SHORT_MS / 1000)
     away.store.cut()
     changes = [
@@ -461,7 +461,7 @@ async def test_a_crash_waits_for_nothing():
 # ---------------------------------------------------------------------------------- whole brokers
 
 
-def test_metadata_are_served_while_the_store_is_away_and_the_broker_ends(monkeypatch):
+def test_metadata_is_served_during_outage_and_stop(monkeypatch):
     monkeypatch.setattr(metadata, "REPEATED_MS", SHORT_MS)
     with WatchedCluster(1) as cluster:
         cluster.create_topic("t")

@@ -113,7 +113,7 @@ def not_now(version):
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_they_are_part_of_the_transaction(scene, held, version, commit):
+def test_remote_offsets_are_part_of_transaction(scene, held, version, commit):
     scene.add(version)
     assert scene.commit(version) == NONE
     assert scene.offset == UNSTABLE
@@ -127,7 +127,7 @@ def test_they_are_part_of_the_transaction(scene, held, version, commit):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_the_coordinator_says_is_answered(scene, version):
+def test_offset_commit_returns_transaction_coordinator_error(scene, version):
     if version < IMPLICIT:
         is_told = version >= CLASSIC
         refused = ErrorCode.TRANSACTION_ABORTABLE if is_told else ErrorCode.INVALID_TXN_STATE
@@ -144,7 +144,7 @@ def test_what_the_coordinator_says_is_answered(scene, version):
 
 
 @pytest.mark.parametrize("version", [3, CLASSIC, IMPLICIT])
-def test_what_the_group_says_is_answered_too(scene, version):
+def test_offset_commit_returns_group_error(scene, version):
     """The coordinator was asked before, so the transaction has the group's offsets in it."""
     scene.add(version)
     refused = scene.commit(version, member_id="nobody", generation_id=3)
@@ -225,7 +225,7 @@ def test_a_marker_that_comes_while_a_commit_waits_for_its_turn_refuses_it(scene,
 
 
 @pytest.mark.parametrize("version", [CLASSIC, IMPLICIT])
-def test_nothing_is_committed_for_a_client_that_has_gone(scene, held, version):
+def test_offsets_of_disconnected_client_are_not_committed(scene, held, version):
     scene.add(version)
     first = scene.first
     held.hold()

@@ -52,13 +52,13 @@ def noted(*refused: tuple[int, int]) -> RefusedBatches:
         ([(0, 0)], [], (0, MAX_SEQUENCE), False),
     ],
 )
-def test_what_is_held_back(refused, placed, came, is_held_back):
+def test_batches_after_refused_one_are_refused(refused, placed, came, is_held_back):
     known = state(*(header(sequence, epoch) for epoch, sequence in placed))
     epoch, sequence = came
     assert noted(*refused).holds_back(known, header(sequence, epoch)) is is_held_back
 
 
-def test_nobody_waits_any_more_once_it_is_there():
+def test_record_is_dropped_after_refused_batch_arrives():
     batches = noted((0, 3))
     assert not batches.holds_back(state(header(2)), header(3))
     assert len(batches) == 1, "it may be refused again"
@@ -66,7 +66,7 @@ def test_nobody_waits_any_more_once_it_is_there():
     assert len(batches) == 0
 
 
-def test_it_is_kept_for_a_while():
+def test_refused_batch_record_expires():
     batches = noted((0, 3))
     batches.forget_old(KEPT_S - 1)
     assert batches.holds_back(state(), header(4))
@@ -74,7 +74,7 @@ def test_it_is_kept_for_a_while():
     assert not batches.holds_back(state(), header(4))
 
 
-def test_it_is_kept_of_so_many_producers():
+def test_refused_batch_records_are_limited():
     batches = noted((0, 3))
     for each in range(PRODUCERS_MAX):
         batches.note(1000 + each, 0, 0, 0.0)

@@ -199,7 +199,7 @@ async def turn() -> None:
 # ------------------------------------------------------------------------------- what is asked
 
 
-async def test_what_is_asked_and_answered(world):
+async def test_verification_request_and_response(world):
     world.ask(7, "one", places=(FIRST, SECOND), epoch=3)
     asked = world.only()
     assert asked.timeout_ms == ANSWER_TIMEOUT_MS
@@ -214,7 +214,7 @@ async def test_what_is_asked_and_answered(world):
     world.nothing_is_left()
 
 
-async def test_who_only_verifies_says_so(world):
+async def test_verify_only_request_has_flag(world):
     world.ask(7, adds=False)
     (transaction,) = world.only().request.transactions
     assert transaction.verify_only
@@ -290,7 +290,7 @@ async def test_a_question_of_more_than_a_request_should_have_is_asked_alone():
 
 
 @pytest.mark.parametrize("bound", ["questions_max", "bytes_max"])
-async def test_what_may_wait_is_bounded(bound):
+async def test_waiting_questions_are_limited(bound):
     size = Question("1", 0, 0, {FIRST: Log()}, adds=True).size_bytes
     world = World(**{bound: 2 if bound == "questions_max" else 2 * size})
     for number in range(4):
@@ -320,7 +320,7 @@ async def test_one_question_may_be_as_large_as_it_likes():
 
 
 @pytest.mark.parametrize("failure", Failure)
-async def test_without_an_answer_all_are_told_that_there_is_none(world, failure, caplog):
+async def test_missing_response_fails_all_questions(world, failure, caplog):
     world.ask(0, "first")
     for number in range(1, 3):
         world.ask(number, str(number))
@@ -336,7 +336,7 @@ async def test_without_an_answer_all_are_told_that_there_is_none(world, failure,
     assert said == ["coordinator does not answer node=2 reason=scripted"]
 
 
-async def test_what_an_answer_leaves_out_is_not_taken_for_granted(world):
+async def test_partition_missing_from_response_is_not_verified(world):
     world.ask(0, "zero")
     world.ask(1, "one", places=(FIRST, SECOND))
     world.ask(2, "two")
@@ -358,7 +358,7 @@ async def test_an_error_of_the_whole_request_admits_nothing(world):
 @pytest.mark.parametrize(
     "code", [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.OPERATION_NOT_ATTEMPTED]
 )
-async def test_what_a_coordinator_does_not_know_yet_is_asked_again_by_the_client(world, code):
+async def test_temporary_coordinator_error_becomes_network_exception(world, code):
     world.ask(1)
     world.only().answer(code)
     assert world.said(1) == NO_WORD
@@ -368,14 +368,14 @@ async def test_what_a_coordinator_does_not_know_yet_is_asked_again_by_the_client
 @pytest.mark.parametrize(
     "code", [ErrorCode.PRODUCER_FENCED, ABORTABLE, ErrorCode.INVALID_TXN_STATE]
 )
-async def test_what_a_coordinator_says_of_a_transaction_is_passed_on(world, code):
+async def test_coordinator_error_about_transaction_is_returned(world, code):
     world.ask(1)
     world.only().answer(code)
     assert world.said(1) == code
     world.nothing_is_left()
 
 
-async def test_nobody_coordinates_the_id(world):
+async def test_id_without_coordinator_gets_error(world):
     world.leaders = {"nobody": NO_NODE, "this": HERE}
     world.ask(1, "nobody")
     world.ask(2, "this")
@@ -424,7 +424,7 @@ async def test_others_do_not_wait_for_who_asks_again(world):
     world.nothing_is_left()
 
 
-async def test_who_only_verifies_is_told_of_a_transaction_that_is_ending(world):
+async def test_verify_only_returns_concurrent_transactions(world):
     world.ask(1, adds=False)
     world.only().answer(CONCURRENT)
     assert world.said(1) == CONCURRENT
@@ -434,7 +434,7 @@ async def test_who_only_verifies_is_told_of_a_transaction_that_is_ending(world):
 @pytest.mark.parametrize(
     "said", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 )
-async def test_who_the_coordinator_is_is_asked_anew(world, adds, said):
+async def test_retry_looks_up_coordinator_again(world, adds, said):
     world.ask(1, adds=adds)
     world.leaders["id"] = OTHER
     world.only(NODE).answer(said)
@@ -467,7 +467,7 @@ async def test_without_time_to_wait_nothing_is_asked_again():
 
 @pytest.mark.parametrize("stage", ["sent", "waiting", "pausing"])
 @pytest.mark.parametrize("end", ["late", "given up"])
-async def test_who_does_not_wait_any_more_is_told_nothing_later(world, stage, end):
+async def test_cancelled_question_gets_no_later_response(world, stage, end):
     world.ask(0, "first")
     if stage != "waiting":
         world.only().answer()
@@ -490,7 +490,7 @@ async def test_who_does_not_wait_any_more_is_told_nothing_later(world, stage, en
     world.nothing_is_left()
 
 
-async def test_once_closed_nobody_is_told_anything(world):
+async def test_close_cancels_all_questions(world):
     world.ask(1, "one")
     world.ask(2, "two")
     world.leaders = {"three": OTHER}
@@ -504,7 +504,7 @@ async def test_once_closed_nobody_is_told_anything(world):
     world.nothing_is_left()
 
 
-async def test_an_error_in_acting_on_an_answer_is_nobody_elses(world, caplog):
+async def test_callback_error_does_not_affect_other_questions(world, caplog):
     def act(_answer):
         raise ValueError("a mistake")
 

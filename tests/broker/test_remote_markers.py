@@ -519,7 +519,7 @@ def test_deleted_topic_needs_no_marker_r8(cluster, producer, when):
         producer.complete()
 
 
-def test_topic_that_is_not_known_yet_is_owed_its_marker_r8(producer, absent):
+def test_marker_of_unknown_topic_stays_pending_r8(producer, absent):
     """Mutant: what is not known here counts as deleted."""
     assert producer.add(T, AT_FIRST) == 0
     absent.is_shown, absent.comes_back = False, True

@@ -155,7 +155,7 @@ def test_a_reader_finds_it_first(broker, wire, topic, caplog):
     assert len(complaints(caplog)) == 1
 
 
-def test_an_index_that_was_wrong_is_written_anew(broker, wire, topic, caplog):
+def test_wrong_index_is_rebuilt(broker, wire, topic, caplog):
     caplog.set_level(logging.WARNING)
     fill(broker, wire, topic, 60)
     log = log_of(broker, topic)
@@ -247,7 +247,7 @@ def fail_reads(monkeypatch, path):
 
 
 @pytest.mark.parametrize("scrubber", ["100000000", "0"])
-def test_a_disk_that_was_away_is_asked_again_soon(tmp_path, monkeypatch, caplog, scrubber):
+def test_unavailable_disk_is_read_again_soon(tmp_path, monkeypatch, caplog, scrubber):
     """With the next reads, at a pace; nobody waits ten minutes, or for a restart."""
     caplog.set_level(logging.INFO)
     config = {**CONFIG, "barnabas.scrub.bytes.per.second": scrubber}
@@ -286,7 +286,7 @@ def settled(broker):
     wait_until(lambda: broker.call(lambda: not scrubber._is_running and not scrubber._suspected))
 
 
-def test_what_is_damaged_is_not_read_again_for_every_reader(broker, wire, topic):
+def test_damaged_bytes_are_not_read_again_for_each_reader(broker, wire, topic):
     """Only what the disk did not give: bytes that are wrong stay wrong."""
     fill(broker, wire, topic, 60)
     log = log_of(broker, topic)

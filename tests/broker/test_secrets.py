@@ -31,7 +31,7 @@ SETTINGS = {
 }
 
 
-def test_clients_are_told_that_there_is_one_and_no_more():
+def test_secret_setting_is_listed_without_value():
     with Broker(config=SETTINGS) as broker, Wire(broker.address) as wire:
         request = DescribeConfigsRequest([DescribeConfigsResource(4, "1", None)], True, True)
         (result,) = wire.ask(DESCRIBE_CONFIGS, request, 4).results

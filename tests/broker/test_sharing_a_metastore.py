@@ -355,7 +355,7 @@ def test_rules_are_kept_that_neither_knows_all_about(brokers):
     assert shown_topic(one, "a.b") == shown_topic(two, "a.b")
 
 
-def test_a_filter_takes_away_what_another_broker_has_just_added():
+def test_filter_removes_acl_just_added_by_other_broker():
     rule = allow("ANONYMOUS", "WRITE", topic="t")
     with sharing_pair(**{"authorizer.class.name": AUTHORIZER}) as (one, two):
         with in_between(two, lambda: one.add_acls(rule)):
@@ -367,7 +367,7 @@ def test_a_filter_takes_away_what_another_broker_has_just_added():
         assert two.server.metastore.load().acls == ()
 
 
-def test_who_is_never_the_quickest_is_told_in_the_end(brokers):
+def test_change_that_is_always_overtaken_gets_error(brokers):
     one, two = brokers
     original = two.server.metastore.based_on
     numbers = itertools.count()
@@ -433,7 +433,7 @@ def test_a_session_ends_whose_password_another_broker_has_changed():
         assert bob.is_closed
 
 
-def test_an_acl_that_another_broker_has_taken_away_counts_no_more():
+def test_acl_removed_by_other_broker_has_no_effect():
     rule = allow("ANONYMOUS", "WRITE", topic="t")
     with sharing_pair(**{"authorizer.class.name": AUTHORIZER}) as (one, two):
         topic = created(one)

@@ -51,7 +51,7 @@ async def test_work_is_done_in_its_order(pool):
     assert done == [*range(9)]
 
 
-async def test_close_drops_what_has_not_begun(pool):
+async def test_close_cancels_work_that_has_not_started(pool):
     free = await blocked(pool)
     dropped = pool.run(lambda: 1)
     pool.close()

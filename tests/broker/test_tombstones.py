@@ -55,7 +55,7 @@ async def test_each_goes_when_it_was_seen_for_long_enough(administration):
     assert there(administration) == []
 
 
-async def test_what_is_removed_keeps_what_is_shown_up_to_date(administration):
+async def test_removed_tombstone_needs_no_image_load(administration):
     """No image has to be loaded for it: nothing of what is shown has changed."""
     tombstones, _ = tombstones_of(administration)
     catalogue = administration.catalogue

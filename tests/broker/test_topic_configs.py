@@ -200,7 +200,7 @@ def test_unknown_keys_and_null_values_are_errors():
         {"min.compaction.lag.ms": "5", "max.compaction.lag.ms": "5"},
     ],
 )
-def test_what_kafka_accepts_is_accepted(configs):
+def test_topic_configs_of_kafka_are_accepted(configs):
     check_topic_configs(configs, BROKER)
 
 

@@ -166,7 +166,7 @@ async def test_a_snapshot_of_what_was_refused_is_dropped(upkept):
 
 
 @pytest.mark.parametrize("how", ["no session", "another's", "fenced"])
-async def test_who_does_not_lead_keeps_nothing(upkept, how):
+async def test_upkeep_stores_no_snapshot_without_leadership(upkept, how):
     upkept.broker.append(batch(value=b"v" * 1000))
     if how == "no session":
         upkept.session = None
@@ -180,7 +180,7 @@ async def test_who_does_not_lead_keeps_nothing(upkept, how):
     assert upkept.counts.snapshots == 0
 
 
-async def test_what_was_compacted_here_is_compacted_in_the_store(compacted):
+async def test_local_compaction_is_followed_by_store_compaction(compacted):
     broker, look = compacted.broker, compacted.upkeep.run_once
     for number in range(60):
         broker.append(batch(key=b"k%d" % (number % 3), value=b"%d" % number * 20))
@@ -213,7 +213,7 @@ async def test_a_walk_that_does_not_get_through_begins_again_later(compacted, mo
     assert compacted.counts.bytes_compacted > 0
 
 
-async def test_it_looks_from_time_to_time_until_it_is_stopped(upkept):
+async def test_upkeep_runs_periodically_until_stopped(upkept):
     upkept.upkeep.start()
     upkept.broker.append(batch())
     upkept.broker.delete_records(1)
@@ -238,7 +238,7 @@ async def test_the_end_of_the_index_ends_what_is_under_way(upkept):
     assert upkept.counts.snapshots == 0
 
 
-async def test_a_log_that_is_gone_is_forgotten(upkept):
+async def test_upkeep_drops_state_of_released_log(upkept):
     await upkept.upkeep.run_once()
     assert list(upkept.upkeep._kept) == [upkept.broker.log]
     upkept.broker.store.release(1)

@@ -202,7 +202,7 @@ def test_a_guard_is_good_for_the_log_that_it_was_made_for():
 # ------------------------------------------------------------------- who is not known to the log
 
 
-def test_what_is_sent_behind_a_beginning_waits_for_it():
+def test_batch_after_first_sequence_waits_for_it():
     guards, log = Guards(), Log()
     assert not guards.is_ahead(log, PRODUCER, 0, 9)
     guards.note_beginning(log, PRODUCER, 0, 5)
@@ -236,7 +236,7 @@ def test_a_beginning_is_over(event):
     assert guards.is_ahead(other, PRODUCER, 0, 1)
 
 
-def test_so_many_beginnings_are_kept():
+def test_recorded_first_sequences_are_limited():
     guards, log = Guards(), Log()
     for producer_id in range(BEGINNINGS_MAX + 1):
         guards.note_beginning(log, producer_id, 0, 0)

@@ -45,6 +45,6 @@ class HeldResponses(contextlib.ExitStack):
         self._world.sleep(SENT_S)
 
     def let_go(self) -> None:
-        """Let all responses arrive."""
+        """Send all held responses."""
         self._is_held = False
         self._world.network.mend(self._port)

@@ -1,7 +1,7 @@
-"""Faults of a cluster in a World: brokers die, stand still, are cut off; partitions move.
+"""Faults of a cluster in a World: brokers die, are paused, are cut off; partitions move.
 
-Every fault has an end, drawn with it, and faults overlap: a link that is cut may be mended before
-or after the broker that was killed meanwhile has come back. One broker at least always works.
+Every fault has an end, drawn with it, and faults overlap: a cut link may be restored before or
+after a broker that was killed meanwhile has returned. One broker at least always works.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ EXPIRES = {"kill": 0.8, "pause": 0.7, "overtake": 1, "cut from store": 0.5}
 
 
 class Pace(NamedTuple):
-    """How quickly things happen, in seconds."""
+    """Durations of faults, in seconds."""
 
     longest_harm_s: float = 0.6
     between_harms_s: float = 0.15
@@ -59,7 +59,7 @@ class ClusterFaults:
         self._cluster = cluster
         self._partitions = partitions
         self._pace = pace
-        self._look = look
+        self._check = look
 
     def draw(self, kind: str, chance: Random, harmed: Collection[int]) -> Fault | None:
         running = self._cluster.running
@@ -97,7 +97,7 @@ class ClusterFaults:
                 cluster.pause(broker, expire=expire)
                 return lambda: cluster.resume(broker)
             case "overtake":
-                # It is overtaken while it stands still, and goes on before it can hear of that.
+                # It is replaced while it is paused, and continues before it can notice.
                 cluster.pause(broker, expire=expire)
                 cluster.cut_from_store(broker)
                 return lambda: self._let_hear_late(broker, fault.share * LONGEST_DEAFNESS_S)
@@ -107,16 +107,16 @@ class ClusterFaults:
                 cluster.cut_from_store(broker, expire=expire)
                 return lambda: cluster.mend_to_store(broker)
             case "move":
-                # A wish: whether the partition moves is nobody's promise.
+                # A wish: the partition may or may not move.
                 assert fault.partition is not None
                 cluster.want(*fault.partition, broker)
         return None
 
     def supervise(self, _harmed: Collection[int]) -> None:
-        self._look()
+        self._check()
 
     def finish(self) -> None:
-        """Nothing heals by itself."""
+        """Faults without an end of their own."""
 
     def _let_hear_late(self, broker: int, after_s: float) -> None:
         self._cluster.resume(broker)

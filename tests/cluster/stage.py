@@ -1,4 +1,4 @@
-"""A cluster and its clients for scripts: who leads what, who hears what, and what comes of it."""
+"""Cluster and clients for scripts: leaders, brokers cut off from changes, and the judge."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Stage:
         self._deaf: set[int] = set()
 
     def add(self, client: Client) -> Any:
-        """Have a client's history be judged with those of the others."""
+        """Add a client, whose history is judged with those of the others."""
         self.clients.append(client)
         return client
 
@@ -53,7 +53,7 @@ class Stage:
         return ErrorCode.NONE
 
     def led(self, place: Place) -> Led:
-        """Which partition the leader or coordinator of something leads."""
+        """Return the ID of the partition of a leader or coordinator."""
         if isinstance(place, Led):
             return place
         server = self.cluster.brokers[0].server
@@ -66,7 +66,7 @@ class Stage:
         return number
 
     def snapshot(self) -> ClusterSnapshot:
-        """Who is there, and leads what, as the store has it."""
+        """Return the members and leaders, as the store has them."""
         return self.cluster._base.cluster_index().snapshot(0)
 
     def log(self, place: Led) -> Any:
@@ -87,7 +87,7 @@ class Stage:
         return one, other
 
     def deafen(self, number: int) -> None:
-        """Let a broker hear of nothing; its session goes on."""
+        """Hide all changes from a broker; its session continues."""
         self._deaf.add(number)
         self.cluster.deafen(number)
 
@@ -97,11 +97,11 @@ class Stage:
         self.cluster.let_hear(number)
 
     def heartbeat(self, number: int) -> None:
-        """Have a broker keep its session alive, and end those of others that do not."""
+        """Renew a broker's lease, and fence expired sessions as it does."""
         self.cluster.membership(number).beat_once()
 
     def take(self, place: Place, to: int) -> None:
-        """Have a broker lead a partition that another one leads, whose session goes on."""
+        """Make a broker lead a partition of another one, whose session continues."""
         led = self.led(place)
         partition_id = self._partition_id(led)
         self.cluster.assign(*led, to)
@@ -110,11 +110,11 @@ class Stage:
         wait_until(lambda: {each.leader_of(partition_id).node_id for each in views} == {to})
 
     def believe(self, client: Client, place: Place, number: int) -> None:
-        """Have a client take a broker for who is to be asked, until it hears that this is wrong."""
+        """Make a client send requests to a broker until an error corrects it."""
         client.routing._found[place] = Found(self.addresses[number])
 
     def judge(self, wrong: set[str], places: Sequence[Led] = PLACES) -> None:
-        """Judge what all clients were told: these anomalies are among what is wrong, if any is."""
+        """Judge the histories of all clients: these anomalies must be among the errors, if any."""
         self.cluster.wait_until_served()
         wait_for_ends(self.addresses)
         history, report = judged(self.addresses, self.clients, places)
@@ -139,7 +139,7 @@ def running_stage(**config: str) -> Iterator[Stage]:
 
 
 class Scripted(scripted.Scripted):
-    """A producer with a transactional id that does one thing when it is told to, and once."""
+    """Producer with a transactional ID that does each step once, on request."""
 
     def __init__(self, name: str, stage: Stage, version: int) -> None:
         super().__init__(name, stage.addresses, SEED, version)

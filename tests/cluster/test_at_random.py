@@ -1,6 +1,6 @@
-"""Three brokers to which everything happens at random, while clients write, commit and read.
+"""Three brokers with random faults, while clients write, commit and read.
 
-All of it in a world: a failure comes again with its seed, and ten minutes take one.
+All of it runs in a world: a failure repeats with its seed, and ten minutes take one.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from tests.cluster.torture import torture
 from tests.products import case
 from tests.seeds import SEED
 
-# Requests that a broker has just begun with when it is killed are dropped as they are.
+# Requests that a broker has just started when it is killed are dropped as they are.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
 
@@ -34,7 +34,7 @@ def test_one_seed_writes_one_log() -> None:
     assert torture(SEED + 1, 1, HURRIED).digest != first.digest
 
 
-def test_what_is_said_to_be_durable_and_is_not_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fenced_flush_reported_as_committed_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     """The other half of the proof: what is wrong is seen."""
     genuine = MemoryIndex.commit_flush
 

@@ -1,8 +1,8 @@
-"""Three whole brokers of which one rule is broken, which the judge of their clients has to see.
+"""Three brokers with one rule broken, which the judge of their clients must detect.
 
-Each test is a script: once as brokers are, and the history is right; and once more with the rule
-taken out, and the same judge names what is wrong. A broker is made deaf where it must not hear in
-time of what another one has taken over: its lease is valid, and the store alone knows better.
+Each test runs a script twice: with all rules, where the history is right, and without one rule,
+where the same judge names the anomaly. A broker that must not notice in time that another one has
+taken over is cut off from changes: its lease is valid, and the store alone knows better.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ LATE_MS = 3000
 
 pytestmark = [
     pytest.mark.parametrize("is_broken", [False, True], ids=["whole", "broken"]),
-    # Requests that a broker has just begun with when it is killed are dropped as they are.
+    # Requests that a broker has just started when it is killed are dropped as they are.
     pytest.mark.filterwarnings("ignore:coroutine .* was never awaited"),
 ]
 
@@ -124,7 +124,7 @@ COMMIT_FLUSH = MemoryIndex.commit_flush
 
 
 def test_committing_by_item_leaves_a_marker_without_its_decision_f1(stage, monkeypatch, is_broken):
-    """Who decides has lost the coordination, and not the partition that its marker is for."""
+    """The coordinator has lost its shard, and not the partition that its marker is for."""
     client = stage.add(Scripted("torn", stage, CLASSIC))
     coordinated = client.coordinator
     former = stage.leader(coordinated)
@@ -147,7 +147,7 @@ def test_committing_by_item_leaves_a_marker_without_its_decision_f1(stage, monke
 def test_a_marker_in_front_of_its_decision_ends_what_is_not_decided_r2(
     stage, monkeypatch, is_broken
 ):
-    """Who decides is cut off from the store, and dies, and does reach the other brokers."""
+    """The coordinator is cut off from the store, reaches the other brokers, and dies."""
     client = stage.add(Scripted("early", stage, CLASSIC))
     former = stage.leader(client.coordinator)
     elsewhere = [stage.place_led_by(each) for each in stage.others(former)]
@@ -177,7 +177,7 @@ def watermarks(stage: Stage, places: Sequence[Led]) -> list[int]:
 
 
 def debt_of_what_is_not_durable(markers: RemoteMarkers, shard: Any, transaction: Any) -> Any:
-    """Say of a decision that is on its way to the store that it is durable."""
+    """Report a decision in flight to the store as durable."""
     debt = DEBT(markers, shard, transaction)
     if debt is not None:
         debt.is_durable = True
@@ -216,10 +216,10 @@ def test_a_late_copy_of_a_marker_ends_the_next_transaction_r10(
 
 
 def test_an_answer_from_memory_has_inputs_processed_twice_o6(stage, monkeypatch, is_broken):
-    """A transformer starts anew, and asks a broker for its offsets that has lost its group."""
+    """A transformer restarts, and fetches its offsets from a broker that has lost its group."""
     source, target, _ = PLACES
     writer = stage.add(Writer("writer", stage.addresses, SEED, source))
-    # Who is deaf cannot have its own transactions end where it does not know who leads.
+    # A broker cut off from changes cannot end transactions for partitions with unknown leaders.
     name = next(each for each in map(str, range(100)) if not stage.coordinates_both(each))
     transformer = stage.add(new_transformer(name, stage, source, target))
     coordinated = Coordinated(GROUP, transformer.group)
@@ -245,6 +245,6 @@ def new_transformer(name: str, stage: Stage, source: Led, target: Led) -> Transf
 
 
 def process(writer: Writer, transformer: Transformer) -> None:
-    """Have an input written, and something made of it."""
+    """Write an input, and process it."""
     writer.once()
     transformer.once()

@@ -1,4 +1,6 @@
-"""Wall clocks of brokers that are set forward and back: no lease goes by them, and no timeout."""
+"""Wall clocks of brokers that are set forward and back: leases and timeouts do not depend on
+them.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,7 @@ def stage():
 
 
 def begun(stage: Stage) -> Scripted:
-    """A transaction over partitions of all brokers, which may not last for long."""
+    """Return a client with a short transaction over partitions of all brokers."""
     client: Scripted = stage.add(Scripted("timed", stage, CLASSIC))
     client.timeout_ms = TIMEOUT_S * 1000
     client.begin()
@@ -34,7 +36,7 @@ def begun(stage: Stage) -> Scripted:
 
 
 def state_of(stage: Stage, client: Scripted) -> State:
-    """What its coordinator says of its transaction."""
+    """Return the coordinator's state of the client's transaction."""
     server = stage.cluster.brokers[stage.leader(client.coordinator)].server
     return server.transactions.transaction(client.name).state
 
@@ -67,7 +69,7 @@ def test_a_transaction_times_out_when_its_time_is_over(stage, hours):
 
 @JUMPS
 def test_a_successor_whose_clock_is_another_ends_it_whole(stage, hours):
-    """Ahead, it finds that the time of the transaction is over; behind, it gives it that anew."""
+    """A clock ahead ends the transaction at take-over; a clock behind restarts its timeout."""
     client = begun(stage)
     former = stage.leader(client.coordinator)
     for number in stage.others(former):

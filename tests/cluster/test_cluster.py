@@ -1,4 +1,4 @@
-"""What a test may do with a cluster, and what its clients find then."""
+"""Operations of tests on a cluster, and their effects on clients."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def values(cluster: Cluster, topic: str = "t") -> list[bytes | None]:
 
 
 def produce(value: bytes) -> tuple[Any, Any, int]:
-    """A request that a connection sends."""
+    """Request that a connection sends."""
     return PRODUCE, produce_request(9, Named("t"), (0, batch(value))), 9
 
 
@@ -65,7 +65,7 @@ def test_every_broker_leads_something(cluster):
     assert {cluster.leader("t", index) for index in range(3)} == {0, 1, 2}
 
 
-def test_what_is_produced_is_read_back(cluster, client):
+def test_produced_records_are_read_back(cluster, client):
     for index in range(3):
         assert client.produce(Led("t", index), batch(b"%d" % index)) == 0
     assert values(cluster) == [b"0", b"1", b"2"]
@@ -95,7 +95,7 @@ def test_all_may_die_and_come_back(cluster, client):
     assert values(cluster) == [b"before", b"after"]
 
 
-def test_who_is_killed_while_it_stands_still_says_nothing_more(cluster):
+def test_killed_paused_broker_sends_no_response(cluster):
     leader = cluster.leader(*T)
     with Wire(cluster.brokers[leader].address) as wire:
         wire.produce(Named("t"), batch(b"before"))
@@ -109,7 +109,7 @@ def test_who_is_killed_while_it_stands_still_says_nothing_more(cluster):
     assert values(cluster) == [b"before"]
 
 
-def test_what_stands_still_is_overtaken(cluster, client):
+def test_paused_leader_is_replaced_and_refuses_later_produce(cluster, client):
     leader = cluster.leader(*T)
     with Wire(cluster.brokers[leader].address) as wire:
         wire.produce(Named("t"), batch(b"before"))
@@ -125,8 +125,8 @@ def test_what_stands_still_is_overtaken(cluster, client):
     assert values(cluster)[:2] == [b"before", b"by another"]
 
 
-def test_who_was_overtaken_and_has_not_heard_of_it_judges_nothing(cluster, client):
-    """What its log has to say against a batch is old, and nobody else would look at it."""
+def test_replaced_leader_without_store_does_not_reject_sequences(cluster, client):
+    """The old leader's log is outdated, and the store would not see its wrong error."""
     leader = cluster.leader(*T)
     with Wire(cluster.brokers[leader].address) as wire:
         for sequence in range(3):
@@ -160,7 +160,7 @@ def test_a_partition_moves(cluster, client):
     assert values(cluster) == [b"before", b"after"]
 
 
-def test_who_stops_hands_over(cluster, client):
+def test_stopping_broker_hands_over_its_partitions(cluster, client):
     leader = cluster.leader(*T)
     client.produce(T, batch(b"before"))
     cluster.stop(leader)
@@ -168,7 +168,7 @@ def test_who_stops_hands_over(cluster, client):
     assert values(cluster) == [b"before", b"after"]
 
 
-def test_a_lease_runs_out_while_its_broker_goes_on(cluster, client):
+def test_running_broker_continues_after_lease_expiry(cluster, client):
     client.produce(T, batch(b"before"))
     for number in range(3):
         cluster.expire(number)
@@ -178,7 +178,7 @@ def test_a_lease_runs_out_while_its_broker_goes_on(cluster, client):
 
 
 def test_no_broker_says_that_there_are_none(cluster):
-    """A client that is told so forgets all that it knew of, librdkafka for good."""
+    """A client with a list of one broker forgets all others, librdkafka permanently."""
     asked = MetadataRequest([MetadataRequestTopic(name="t")])
     with contextlib.ExitStack() as stack:
         wires = [stack.enter_context(Wire(each.address)) for each in cluster.brokers]
@@ -200,7 +200,7 @@ def sessions(cluster: Cluster) -> list[int]:
     return [each.server._home.session for each in cluster.brokers]
 
 
-def test_who_is_cut_from_the_store_acknowledges_nothing(cluster, client):
+def test_broker_cut_from_store_acknowledges_no_produce(cluster, client):
     leader = cluster.leader(*T)
     with Wire(cluster.brokers[leader].address) as wire:
         cluster.cut_from_store(leader)
@@ -218,7 +218,7 @@ def test_who_is_cut_from_the_store_acknowledges_nothing(cluster, client):
     assert values(cluster) == [b"not yet", b"by another"]
 
 
-def test_no_client_is_told_of_a_cluster_of_one(cluster, monkeypatch):
+def test_starting_broker_does_not_list_itself_alone(cluster, monkeypatch):
     """However late a broker that has just started sees the others, as Apache Kafka's does."""
     look = Membership.poll_once
 
@@ -248,7 +248,7 @@ def test_in_the_callers_loop(world):
     world.run(use())
 
 
-def test_a_broker_that_has_stopped_by_itself_is_told():
+def test_cluster_exit_reports_broker_failure():
     cluster = Cluster(brokers=2)
     cluster.__enter__()
     broker = cluster.brokers[1]
@@ -273,7 +273,7 @@ def test_a_link_is_cut_and_mended(cluster):
     first, second = cluster.brokers[:2]
 
     def ask(broker: Any, node_id: int) -> Any:
-        """Ask another broker about nothing, as brokers do."""
+        """Send an empty request to another broker, as brokers do."""
         answers: list[Any] = []
 
         def ask() -> None:

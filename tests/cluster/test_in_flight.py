@@ -1,8 +1,9 @@
-"""Every Produce request is answered, or hung up on, whatever becomes of its leader's session.
+"""Every Produce request gets a response or a closed connection when its leader's session ends.
 
-Clients keep requests of several kinds in flight at one broker. At one of its flushes something
-happens: its session ends before the store has the flush or behind it, and it hears of that by the
-flush or by its heartbeat; or partitions are to be led elsewhere. Swept over the first flushes.
+Clients keep requests of several kinds in flight at one broker. At one of its flushes, one of these
+happens: its session ends before or after the store has the flush, and the broker learns of it by
+the flush or by its heartbeat; or its partitions move to other brokers. The tests sweep over the
+first flushes.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ ANSWERED_WITHIN_S = 60.0
 """Far more than any answer takes: one that takes longer never comes."""
 FLUSH_S = 0.002
 ADDS_SINCE = 12
-"""From this version of Produce on the leader adds its partition to the transaction."""
+"""Version of Produce since which the leader adds its partition to the transaction."""
 T = Named("t")
 BEFORE, BEHIND = "before the store has it", "behind it"
 BY_FLUSH, BY_HEARTBEAT = "heard of by the flush", "heard of by the heartbeat"
@@ -66,7 +67,7 @@ class Victim:
         return self.broker.server._home.session
 
     def commit(self, session: int, ask: Callable[[], Any]) -> Any:
-        """Commit a flush; on whichever broker's thread."""
+        """Commit a flush; on any broker's thread."""
         if session != self.session or not self.has_begun:
             return ask()
         self.flushes += 1
@@ -92,7 +93,7 @@ class Victim:
         return lose
 
     def is_moved(self) -> Callable[[Callable[[], Any]], Any]:
-        """Somebody else is to lead all that it leads, and the flush is held until it knows."""
+        """Move all partitions of the broker to others, and hold the flush until it has noticed."""
         others = [each for each in self.cluster.running if each != self.broker.node_id]
 
         def move(ask: Callable[[], Any]) -> Any:
@@ -233,7 +234,7 @@ def transactional_producer(victim: Victim, key: str) -> tuple[str, int, int]:
 
 
 def all_are_answered(victim: Victim, random: Random, count: int) -> None:
-    """Have clients send until ``count`` things have happened, and each until it is answered."""
+    """Run clients until ``count`` events have happened, and each has its response."""
     clients = senders(victim, random)
     victim.has_begun = True
     for each in clients:

@@ -28,7 +28,7 @@ from tests.worlds import world
 
 __all__ = ["world"]
 
-# Requests that a broker has just begun with when it is killed are dropped as they are.
+# Requests that a broker has just started when it is killed are dropped as they are.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
 COORDINATOR, DATA, OFFSETS = range(3)

@@ -46,7 +46,8 @@ class Tortured(NamedTuple):
 class Inspector:
     """Checks the memory of the brokers, after twice as many failures each time.
 
-    A check reads all logs of the coordinators: so often it costs as much as reading them once.
+    A check reads all logs of the coordinators; this number of checks costs as much as reading them
+    once.
     """
 
     def __init__(self, cluster: Cluster) -> None:

@@ -48,7 +48,7 @@ class WatchedCluster(Cluster):
 
     @property
     def index(self) -> Any:
-        """Return what is durable, past all links to the store."""
+        """Return the durable records, past all links to the store."""
         return self._store.index
 
     def on(self, number: int, function: Callable[[Any], Result]) -> Result:
@@ -99,7 +99,7 @@ class WatchedCluster(Cluster):
         wait_until(lambda: all(has_loaded(self.brokers[each]) for each in brokers), "coordinators")
 
     def alternate(self, *topics: str) -> None:
-        """Have broker 0 lead the partitions with an even index, and broker 1 the others."""
+        """Make broker 0 lead the partitions with an even index, and broker 1 the others."""
         wanted = {
             partition_id: index % 2
             for topic in topics
@@ -154,7 +154,7 @@ class WatchedCluster(Cluster):
         self.index.want(dict.fromkeys(self._partition_ids(topic), to))
 
     def move_all(self, topic: str, to: int) -> None:
-        """Have one broker lead all partitions of a topic."""
+        """Make one broker lead all partitions of a topic."""
         self.want_all(topic, to)
         count = len(self._partition_ids(topic))
         wait_until(lambda: self.leads(to, topic) == set(range(count)))

@@ -56,7 +56,7 @@ def values(broker, topic):
     return [record.value for record in broker.records(topic).result]
 
 
-def test_what_is_produced_is_read_back(broker, client):
+def test_produced_records_are_read_back(broker, client):
     assert broker.create_topic("orders", partitions=3).result == "orders"
     assert produce(client, "orders", b"a", b"b") == 0
     first, second = broker.records("orders").result

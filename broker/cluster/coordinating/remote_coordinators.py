@@ -395,7 +395,7 @@ class RemoteCoordinators:
         self._host.flush_answers()
 
     def _respond(self, asking: Asking, codes: Mapping[TopicPartition, ErrorCode]) -> None:
-        """Call a caller with its result, unless it has one."""
+        """Pass a result to its caller, unless the question has ended."""
         if asking.is_over:
             return
         guarded, asking.guarded = asking.guarded, {}

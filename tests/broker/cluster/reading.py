@@ -1,4 +1,4 @@
-"""What a cluster's store has of one log, for who only looks at it."""
+"""Content of one log in a cluster's store, for inspection."""
 
 import contextlib
 

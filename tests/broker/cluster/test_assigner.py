@@ -1,4 +1,4 @@
-"""What a plan leads to, whatever the cluster was: all led, level, nobody who drains leads, rest."""
+"""Plans lead to a cluster at rest: all partitions led, level, and none at a draining broker."""
 
 from itertools import product
 from random import Random
@@ -13,7 +13,7 @@ from tests.seeds import SEED
 
 ROUNDS_MOST = 200
 GONE = 99
-"""A session, and a node, that is over."""
+"""ID of a session, and of a node, that has ended."""
 
 
 def member(node_id, *, is_draining=False):
@@ -27,7 +27,7 @@ def led_by(partition_id, node_id, epoch=0, wanted=None, pinned=None):
 
 
 class Cluster:
-    """What the store holds, and how it changes by a plan."""
+    """Content of the store, and its changes by a plan."""
 
     def __init__(self, members, led, moves_at_once=64):
         self.members = list(members)
@@ -54,7 +54,7 @@ class Cluster:
             self.led[each] = self.led[each]._replace(wanted_node=node_id)
 
     def hand_over(self):
-        """Have every leader do what is wished; return how many moves that were."""
+        """Carry out the wishes of all leaders; return the number of moves."""
         sessions = {each.node_id: each.session for each in self.members if not each.is_draining}
         on_their_way = 0
         for led in [*self.led.values()]:
@@ -88,7 +88,7 @@ class Cluster:
         return loads
 
     def check(self):
-        """What is so of a cluster at rest."""
+        """Check the conditions of a cluster at rest."""
         takers = [each.node_id for each in self.members if not each.is_draining]
         loads = self.loads()
         if takers:
@@ -101,7 +101,7 @@ class Cluster:
         assert all(each.wanted_node is None for each in self.led.values())
 
     def check_levels(self, takers, loads):
-        """Whoever could give leads one more than any other at most."""
+        """Check that no node that can give leads two more than any other."""
         can_give = {
             self.nodes()[each.session]
             for each in self.led.values()
@@ -177,7 +177,7 @@ def test_partitions_of_each_topic_are_spread_over_all():
         assert max(counts) - min(counts) <= 2, (start, counts)
 
 
-def test_what_a_dead_broker_led_is_spread_and_the_rest_stays():
+def test_plan_spreads_partitions_of_dead_broker_only():
     members = [member(each) for each in range(4)]
     led = [led_by(number, number % 4) for number in range(40)]
     cluster = Cluster(members[1:], led)
@@ -200,7 +200,7 @@ def test_a_wish_for_a_broker_that_is_there_is_let_be():
 
 
 @pytest.mark.parametrize("wanted", [1, 2, 3])
-def test_a_wish_that_nobody_can_meet_is_void(wanted):
+def test_wish_without_possible_node_is_withdrawn(wanted):
     members = [member(1), member(2, is_draining=True)]
     planned = plan(members, [led_by(7, 1, wanted=wanted)])
     assert planned == Plan([], {7: None})
@@ -249,7 +249,7 @@ def test_where_all_are_cordoned_nothing_goes_back_to_a_broker_that_was_emptied()
     led = [*(led_by(number, 2) for number in range(4)), led_by(4, 2, pinned=1)]
     for members in (HERE, [*HERE, member(3, is_draining=True)]):
         assert plan(members, led, rules=rules) == NOTHING
-        # Somebody has to lead what nobody does.
+        # Partitions without a leader need one.
         assert plan(members, [*led, led_by(5, GONE, 4)], rules=rules).assignments
     leaving = [*led, led_by(5, 3)]
     assert plan([*HERE, member(3, is_draining=True)], leaving, rules=rules) == Plan([], {5: 1})
@@ -269,11 +269,13 @@ HERE, THERE = [member(1), member(2)], [member(1)]
         # It returns when the broker is back, be the load level or not; once is enough.
         (HERE, [led_by(1, 1, pinned=2), led_by(2, 2, pinned=2)], Plan([], {1: 2})),
         (HERE, [led_by(1, 1, wanted=2, pinned=2), led_by(2, 2, pinned=2)], NOTHING),
-        # Nobody live leads it: the broker that it is pinned to does, whoever was to.
+        # The partition has no live leader: its pinned broker leads it, regardless of the wanted
+        # one.
         (HERE, [led_by(1, None, 4, pinned=2)], Plan([Assignment(1, 102, 4)], {})),
         (HERE, [led_by(1, GONE, 4, 2, 2)], Plan([Assignment(1, 102, 4)], {})),
         (HERE, [led_by(1, GONE, 4, 1, 2)], Plan([Assignment(1, 102, 4)], {1: None})),
-        # While that broker is away, or drains, another one leads it, and it may be moved.
+        # While that broker is unavailable or drains, another one leads the partition, and it may
+        # move.
         (THERE, [led_by(1, 2, 4, pinned=2)], Plan([Assignment(1, 101, 4)], {})),
         (THERE, [led_by(1, 1, pinned=2)], NOTHING),
         ([member(1), member(2, is_draining=True)], [led_by(1, 2, pinned=2)], Plan([], {1: 1})),
@@ -298,7 +300,7 @@ def test_without_levelling_a_pinned_partition_returns_only_when_it_has_to_move()
     assert plan(HERE, [led_by(1, 1, pinned=2)], rules=drained) == Plan([], {1: 2})
 
 
-def test_what_is_pinned_to_a_cordoned_broker_is_led_by_others_until_that_is_over():
+def test_pinned_partition_leaves_cordoned_broker_until_uncordoned():
     led = [led_by(1, 1, pinned=1), led_by(2, 2)]
     cordoned = Rules(cordoned=frozenset({1}))
     assert plan(HERE, led, rules=cordoned) == Plan([], {1: 2})
@@ -307,14 +309,14 @@ def test_what_is_pinned_to_a_cordoned_broker_is_led_by_others_until_that_is_over
     assert plan(HERE, away) == Plan([], {1: 1})
 
 
-def test_what_leaves_comes_before_what_returns():
+def test_draining_moves_precede_returns_to_pinned_broker():
     members = [*HERE, member(3, is_draining=True)]
     led = [led_by(1, 1, pinned=2), led_by(2, 3), led_by(3, 3, pinned=1)]
     planned = plan(members, led, moves_at_once=2)
     assert planned.wishes.keys() == {2, 3}
 
 
-def test_so_many_return_at_once():
+def test_returns_to_pinned_broker_respect_moves_limit():
     led = [led_by(number, 1, pinned=2) for number in range(10)]
     moving = [led_by(number, 1, wanted=2, pinned=2) for number in range(10, 13)]
     planned = plan(HERE, [*led, *moving], moves_at_once=5)

@@ -1,4 +1,4 @@
-"""What a broker does to end without its clients noticing."""
+"""Drain of a broker, so that its clients do not notice its end."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOREVER_MS = 3_600_000
 
 
 class Scripted:
-    """A broker that leads some partitions; the store takes note when it may."""
+    """Broker that leads some partitions; the store records a drain when it may."""
 
     def __init__(self, led_count: int, *, has_others: bool = True) -> None:
         self.led_count = led_count
@@ -38,7 +38,7 @@ class Scripted:
 
 
 @pytest.mark.parametrize("led_count", [0, 3])
-async def test_where_there_is_nothing_to_do_the_store_is_told_nothing(led_count):
+async def test_drain_without_partitions_or_others_does_not_call_store(led_count):
     scripted = Scripted(led_count, has_others=False)
     assert await scripted.drain.run(FOREVER_MS) == led_count
     scripted = Scripted(0)
@@ -47,7 +47,7 @@ async def test_where_there_is_nothing_to_do_the_store_is_told_nothing(led_count)
 
 
 @pytest.mark.parametrize("is_told", [True, False])
-async def test_it_ends_when_nothing_is_led_any_more(is_told):
+async def test_drain_ends_when_no_partition_is_left(is_told):
     scripted = Scripted(2)
     running = await scripted.run()
     scripted.led_count = 1
@@ -63,7 +63,7 @@ async def test_it_ends_when_nothing_is_led_any_more(is_told):
     assert await running == 0
 
 
-async def test_it_ends_when_the_last_other_has_gone():
+async def test_drain_ends_when_last_other_broker_leaves():
     scripted = Scripted(2)
     running = await scripted.run()
     scripted.has_others = False
@@ -71,7 +71,7 @@ async def test_it_ends_when_the_last_other_has_gone():
     assert await running == 2
 
 
-async def test_it_ends_in_time(caplog):
+async def test_drain_ends_at_timeout(caplog):
     scripted = Scripted(2)
     running = await scripted.run(timeout_ms=1000)
     scripted.clock.advance(seconds=1)

@@ -1,4 +1,4 @@
-"""Logs that many threads wait for are asked for together; each is told of its own."""
+"""Logs that many threads wait for share queries; each thread gets its own result."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ from tests.waiting import WAIT_S, until, wait_until
 TOGETHER = 8
 MANY = (WAYS_MOST + 2) * TOGETHER
 LONG = FIRST_AT_ONCE + 4
-"""Of extents: more than come at first."""
+"""Number of extents, more than the first query returns."""
 SETTLED_S = 1
 """Simulated time after which all threads wait."""
 DAMAGED = 3
@@ -55,7 +55,7 @@ DAMAGED = 3
 
 
 class Asked(MemoryLogIndex):
-    """A way to the store that tells of each question before it is asked."""
+    """Connection to the store that reports each query before it runs."""
 
     def __init__(self, base: Base) -> None:
         super().__init__(base.index)
@@ -88,7 +88,7 @@ class Asked(MemoryLogIndex):
 
 
 class Base:
-    """Where the ways come from."""
+    """Factory of the connections."""
 
     def __init__(self) -> None:
         self.index = MemoryIndex()
@@ -98,9 +98,9 @@ class Base:
         self.ways: list[Asked] = []
         self.on_question: Callable[[], object] = lambda: None
         self.rest_questions: list[int] = []
-        """The long logs that more was asked of than their beginnings, each as often as that was."""
+        """Partition IDs of the long logs, once for each query of more than their beginnings."""
         self.refused = ""
-        """The question that is not answered where it is for a damaged partition, too."""
+        """Kind of query that fails if it includes a damaged partition."""
 
     def log_index(self) -> Asked:
         with self.lock:
@@ -133,7 +133,7 @@ def logs(base, session):
 
 @pytest.fixture
 def counted():
-    """Bytes of which it is known how many are held by anybody."""
+    """Return bytes that count those in memory."""
 
     class Counted(bytes):
         held = 0
@@ -149,7 +149,7 @@ def counted():
     return Counted
 
 
-def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypatch):
+def test_concurrent_log_reads_share_queries(base, session, logs, monkeypatch):
     monkeypatch.setattr(durable_logs, "TOGETHER", TOGETHER)
     epochs = {each: assign(base.index, each, session) for each in range(MANY)}
     held = new_event()
@@ -166,7 +166,7 @@ def test_what_many_wait_for_is_asked_for_together(base, session, logs, monkeypat
     assert sorted(asked) == list(range(MANY)), "each once"
     assert max(map(len, base.questions)) <= TOGETHER
     assert min(map(len, base.questions[:before])) > 0
-    # Who takes a way asks on it, even if others have asked for all but his own log by then.
+    # A thread with a connection sends its query, even if others have sent all but its own log.
     assert len(base.questions) - before <= MANY // TOGETHER + WAYS_MOST
 
 
@@ -185,8 +185,10 @@ def test_short_and_long_logs_are_read_to_their_end(base, leader, session, logs, 
 
 
 @pytest.mark.parametrize("asked_again", [False, True])
-def test_what_upkeep_removes_meanwhile_is_no_damage(base, leader, session, logs, asked_again):
-    """A snapshot that stands makes the front needless, and whoever collects garbage removes it."""
+def test_extents_removed_by_upkeep_during_read_are_not_damage(
+    base, leader, session, logs, asked_again
+):
+    """A snapshot makes earlier extents garbage, and any broker's upkeep can remove them."""
     epoch = assign(base.index, 1, session)
     for _ in range(10):
         leader.append(1, batch())
@@ -223,8 +225,10 @@ def test_a_log_that_changes_again_and_again_is_read_until_it_stays(base, leader,
 
 
 @pytest.mark.parametrize("moves_after", [1, 2])
-def test_what_a_later_leader_makes_of_a_log_is_no_damage(base, leader, session, logs, moves_after):
-    """It takes over while the log is read, be it read once more."""
+def test_changes_of_later_leader_during_read_are_not_damage(
+    base, leader, session, logs, moves_after
+):
+    """Another leader takes over while the log is read, also at the second read."""
     epoch = assign(base.index, 1, session)
     for _ in range(10):
         leader.append(1, batch())
@@ -246,7 +250,9 @@ def test_what_a_later_leader_makes_of_a_log_is_no_damage(base, leader, session, 
 def test_damage_of_a_long_log_is_believed_when_it_is_found_again(
     base, leader, session, logs, then, monkeypatch
 ):
-    """And when it has not changed in between: upkeep and later leaders go on meanwhile."""
+    """Damage is believed if nothing has changed between two reads, though upkeep can change the log
+    later.
+    """
     epoch = assign(base.index, 1, session)
     for _ in range(LONG):
         leader.append(1, batch())
@@ -286,7 +292,7 @@ def test_damage_of_a_long_log_is_believed_when_it_is_found_again(
 def test_a_log_of_which_nothing_is_there_is_damaged(
     base, leader, session, logs, refused, monkeypatch
 ):
-    """It is no short one that did not fit into an answer, nor one that was deleted."""
+    """Neither a short log that did not fit into a response nor a deleted one is a long log."""
     monkeypatch.setattr(durable_logs, "WAYS_MOST", 1)
     epochs = {each: assign(base.index, each, session) for each in range(5)}
     for each in epochs:
@@ -317,7 +323,7 @@ def test_a_log_of_which_nothing_is_there_is_damaged(
     assert all("ends before offset " in str(told[each]) for each in gone)
 
 
-def test_each_is_told_of_its_own(base, session, logs):
+def test_each_log_read_gets_its_own_error(base, session, logs):
     other = register(base.index, 3)
     epochs = [assign(base.index, each, session) for each in range(3)]
     epochs.append(assign(base.index, 3, other))
@@ -333,7 +339,7 @@ def test_each_is_told_of_its_own(base, session, logs):
     assert all(isinstance(each, LedSince) for each in told[1:])
 
 
-def test_what_a_question_ends_by_is_raised_to_all_who_wait_for_it(base, session, logs):
+def test_query_error_is_raised_to_all_waiting_reads(base, session, logs):
     def closed() -> None:
         raise IndexClosed
 
@@ -344,9 +350,7 @@ def test_what_a_question_ends_by_is_raised_to_all_who_wait_for_it(base, session,
 
 
 @pytest.mark.parametrize("question", ["beginnings", "extents"])
-def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
-    base, leader, session, logs, question
-):
+def test_damage_of_one_log_does_not_fail_other_reads(base, leader, session, logs, question):
     epochs = {each: assign(base.index, each, session) for each in range(8)}
     for each in epochs:
         for _ in range(LONG):
@@ -371,16 +375,16 @@ def test_what_cannot_be_read_of_one_keeps_no_other_from_being_read(
         " invalid page in block 7",
         str(damage),
     )
-    base.refused = ""  # Somebody has repaired it.
+    base.refused = ""  # It is repaired.
     assert len(read_stored(logs, DAMAGED, epochs[DAMAGED]).batches) == LONG
 
 
 def gained(base, *partition_ids):
-    """What a look brings of logs."""
+    """Return the beginnings of logs that a poll brings."""
     return base.index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=MANY**3)
 
 
-def test_what_a_look_has_brought_is_asked_for_no_more(base, leader, session, logs):
+def test_beginnings_from_poll_need_no_query(base, leader, session, logs):
     epochs = {each: assign(base.index, each, session) for each in range(4)}
     for each in epochs:
         for _ in range(3 * each):
@@ -390,8 +394,8 @@ def test_what_a_look_has_brought_is_asked_for_no_more(base, leader, session, log
     assert base.questions == []
 
 
-def test_what_a_look_has_brought_is_used_once(base, leader, session, logs):
-    """This broker writes behind it; what it has to read again, it reads as it is then."""
+def test_beginning_from_poll_is_used_once(base, leader, session, logs):
+    """The broker appends after it; a later read queries the current log."""
     epoch = assign(base.index, 1, session)
     logs.bring(gained(base, 1))
     assert read_stored(logs, 1, epoch).batches == []
@@ -409,7 +413,7 @@ def test_a_look_says_which_logs_are_long(base, leader, session, logs):
     assert (base.questions, base.rest_questions) == ([[1]], [1]), "what is known of it, anew"
 
 
-def test_what_a_look_has_brought_of_another_leadership_is_not_used(base, leader, session, logs):
+def test_beginning_of_other_leadership_is_not_used(base, leader, session, logs):
     other = register(base.index, 3)
     assign(base.index, 1, other)
     brought = gained(base, 1)
@@ -423,7 +427,7 @@ def test_what_a_look_has_brought_of_another_leadership_is_not_used(base, leader,
     assert base.questions == [[1], [1]]
 
 
-def test_what_was_brought_and_is_damaged_is_asked_for_again(base, leader, session, logs):
+def test_damaged_beginning_from_poll_is_queried_again(base, leader, session, logs):
     epoch = assign(base.index, 1, session)
     for _ in range(3):
         leader.append(1, batch())
@@ -433,10 +437,10 @@ def test_what_was_brought_and_is_damaged_is_asked_for_again(base, leader, sessio
     assert base.questions == [[1]]
 
 
-def test_little_is_held_of_what_nobody_reads(base, leader, session, logs, monkeypatch):
+def test_unread_beginnings_are_limited_in_memory(base, leader, session, logs, monkeypatch):
     monkeypatch.setattr(durable_logs, "BROUGHT_BYTES", 5 * 1024)
     epochs = {each: assign(base.index, each, session) for each in range(8)}
-    for _ in range(3):  # Whatever was brought is brought again, and counted once.
+    for _ in range(3):  # Repeated beginnings are counted once.
         logs.bring(gained(base, *range(8)))
     assert len(logs._brought) == 5
     for each in epochs.items():
@@ -449,7 +453,7 @@ def test_little_is_held_of_what_nobody_reads(base, leader, session, logs, monkey
 
 
 class SlowStore:
-    """What fills no long log before it may."""
+    """Store of logs that returns no extent of a long log before it may."""
 
     def __init__(self) -> None:
         self.may_fill = new_event()
@@ -474,7 +478,7 @@ class SlowLoads:
         self.leadership = Leadership(host, self.store, None, logs, print)
 
     async def load(self, partition_id: int) -> int:
-        """Return how many batches there are."""
+        """Return the number of batches."""
         topic_id, epoch = bytes(16), self._epochs[partition_id]
         spec = PartitionSpec(partition_id, "t", partition_id, topic_id, LogConfig(), epoch)
         loaded = await self.leadership._loaded(spec, lambda: False)
@@ -512,7 +516,7 @@ async def test_short_logs_wait_for_no_long_one(base, leader, session, logs, slow
 async def test_nothing_is_held_of_long_logs_that_wait(
     base, leader, session, logs, slow, counted, monkeypatch
 ):
-    """However many of them wait for the few threads, and whatever they begin with."""
+    """Loading does not depend on the number of waiting long logs, or on their beginnings."""
     epochs = {each: assign(base.index, each, session) for each in range(20)}
     snapshot = LogSnapshot(0, bytes(1000), b"")
     for each, epoch in epochs.items():
@@ -547,7 +551,7 @@ async def test_nothing_is_held_of_long_logs_that_wait(
 
 @pytest.fixture
 def little_memory(monkeypatch):
-    """What a question may be answered with, and what all of them may hold."""
+    """Limit the memory of a response, and of all responses."""
     monkeypatch.setattr(durable_logs, "BYTES_AT_ONCE", 4 * len(batch()))
     monkeypatch.setattr(durable_logs, "SHORT_BYTES_MOST", 12 * len(batch()))
 
@@ -629,10 +633,12 @@ def test_nothing_is_held_for_a_log_that_finds_no_room(base, leader, session, log
 
 
 @pytest.mark.parametrize("meanwhile", ["nothing", "it went", "a newer one came"])
-def test_what_a_look_has_brought_is_held_as_what_was_asked_for(
+def test_beginning_from_poll_counts_as_short_log_once_read(
     base, leader, session, little_memory, meanwhile
 ):
-    """Who reads it waits for memory, too; until then it is no part of that, and may go."""
+    """A reader of a kept beginning waits for memory, too; until then it does not count, and may be
+    dropped.
+    """
     logs = StoredLogs(base)
     logs.begin(session)
     epoch = assign(base.index, 1, session)
@@ -659,10 +665,10 @@ def test_what_a_look_has_brought_is_held_as_what_was_asked_for(
     logs.close()
 
 
-def test_what_does_not_fit_into_an_answer_is_asked_for_again(
+def test_logs_that_do_not_fit_into_response_are_queried_again(
     base, session, little_memory, monkeypatch
 ):
-    """What producers have left behind can be larger than all records, and than an answer."""
+    """The producers' snapshot of a log can be larger than all its records, and than a response."""
     monkeypatch.setattr(durable_logs, "WAYS_MOST", 1)
     logs = StoredLogs(base)
     logs.begin(session)

@@ -1,4 +1,4 @@
-"""What brokers tell each other of where they are: as it was, or not at all."""
+"""Places of brokers are decoded as they were encoded, or refused."""
 
 import json
 
@@ -65,7 +65,7 @@ UNREADABLE = {
 
 
 @pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
-def test_what_cannot_be_read_is_refused(text):
+def test_unreadable_place_is_refused(text):
     with pytest.raises(UnreadableEndpoints):
         decode_place(text)
 
@@ -75,17 +75,17 @@ def test_what_cannot_be_read_is_refused(text):
     [None, [], {str(each): [0, 1] for each in range(FEATURES_MAX + 1)}]
     + [{"known": [0, 1], "unknown": each} for each in ("1", [], [1, 0], [-1, 1], [0, "1"])],
 )
-def test_what_is_not_understood_of_features_is_left_aside(features):
+def test_unknown_feature_fields_are_ignored(features):
     text = json.dumps({"rack": None, "endpoints": {}, "features": features})
     is_known = isinstance(features, dict) and len(features) == 2
     assert decode_place(text).features == ({"known": (0, 1)} if is_known else {})
 
 
-def test_what_nobody_could_read_is_not_written():
+def test_unreadable_place_is_not_encoded():
     with pytest.raises(ValueError, match="no host and port"):
         encode_place(Place(None, {"A": ("", 1)}))
 
 
-def test_what_a_later_release_adds_is_left_alone():
+def test_unknown_place_fields_are_ignored():
     text = '{"rack": "r", "endpoints": {"A": ["h", 1]}, "roles": []}'
     assert decode_place(text) == Place("r", {"A": ("h", 1)})

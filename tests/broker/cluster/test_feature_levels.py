@@ -1,4 +1,4 @@
-"""Levels of features are those of the cluster, whatever its brokers are configured with or know."""
+"""Feature levels belong to the cluster, regardless of its brokers' configuration and release."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_an_update_waits_for_the_last_broker_that_does_not_support_it():
         assert finalized(broker) == (2, 2)
 
 
-def test_who_does_not_support_what_is_in_force_does_not_join():
+def test_broker_without_support_for_feature_level_does_not_join():
     with WatchedCluster(0) as cluster:
         set_by_a_later_release(cluster)
         held = cluster.index.register(uuid4(), 0, "", LEASE_MS)
@@ -88,7 +88,7 @@ def test_who_does_not_support_what_is_in_force_does_not_join():
         assert [each.session for each in cluster.index.snapshot(0).members] == [held]
 
 
-def test_who_hears_of_a_level_that_it_does_not_support_ends(caplog):
+def test_broker_stops_at_unsupported_feature_level(caplog):
     with WatchedCluster(1) as cluster:
         set_by_a_later_release(cluster)
         (broker,) = cluster.brokers

@@ -1,4 +1,4 @@
-"""What is handed over together, in which order, and how often."""
+"""Grouping, order and number of hand-overs."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class World:
             self.run_one()
 
 
-def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
+def test_limited_partitions_are_released_and_moved_in_one_commit():
     world = World()
     world.hand_overs.release_next()
     let_go = []
@@ -105,8 +105,8 @@ def test_so_many_are_let_go_of_at_a_time_and_go_in_one_commit():
     assert {each.session for each in world.index.snapshot(0).led} == {world.other}
 
 
-def test_what_a_session_leads_that_is_not_begun_is_let_be():
-    """Let go of, it would not be handed over; and nobody takes it up again in its epoch."""
+def test_partitions_of_session_that_has_not_started_are_kept():
+    """A released partition would not be handed over, and no broker would resume it in its epoch."""
     world = World()
     begun, world.session = world.session, register(world.index, GIVER, 1)
     for each in range(PARTITIONS):
@@ -137,7 +137,7 @@ def test_nothing_is_let_go_of_while_the_next_leaders_read():
     assert (len(world.asked), world.rests) == (3, 3)
 
 
-def test_what_was_let_go_of_does_not_wait_for_the_end_of_a_rest():
+def test_released_partitions_are_handed_over_during_rest():
     world = World(AT_ONCE)
     world.hand_overs.release_next()
     (_, first_is_released), *world.releasing = world.releasing
@@ -151,7 +151,7 @@ def test_what_was_let_go_of_does_not_wait_for_the_end_of_a_rest():
     rest.close()
 
 
-def test_who_has_many_to_hand_over_does_not_rest():
+def test_hand_over_of_many_partitions_has_no_rest():
     count = handovers.MANY + AT_ONCE
     world = World(count)
     world.hand_overs.release_next()
@@ -164,7 +164,7 @@ def test_who_has_many_to_hand_over_does_not_rest():
     assert rests == [0, 0, 1], "the last batch leaves fewer"
 
 
-def test_what_was_handed_over_is_let_be_until_the_view_has_shown_it():
+def test_partition_is_handed_over_once_until_view_changes():
     world = World(AT_ONCE)
     for _ in range(3):
         world.hand_overs.release_next()
@@ -194,7 +194,7 @@ def test_nothing_is_handed_over_any_more_once_it_is_stopped():
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 20))
-def test_in_whatever_order_things_happen_all_are_handed_over_once(seed):
+def test_partitions_are_handed_over_once_in_random_event_order(seed):
     random = Random(seed)
     world = World()
     for _ in range(300):
@@ -221,8 +221,8 @@ class Killed(Exception):
 
 @pytest.mark.parametrize("is_committed", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("batch", range(3))
-def test_who_is_killed_at_a_batch_has_handed_over_all_of_it_or_nothing(batch, is_committed):
-    """Whatever was handed over, and whatever was not: others serve all that was acknowledged."""
+def test_broker_killed_at_hand_over_moves_whole_batch_or_none(batch, is_committed):
+    """Other brokers serve all acknowledged records after any number of hand-overs."""
     with WatchedCluster(2, config=STAYS) as cluster:
         giver, taker = 0, 1
         cluster.create_topic(TOPIC, PARTITIONS)

@@ -1,4 +1,4 @@
-"""Who reads much at once shares memory with all others, and waits for no one who waits."""
+"""Large reads share a memory limit, and do not wait for each other in a circle."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def threads():
 
 
 def growing(threads: Any, held: HeldBytes, share: Share, size: int) -> Any:
-    """Return what is done once a share has grown, which it waits for."""
+    """Return a future that is done when a share has grown."""
     future = threads.submit(share.grow, size)
     sleep(1)  # Of simulated time, after which all threads wait.
     return future
 
 
-def test_who_wants_more_waits_until_others_have_given_back(held, threads):
+def test_share_waits_for_released_bytes(held, threads):
     first, second = held.begin(), held.begin()
     first.grow(60)
     first.settle()
@@ -51,7 +51,7 @@ def test_who_wants_more_waits_until_others_have_given_back(held, threads):
     assert held.held == 0
 
 
-def test_what_is_there_already_waits_for_nothing_and_counts(held, threads):
+def test_held_bytes_count_without_waiting(held, threads):
     there = held.hold(3 * MOST)
     share = held.begin()
     waiting = growing(threads, held, share, 1)
@@ -61,7 +61,7 @@ def test_what_is_there_already_waits_for_nothing_and_counts(held, threads):
     assert held.held == 1
 
 
-def test_who_came_first_waits_for_none_that_grow(held, threads):
+def test_oldest_growing_share_does_not_wait_for_growing_ones(held, threads):
     first, second = held.begin(), held.begin()
     first.grow(50)
     second.grow(50)
@@ -82,7 +82,7 @@ def test_a_close_ends_all_waits(held, threads):
     assert isinstance(waiting.exception(60), IndexClosed)
 
 
-def test_whatever_comes_all_get_in(held, threads):
+def test_all_shares_get_memory_in_random_order(held, threads):
     """Ones that are larger than all there is among them."""
     chance = random.Random(SEED)
     settled: list[Share] = []

@@ -49,7 +49,7 @@ def ids_in(text):
     return [each["transactional_id"] for each in json.loads(text)]
 
 
-def test_what_changes_its_coordinator_while_it_is_listed_is_listed(cluster, shell, monkeypatch):
+def test_transaction_that_changes_coordinator_is_listed(cluster, shell, monkeypatch):
     moved = next(iter(coordinated_by(cluster, 1).values()))
     answered = []
     listed_by = transaction_view._list
@@ -69,7 +69,7 @@ def test_what_changes_its_coordinator_while_it_is_listed_is_listed(cluster, shel
     assert len(answered) >= 4, "both were asked again"
 
 
-def test_the_others_are_listed_while_a_coordinator_is_away(cluster, shell):
+def test_reachable_transactions_are_listed_without_one_coordinator(cluster, shell):
     reached = sorted(coordinated_by(cluster, 0))
     cluster.kill(1, expire=False)
     for options in (("--format", "json"), ()):
@@ -89,7 +89,7 @@ def table(ended):
     return ended.stdout.splitlines()[1:]
 
 
-def test_what_nobody_can_list_is_an_error_alone(cluster, shell):
+def test_unreachable_transactions_alone_fail_listing(cluster, shell):
     cluster.kill(1, expire=False)
     pattern = f"(?:{'|'.join(sorted(set(IDS) - set(coordinated_by(cluster, 0))))})"
     ended = shell("transactions", "list", "--timeout", "3", "--pattern", pattern)

@@ -87,7 +87,7 @@ TOPIC = "orders"
 PARTITIONS = 6
 
 
-def test_what_is_made_at_one_broker_is_served_by_all():
+def test_topic_created_at_one_broker_is_served_by_all():
     with WatchedCluster() as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
         cluster.settle(TOPIC)
@@ -128,7 +128,7 @@ def one_event(cluster, number, kind) -> str:
     return words
 
 
-def test_who_is_killed_is_followed_when_its_lease_is_over():
+def test_killed_broker_is_replaced_after_its_lease():
     with WatchedCluster() as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
         cluster.settle(TOPIC)
@@ -148,7 +148,7 @@ def test_who_is_killed_is_followed_when_its_lease_is_over():
         assert sorted(cluster.values(TOPIC)) == list(range(120))
 
 
-def test_who_ends_in_order_is_followed_at_once():
+def test_stopped_broker_is_replaced_at_once():
     with WatchedCluster() as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
         cluster.settle(TOPIC)
@@ -160,7 +160,7 @@ def test_who_ends_in_order_is_followed_at_once():
         assert sorted(cluster.values(TOPIC)) == list(range(60))
 
 
-def test_a_broker_whose_session_was_ended_begins_anew():
+def test_fenced_broker_starts_new_session():
     with WatchedCluster() as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
         cluster.settle(TOPIC)
@@ -168,7 +168,7 @@ def test_a_broker_whose_session_was_ended_begins_anew():
         for number in range(2):
             former = cluster.session(number)
             cluster.index.fence(former)
-            # The next flush finds out, whatever heartbeats do.
+            # The next flush finds out, even without heartbeats.
             cluster.send(TOPIC, range(60))
             wait_until(lambda number=number, former=former: cluster.session(number) != former)
             lost, begun = (
@@ -205,7 +205,7 @@ def test_a_session_that_ends_before_anything_was_done_in_it_is_followed_by_anoth
             if not short:
                 short.append(session)
                 cluster.index.fence(session)
-                membership.beat_once()  # It is heard of before its broker can begin it.
+                membership.beat_once()  # The end is known before the broker starts the session.
                 wait_until(lambda: member._sessions._ended_session == session)
                 wait_until(lambda: broker.call(member._around.logs.journal.newest_group) is None)
             return session
@@ -218,7 +218,7 @@ def test_a_session_that_ends_before_anything_was_done_in_it_is_followed_by_anoth
         serves_one_more(cluster)
 
 
-def test_what_comes_back_while_it_is_handed_over_goes_again():
+def test_partition_returned_during_hand_over_moves_again():
     with WatchedCluster(2) as cluster:
         cluster.create_topic(TOPIC)
         cluster.settle(TOPIC)
@@ -249,7 +249,7 @@ def test_what_comes_back_while_it_is_handed_over_goes_again():
         wait_until(lambda: cluster.leads(taker, TOPIC) == {0})
 
 
-def test_a_version_of_the_metadata_that_a_failover_took_back_is_followed_when_it_comes_again():
+def test_reused_metadata_version_after_failover_is_applied():
     with WatchedCluster(2) as cluster:
         follower = cluster.brokers[1].server
         version = cluster.index.snapshot(0).metadata_version
@@ -317,7 +317,7 @@ def test_two_brokers_with_one_node_id_do_not_take_turns(caplog):
         wait_until(lambda: second.serves(partition_id))
 
 
-def test_an_end_does_not_wait_for_a_store_that_is_away():
+def test_stop_does_not_wait_for_unavailable_store():
     with WatchedCluster(2, config={"barnabas.lease.ms": "300000"}) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
         cluster.settle(TOPIC)
@@ -402,7 +402,7 @@ async def test_a_broker_that_is_alone_does_not_begin_in_a_cache():
 HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
 
 
-async def test_while_the_store_is_away_a_start_waits_and_says_so(caplog, monkeypatch):
+async def test_start_waits_for_unavailable_store_and_logs_it(caplog, monkeypatch):
     monkeypatch.setattr("barnabas.broker.cluster.start.store_watch.PATIENCE_S", 0.0)
     monkeypatch.setattr("barnabas.broker.cluster.start.store_watch.SAID_EVERY_S", 0.0)
     caplog.set_level(logging.INFO, "barnabas.broker")
@@ -443,7 +443,7 @@ def server_task(server):
     return asyncio.get_running_loop().create_task(server.start())
 
 
-def test_a_crash_leaves_no_thread_though_the_store_is_away(world):
+def test_crash_leaves_no_thread_with_unavailable_store(world):
     before = running_threads()
     with WatchedCluster(2) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
@@ -453,7 +453,7 @@ def test_a_crash_leaves_no_thread_though_the_store_is_away(world):
     world.run_until(lambda: running_threads() <= before)
 
 
-def test_the_store_keeps_nothing_of_deleted_records_but_where_the_log_goes_on():
+def test_store_drops_deleted_records_and_keeps_log_end():
     with WatchedCluster(1) as cluster:
         cluster.create_topic(TOPIC)
         cluster.send(TOPIC, range(20))
@@ -538,14 +538,14 @@ def damaged(broker):
 
 
 def readiness(broker, path="/readyz"):
-    """Return what a probe is told: the status, the word for it, and what to look after."""
+    """Return the status code, the status word and the warnings of a probe."""
     answer = broker.call(pages(broker.server)[path])
     body = json.loads("".join(answer.body))
     return answer.status, body["status"], body.get("warnings", {})
 
 
-def test_probes_while_the_store_is_away():
-    """No broker is started again for it, nor hidden from clients, which could only give up."""
+def test_probes_report_unavailable_store_as_degraded():
+    """A restart would not help any broker, and hidden brokers would make clients give up."""
     with WatchedCluster(2) as cluster:
         cluster.create_topic(TOPIC)
         cluster.settle(TOPIC)
@@ -563,7 +563,7 @@ def test_probes_while_the_store_is_away():
 
 
 def test_a_producer_without_a_transactional_id_begins_around_the_end_of_a_lease():
-    """kafka-python (3.0.12), told NOT_COORDINATOR, asks for the coordinator of no id, for ever."""
+    """The error NOT_COORDINATOR makes kafka-python (3.0.12) look for a coordinator without end."""
     with WatchedCluster(1) as cluster:
         (broker,) = cluster.brokers
         cluster.cut_from_store(0)
@@ -575,7 +575,7 @@ def test_a_producer_without_a_transactional_id_begins_around_the_end_of_a_lease(
             assert wire.receive().error_code == ErrorCode.NONE
 
 
-def test_what_is_known_of_groups_and_producers_is_not_told_without_a_lease():
+def test_group_and_producer_state_is_refused_without_lease():
     with WatchedCluster(1) as cluster:
         cluster.create_topic(TOPIC)
         (broker,) = cluster.brokers

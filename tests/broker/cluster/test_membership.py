@@ -56,23 +56,23 @@ class Cluster:
         row = self.metastore.create_topic(topic_id.hex(), topic_id, partition_count, {})
         return topic_id, [each.partition_id for each in row.partitions]
 
-    async def look(self, *brokers):
-        """Have brokers look, and hear of it."""
+    async def poll(self, *brokers):
+        """Poll on all brokers, and apply the snapshots."""
         for broker in brokers or self.brokers:
             broker.membership.poll_once()
         await asyncio.sleep(0)
 
     async def settle(self, *brokers):
-        """Have brokers look, and do what is wished, until nothing is changed by that."""
+        """Poll and carry out wishes, until no broker changes anything."""
         version = None
         while version != self.index.snapshot(0).version:
             version = self.index.snapshot(0).version
-            await self.look(*brokers)
+            await self.poll(*brokers)
             for broker in brokers or self.brokers:
                 broker.hand_over()
 
     def loads(self):
-        """How many partitions each session leads."""
+        """Return the number of partitions that each session leads."""
         led = [each.session for each in self.index.snapshot(0).led]
         return {each: led.count(each) for each in led}
 
@@ -85,7 +85,7 @@ class Cluster:
 
 
 class Broker:
-    """One of them, and what it was told."""
+    """Broker of the cluster, with the calls of its callbacks."""
 
     def __init__(self, cluster, node_id, *, lease_ms=LEASE_MS, clock=None, is_cordoned=False):
         self.cluster = cluster
@@ -121,7 +121,7 @@ class Broker:
         return self.membership.view
 
     def hand_over(self):
-        """Let go of what others are to lead, as the leader of a partition does."""
+        """Hand over the partitions that others must lead, as a partition's leader does."""
         for partition_id in self.membership.wanted_elsewhere(self.session):
             epoch = self.view.leader_of(partition_id).epoch
             to = self.membership.wanted_session(partition_id)
@@ -156,14 +156,14 @@ async def test_brokers_know_each_other_and_who_leads(cluster):
     assert one.view.leader_of(10**6) == Leader(NO_NODE, -1)
 
 
-async def test_it_is_told_of_each_change_once(cluster):
+async def test_membership_reports_each_change_once(cluster):
     one = cluster.broker(1)
     await cluster.settle()
     changes, version = one.changes, one.view.version
-    await cluster.look()
+    await cluster.poll()
     assert (one.changes, one.view.version) == (changes, version)
     cluster.metastore.set_broker_configs("", {"log.retention.ms": "1"})
-    await cluster.look()
+    await cluster.poll()
     assert one.changes == changes + 1
     assert one.membership.metadata_version == cluster.metastore.load().version
     # A loop that is busy comes to several at once.
@@ -187,7 +187,7 @@ async def test_the_log_of_what_comes_is_there_before_that_is_shown(cluster):
     await cluster.settle()
     giver, taker = (one, two) if one.view.leader_of(partition_id).node_id == 1 else (two, one)
     cluster.index.want({partition_id: taker.node_id})
-    await cluster.look()
+    await cluster.poll()
     gained_before = [*giver.gained]
     assert taker.gained == []
     giver.hand_over()
@@ -196,12 +196,12 @@ async def test_the_log_of_what_comes_is_there_before_that_is_shown(cluster):
     assert taker.view.leader_of(partition_id) == Leader(giver.node_id, 0), "it is shown later"
     await asyncio.sleep(0)
     assert taker.view.leader_of(partition_id) == Leader(taker.node_id, 1)
-    await cluster.look()
+    await cluster.poll()
     assert (giver.gained, taker.gained) == (gained_before, [partition_id])
 
 
 async def test_a_log_that_may_have_been_written_to_is_not_brought_again(cluster):
-    """Who had to read it once more would miss what he wrote himself."""
+    """A second read would miss the broker's own appends."""
     one = cluster.broker(1)
     _, (partition_id,) = cluster.topic(1)
     await cluster.settle()
@@ -214,11 +214,11 @@ async def test_a_log_that_may_have_been_written_to_is_not_brought_again(cluster)
     assert [each.partition_id for each in changed.snapshot.led] == [partition_id]
     assert changed.gained == []
     one.membership._polls_everything = True
-    await cluster.look()
+    await cluster.poll()
     assert one.gained == [partition_id]
 
 
-async def test_a_broker_that_is_cordoned_where_it_is_configured_leads_nothing_unless_told(cluster):
+async def test_broker_cordoned_by_own_config_leads_no_partition(cluster):
     one, two = cluster.broker(1), cluster.broker(2, is_cordoned=True)
     assert one.membership.session
     _, ids = cluster.topic(2)
@@ -255,7 +255,7 @@ async def test_the_view_says_which_leaders_may_have_changed(cluster):
                 session = random.choice([one.session, *others])
                 cluster.index.assign([Assignment(partition_id, session, epoch)])
         one.membership._planned_version = cluster.index.snapshot(0).version
-        await cluster.look()
+        await cluster.poll()
         now = {each: one.view.leader_of(each) for each in ids}
         for version, before in leaders.items():
             changed = one.view.changed_since(version)
@@ -280,13 +280,13 @@ async def test_a_partition_that_is_deleted_is_not_known(cluster):
     assert one.view.led_by(one.session) == []
 
 
-async def test_what_the_dead_led_has_no_leader_until_somebody_plans(cluster):
+async def test_partitions_of_dead_broker_have_no_leader_until_plan(cluster):
     one, two = cluster.broker(1), cluster.broker(2)
     _, ids = cluster.topic(2)
     await cluster.settle()
     (lost,) = two.view.led_by(one.session)
     cluster.index.fence(one.session)
-    # The controller is gone, too; before it is somebody else, as this one sees it:
+    # The controller has left, too; before this broker sees a new one:
     two.membership.poll_once()
     await asyncio.sleep(0)
     assert two.view.nodes == [node(2)]
@@ -297,16 +297,16 @@ async def test_what_the_dead_led_has_no_leader_until_somebody_plans(cluster):
     assert two.view.leader_of(lost).epoch == 1
 
 
-async def test_a_broker_is_among_those_it_tells_of_before_and_after_its_session(cluster):
+async def test_view_includes_own_broker_without_session(cluster):
     one, two = cluster.broker(1), cluster.broker(2)
     assert one.view.nodes == (node(1),), "before it has looked"
-    await cluster.look()
+    await cluster.poll()
     cluster.index.fence(one.session)
-    await cluster.look()
+    await cluster.poll()
     assert one.view.nodes == [node(1), node(2)]
     assert two.view.nodes == [node(2)]
     cluster.index.fence(two.session)
-    await cluster.look()
+    await cluster.poll()
     assert one.view.nodes == [node(1)]
     assert two.view.nodes == [node(2)]
     assert one.view.session_of(1) is None, "it is given nothing"
@@ -314,16 +314,16 @@ async def test_a_broker_is_among_those_it_tells_of_before_and_after_its_session(
 
 async def test_view_shows_fenced_brokers_until_they_return(cluster):
     one, two = cluster.broker(1), cluster.broker(2)
-    await cluster.look()
+    await cluster.poll()
     assert one.view.fenced == []
     cluster.index.fence(two.session)
-    await cluster.look()
+    await cluster.poll()
     assert one.view.fenced == [node(2)]
     assert two.view.fenced == [], "it is among the nodes though its session has ended"
     cluster.index.register(uuid4(), 3, "later release", LEASE_MS)
     cluster.index.fence(cluster.index.snapshot(0).members[-1].session)
     cluster.broker(2)
-    await cluster.look(one)
+    await cluster.poll(one)
     assert one.view.fenced == [], "what the broker 3 registered with cannot be read"
 
 
@@ -332,8 +332,8 @@ async def test_a_broker_that_cannot_be_read_is_left_out_and_said_so_once(cluster
     session = cluster.index.register(uuid4(), 2, "later release", LEASE_MS)
     _, (partition_id,) = cluster.topic(1)
     cluster.index.assign([Assignment(partition_id, session, -1)])
-    await cluster.look()
-    await cluster.look()
+    await cluster.poll()
+    await cluster.poll()
     assert one.view.nodes == [node(1)]
     assert one.view.leader_of(partition_id) == Leader(NO_NODE, 0)
     assert [each.getMessage().count("node=2") for each in caplog.records].count(1) == 1
@@ -349,7 +349,7 @@ async def test_one_plans_at_a_time_and_another_one_after_it(cluster):
     assert one.view.controller_id == two.node_id
     assert sorted(cluster.loads().values()) == [3, 3, 3]
     version = cluster.index.snapshot(0).version
-    await cluster.look()
+    await cluster.poll()
     assert cluster.index.snapshot(0).version == version, "it is at rest"
     two.base.cut()
     cluster.time.now_s += LEASE_MS / 1000 + 1
@@ -363,7 +363,7 @@ async def test_one_plans_at_a_time_and_another_one_after_it(cluster):
     two.base.mend()
 
 
-async def test_who_joins_is_given_a_part_by_those_who_lead(cluster):
+async def test_joining_broker_gets_share_of_partitions(cluster):
     one = cluster.broker(1)
     cluster.topic(8)
     await cluster.settle()
@@ -375,7 +375,7 @@ async def test_who_joins_is_given_a_part_by_those_who_lead(cluster):
         assert each.membership.wanted_elsewhere(each.session) == []
 
 
-async def test_a_broker_that_nobody_could_be_sent_to_is_given_nothing(cluster):
+async def test_broker_with_unreadable_place_gets_no_partition(cluster):
     one = cluster.broker(1)
     unread = cluster.index.register(uuid4(), 2, "later release", LEASE_MS)
     _, (led, *_) = cluster.topic(8)
@@ -386,19 +386,19 @@ async def test_a_broker_that_nobody_could_be_sent_to_is_given_nothing(cluster):
     assert wished.wanted_node == 1, "its leader is asked to let go of it"
 
 
-async def test_who_drains_leads_nothing_in_the_end(cluster):
+async def test_draining_broker_leads_no_partition_in_the_end(cluster):
     one, two = cluster.broker(1), cluster.broker(2)
     cluster.topic(8)
     await cluster.settle()
     cluster.index.drain(one.session)
-    await cluster.look()
+    await cluster.poll()
     assert not two.view.takes_partitions(1)
     await cluster.settle()
     assert cluster.loads() == {two.session: 8}
     assert [each.node_id for each in two.view.nodes] == [1, 2]
 
 
-async def test_nobody_lets_go_of_what_nobody_would_lead(cluster):
+async def test_partition_without_next_leader_is_not_released(cluster):
     one = cluster.broker(1)
     _, (partition_id,) = cluster.topic(1)
     await cluster.settle()
@@ -406,10 +406,10 @@ async def test_nobody_lets_go_of_what_nobody_would_lead(cluster):
     cluster.index.want({partition_id: 2})
     snapshot = cluster.index.snapshot(0)
     assert snapshot.controller == one.session
-    # Another one plans, and does not come to it: the wish is there to be seen.
+    # Another broker is the planner, and does not plan: the wish stays visible.
     cluster.index.fence(two.session)
     one.membership._planned_version = cluster.index.snapshot(0).version
-    await cluster.look(one)
+    await cluster.poll(one)
     assert one.view.wanted(partition_id) == 2
     assert one.membership.wanted_elsewhere(one.session) == []
     assert one.membership.wanted_session(partition_id) is None
@@ -424,7 +424,7 @@ async def test_session_hands_over_only_what_it_leads(cluster):
     leader = next(each for each in brokers if each.session == session)
     taker, other = (each for each in brokers if each is not leader)
     cluster.index.want({partition_id: taker.node_id})
-    await cluster.look()
+    await cluster.poll()
     assert leader.membership.wanted_elsewhere(session) == [partition_id]
     assert other.membership.wanted_elsewhere(other.session) == []
 
@@ -432,7 +432,7 @@ async def test_session_hands_over_only_what_it_leads(cluster):
 async def test_a_refused_assignment_is_looked_at_from_the_start(cluster):
     one = cluster.broker(1)
     _, (partition_id,) = cluster.topic(1)
-    await cluster.look(one)
+    await cluster.poll(one)
     cluster.index.fence(one.session)
     second = cluster.broker(2)
     await cluster.settle(second)
@@ -443,8 +443,8 @@ async def test_a_refused_assignment_is_looked_at_from_the_start(cluster):
     third.membership._known.update(second.membership._known)
     third.membership._polls_everything = False
     third.membership._known_version = second.membership._known_version
-    await cluster.look(third)
-    await cluster.look(third)
+    await cluster.poll(third)
+    await cluster.poll(third)
     assert third.membership._known == {}
     assert third.membership._planned_version == cluster.index.snapshot(0).version
 
@@ -452,7 +452,7 @@ async def test_a_refused_assignment_is_looked_at_from_the_start(cluster):
 # ---------------------------------------------------------------------------------------- sessions
 
 
-async def test_it_may_serve_for_two_thirds_of_its_lease(cluster):
+async def test_membership_may_serve_for_two_thirds_of_lease(cluster):
     one = cluster.broker(1)
     assert one.membership.may_serve()
     cluster.time.now_s += 6.6
@@ -481,7 +481,7 @@ async def test_a_heartbeat_counts_from_before_it_was_sent(cluster):
     assert not one.membership.may_serve()
 
 
-async def test_a_session_that_was_fenced_is_told_once_and_another_one_begins(cluster):
+async def test_fenced_session_is_reported_once_and_replaced(cluster):
     one = cluster.broker(1)
     cluster.index.fence(one.session)
     for _ in range(2):
@@ -549,13 +549,13 @@ async def test_two_brokers_with_one_node_id_do_not_fight(cluster):
     assert other.ended == []
 
 
-async def test_it_ends_others_once_its_own_heartbeats_have_come_through_for_a_lease(cluster):
+async def test_broker_fences_others_after_a_lease_of_own_heartbeats(cluster):
     one, two = cluster.broker(1), cluster.broker(2)
     for _ in range(6):
         cluster.time.now_s += BEAT_S
         one.membership.beat_once()
     assert [each.session for each in cluster.index.snapshot(0).members] == [one.session]
-    # The store was away: all leases are over, and everybody is on his way back.
+    # The store was unavailable: all leases have expired, and all brokers reconnect.
     two.membership.beat_once()
     await asyncio.sleep(0)
     assert two.ended == [two.session]
@@ -602,8 +602,8 @@ async def test_a_look_can_be_asked_for(cluster, monkeypatch):
     )
     one = cluster.broker(1)
     looks = []
-    look = one.membership.poll_once
-    one.membership.poll_once = lambda: (looks.append(1), look())
+    poll = one.membership.poll_once
+    one.membership.poll_once = lambda: (looks.append(1), poll())
     one.membership.start()
     await until(lambda: one.view.controller_id == 1)
     for _ in range(2):
@@ -612,7 +612,7 @@ async def test_a_look_can_be_asked_for(cluster, monkeypatch):
         await until(lambda before=before: len(looks) > before)
 
 
-async def test_what_breaks_a_thread_is_told(cluster):
+async def test_error_in_membership_thread_is_fatal(cluster):
     one = cluster.broker(1)
 
     def broken():
@@ -624,7 +624,7 @@ async def test_what_breaks_a_thread_is_told(cluster):
     assert str(one.fatal[0]) == "broken"
 
 
-def test_it_ends_when_its_loop_is_over(world):
+def test_membership_threads_end_with_closed_loop(world):
     async def live():
         cluster = Cluster()
         broker = cluster.broker(1)

@@ -1,4 +1,4 @@
-"""What is asked for right after another broker has made it is found."""
+"""Requests for an object that another broker has just created find it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class ScriptedLooks:
         self.misses.wake()
 
     async def ask(self) -> asyncio.Task[None]:
-        """Somebody waits from now on."""
+        """Start a wait for a poll."""
         asked = self.asked
         task = asyncio.ensure_future(self.misses.wait_for_poll())
         await until(lambda: self.asked > asked)
@@ -78,7 +78,7 @@ async def test_newer_metadata_is_shown_first():
     await waiting
 
 
-async def test_nobody_waits_for_long_nor_for_a_store_that_is_away():
+async def test_poll_wait_is_limited_and_skipped_without_store():
     looks = ScriptedLooks()
     waiting = await looks.ask()
     looks.clock.advance(seconds=PATIENCE_S)
@@ -90,7 +90,9 @@ async def test_nobody_waits_for_long_nor_for_a_store_that_is_away():
 
 
 async def test_looks_are_taken_until_there_is_a_coordinator():
-    """Also while the store is away: somebody takes over as soon as it is back."""
+    """Polls continue while the store is unavailable: another broker takes over as soon as it
+    returns.
+    """
     looks, known = ScriptedLooks(), []
     looks.is_away = True
     waiting = asyncio.ensure_future(looks.misses.wait_for_coordinator(lambda: bool(known)))
@@ -109,7 +111,7 @@ async def test_looks_are_taken_until_there_is_a_coordinator():
     assert looks.asked == 3
 
 
-async def test_a_coordinator_is_not_waited_for_for_ever():
+async def test_wait_for_coordinator_is_limited():
     looks = ScriptedLooks()
     waiting = asyncio.ensure_future(looks.misses.wait_for_coordinator(lambda: False))
     await until(lambda: looks.asked)
@@ -135,7 +137,7 @@ def coordinator_of(wire: Wire, group: str):
 
 
 def test_a_topic_of_another_broker_is_known_at_once(monkeypatch):
-    """Nobody looks but for those who ask: nothing is notified, and the next look is far away."""
+    """Requests alone cause polls: no change is notified, and the next periodic poll is late."""
     monkeypatch.setattr(misses, "PATIENCE_S", LONG_S)
     with WatchedCluster(2) as cluster:
         one, two = cluster.brokers
@@ -165,7 +167,7 @@ def test_a_coordinator_is_looked_for(monkeypatch):
         assert coordinator_of(second, "g").node_id == coordinator_of(first, "g").node_id
 
 
-def test_what_is_not_known_is_told_while_the_store_is_away():
+def test_unknown_topic_error_is_quick_with_unavailable_store():
     with WatchedCluster(2) as cluster:
         cluster.cut_from_store(0)
         with Wire(cluster.brokers[0].address) as wire:

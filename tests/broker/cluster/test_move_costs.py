@@ -1,6 +1,6 @@
-"""What a move of many partitions asks of the store: each question is a round trip, and a commit.
+"""Calls of the store by a move of many partitions: each is a round trip, and a commit.
 
-Counted, not timed: so that a question more is noticed on any machine.
+They are counted, not timed, so that an additional call is noticed on any machine.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALWAYS_ASKED = {"heartbeat", "fence_expired", "collect_garbage", "forget", "cont
 
 @pytest.fixture
 def asked(monkeypatch):
-    """How often each broker has asked the store for what: by its link and the question."""
+    """Count the calls of the store by the broker's link and the kind of call."""
     found: Counter[tuple[object, str]] = Counter()
     ask = Way._ask
 
@@ -59,7 +59,7 @@ def test_a_batch_is_handed_over_by_one_question_and_read_by_none_but_the_look(as
         assert sorted(cluster.values(TOPIC)) == list(range(2 * PARTITIONS))
 
 
-def test_what_is_planned_for_several_brokers_is_one_question(asked):
+def test_plan_for_several_brokers_is_one_store_call(asked):
     with WatchedCluster(3) as cluster:
         cluster.create_topic(TOPIC, PARTITIONS)
         cluster.settle(TOPIC)

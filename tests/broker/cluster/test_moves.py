@@ -36,7 +36,7 @@ def create(cluster):
 
 
 def elect(cluster, number):
-    """Have the preferred leaders of all partitions elected; return the errors."""
+    """Request the election of all partitions' preferred leaders; return the errors."""
     with Wire(cluster.brokers[number].address) as wire:
         answer = wire.ask(ELECT_LEADERS, ElectLeadersRequest(0, None, 60_000), 2)
     results = [each for topic in answer.replica_election_results for each in topic.partition_result]
@@ -47,7 +47,7 @@ def test_partitions_are_moved_and_stay(shell):
     with cluster_of(**STAYS) as cluster:
         create(cluster)
         cluster.send(TOPIC, range(60))
-        # Whichever broker receives the command: the store is the same for all.
+        # The command can be sent to any broker: the store is the same for all.
         shell(cluster, 1, "move", TOPIC, "--to", 2)
         wait_until(lambda: cluster.leads(2, TOPIC) == set(range(PARTITIONS)))
         described = shell(cluster, 0, "describe", "--format", "json").json
@@ -69,7 +69,7 @@ def test_a_broker_is_drained_until_that_is_undone(shell):
         cluster.settle(TOPIC)
 
 
-def test_where_all_others_have_gone_a_drained_broker_leads_after_all(shell):
+def test_drained_broker_leads_when_all_others_have_stopped(shell):
     with cluster_of(2) as cluster:
         create(cluster)
         shell(cluster, 0, "drain", 1)
@@ -78,7 +78,7 @@ def test_where_all_others_have_gone_a_drained_broker_leads_after_all(shell):
         cluster.settle(TOPIC, 1)
 
 
-def test_what_was_moved_stays_when_another_broker_joins_and_returns_with_its_own(shell):
+def test_pinned_partitions_stay_at_join_and_return_with_broker(shell):
     with cluster_of(2) as cluster:
         create(cluster)
         shell(cluster, 0, "move", f"{TOPIC}:0,1,2,3", "--to", 1)
@@ -105,7 +105,7 @@ def led(cluster, field):
     return {key: value for key, value in found.items() if value is not None}
 
 
-def test_what_is_pinned_to_a_drained_broker_comes_back_when_that_is_undone(shell):
+def test_pinned_partitions_return_after_drain_is_undone(shell):
     with cluster_of() as cluster:
         create(cluster)
         shell(cluster, 0, "move", f"{TOPIC}:0,1,2", "--to", 1)

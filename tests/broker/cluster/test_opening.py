@@ -1,4 +1,4 @@
-"""What a broker of a cluster opens: its store, where it is found, and what the log says of both."""
+"""Opening of a cluster's broker: its store, the store's address, and the log lines about both."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ BETWEEN += ["@1/", "/1@", ":1@", "@h:1,", "@[::1]/", "%40", "%2F", "%25"]
 @pytest.mark.parametrize("form", ["me:{}@127.0.0.1:1/db", "me:{}@127.0.0.1", "{}@127.0.0.1:1/db"])
 @pytest.mark.parametrize("first", [HALVES[0], "12"])
 def test_password_is_read_whole_or_the_address_is_refused(form, first):
-    """No part of the password becomes a host, a port or a database."""
+    """Passwords never become part of a host, a port or a database."""
     read, refusals = 0, set()
     for between in BETWEEN:
         password = f"{first}{between}{HALVES[1]}"
@@ -118,7 +118,7 @@ def test_nothing_is_connected_before_it_is_used():
         base.log_index()
 
 
-def test_what_is_registered_is_what_is_advertised_or_bound(monkeypatch):
+def test_registered_endpoints_are_advertised_or_bound_ones(monkeypatch):
     monkeypatch.setattr("socket.getfqdn", lambda: "broker.example")
     listeners = [
         Listener("A", "", 9092, ("outside", 19092), ("localhost", 9092)),
@@ -199,7 +199,7 @@ def test_a_log_is_read_by_who_leads_it_in_that_epoch_only(store):
             read_stored(logs, 7, leader_epoch)
 
 
-def test_nothing_is_read_for_a_session_that_has_not_begun(store):
+def test_reads_wait_for_start_of_session(store):
     session = register(store.index, 1, 0)
     epoch = assign(store.index, 7, session)
     logs = StoredLogs(store.base())

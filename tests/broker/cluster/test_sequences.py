@@ -1,4 +1,4 @@
-"""What was sent behind a batch that a broker has refused is not taken in its place (S12)."""
+"""Batches that were sent after a refused batch do not take its place (S12)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Producer:
         return producer
 
     def sends_again_in_order(self, refused: int) -> None:
-        """What is behind a batch that was refused is refused, too, until that one has come."""
+        """Check that a batch after a refused one is refused, too, until that one arrives."""
         assert self.sends(refused + 1) == ErrorCode.NOT_LEADER_OR_FOLLOWER
         assert self.sends(refused) == ErrorCode.NONE
         assert self.sends(refused + 1) == ErrorCode.NONE
@@ -112,7 +112,7 @@ def test_behind_a_batch_that_came_before_the_log_was_read(known):
             producer.sends_again_in_order(known)
 
 
-def test_who_may_not_write_holds_nobody_back(monkeypatch):
+def test_unauthorized_producer_does_not_delay_other_batches(monkeypatch):
     with WatchedCluster(1) as cluster:
         cluster.create_topic(KEPT.name)
         partition = kept(cluster)

@@ -1,4 +1,4 @@
-"""What a broker does when others come, go, or are started again."""
+"""Reactions of a broker when others join, leave, or restart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ OWN = 1
 
 
 class Others:
-    """The brokers of a cluster as one of them is told of them, and what it makes of that."""
+    """Other brokers in the view of one broker, with the calls that their changes cause."""
 
     def __init__(self) -> None:
         self.sessions: dict[int, int | None] = {OWN: 10, 2: 20, 3: 30}
@@ -56,8 +56,8 @@ def others() -> Others:
     return Others()
 
 
-def test_who_is_started_again_is_asked_on_new_connections(others):
-    """Its former life may have ended without closing those that there are."""
+def test_restarted_broker_gets_new_connections(others):
+    """The previous process of a broker may have ended without closing its connections."""
     others.service.changed()
     assert others.forgotten == []
     others.sessions[3] = 31
@@ -68,7 +68,7 @@ def test_who_is_started_again_is_asked_on_new_connections(others):
     assert others.changes == 2, "this broker came, another one came again"
 
 
-def test_who_goes_and_comes_is_told_of(others):
+def test_leaving_and_joining_brokers_are_events(others):
     del others.sessions[2]
     others.service.changed()
     others.sessions |= {2: 21, 4: 40}

@@ -1,4 +1,4 @@
-"""What one broker has made a moment ago can be administered by way of another one."""
+"""Topics created at one broker can be administered at once at another one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ from tests.broker.data_plane import Wire
 from tests.cluster.watched import WatchedCluster
 
 
-def test_who_has_made_a_topic_at_one_broker_administers_it_at_once_at_another(monkeypatch):
+def test_new_topic_is_administered_at_once_at_other_broker(monkeypatch):
     monkeypatch.setattr("barnabas.broker.cluster.membership.membership.LOOK_EVERY_S", 3600)
     monkeypatch.setattr("barnabas.broker.cluster.metadata_refresh.PATIENCE_S", 60)
     unknown = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
@@ -137,9 +137,9 @@ GROUP, TRANSACTION = 0, 1
 
 @pytest.fixture
 def unheard(monkeypatch):
-    """A broker that makes topics, and one that hears of nothing by itself, as they are asked.
+    """Yield a broker that creates topics, and one that polls for requests only.
 
-    Then a group's id and a transactional id that the second one is the coordinator of.
+    Also the IDs of a group and of a transaction whose coordinator is the second broker.
     """
     monkeypatch.setattr("barnabas.broker.cluster.membership.membership.LOOK_EVERY_S", 3600)
     monkeypatch.setattr("barnabas.broker.cluster.metadata_refresh.PATIENCE_S", 60)
@@ -176,7 +176,7 @@ def commit(wire, group, topic, version, partitions=(0,)):
     return {each.error_code for each in answered.partitions}
 
 
-def test_who_has_made_a_topic_commits_offsets_in_it_at_once(unheard):
+def test_offsets_of_new_topic_are_committed_at_once(unheard):
     made, asked, group, _ = unheard
     make(made, "by-name")
     assert commit(asked, group, "by-name", 9) == {ErrorCode.NONE}
@@ -190,7 +190,7 @@ def test_who_has_made_a_topic_commits_offsets_in_it_at_once(unheard):
     }
 
 
-def test_who_has_made_a_topic_writes_to_it_in_a_transaction_at_once(unheard):
+def test_new_topic_is_added_to_transaction_at_once(unheard):
     made, asked, group, key = unheard
     begun = asked.ask(INIT_PRODUCER_ID, InitProducerIdRequest(key, 60_000, -1, -1), 4)
     producer = begun.producer_id, begun.producer_epoch
@@ -260,7 +260,7 @@ class Asked:
         self.told.append(reason)
 
 
-async def test_what_comes_of_a_handler_that_is_asked_after_a_look_is_answered():
+async def test_response_of_handler_after_poll_is_sent():
     response, inner = OffsetCommitResponse(), Deferred()
     at_once = Asked(lambda _context, _request: response)
     await at_once.ask()
@@ -272,7 +272,7 @@ async def test_what_comes_of_a_handler_that_is_asked_after_a_look_is_answered():
     assert later.answers == [response]
 
 
-async def test_what_a_handler_raises_after_a_look_ends_no_broker():
+async def test_handler_error_after_poll_does_not_stop_broker():
     def raising(error):
         def handler(_context, _request):
             raise error
@@ -289,7 +289,7 @@ async def test_what_a_handler_raises_after_a_look_ends_no_broker():
     assert failed.told == [("OffsetCommit", bug)]
 
 
-async def test_nobody_is_asked_for_a_client_that_has_gone():
+async def test_handler_is_not_called_for_disconnected_client():
     asked = []
     gone = Asked(lambda _context, request: asked.append(request))
     gone.send()

@@ -1,4 +1,4 @@
-"""Wishes for leaders: kept in the store, and seen at once by who has made them."""
+"""Wishes for leaders: kept in the store, and shown at once at the broker that wrote them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
 
 
 class ClusterSnapshot:
-    """What one broker was given last."""
+    """Last snapshot of one broker."""
 
     def __init__(self, index) -> None:
         self._index = index
@@ -131,7 +131,7 @@ async def test_others_see_it_too(store, moves):
     assert other.wanted(3) == 2
 
 
-async def test_who_gives_up_waiting_ends_nothing(store, base, snapshot, moves):
+async def test_cancelled_wait_does_not_cancel_wish(store, base, snapshot, moves):
     base.cut()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):

@@ -527,7 +527,7 @@ def test_classic_producers_are_told_to_try_again_at_once(markers):
         assert producer.send(topic, partition=1).error_code == ErrorCode.NOT_ENOUGH_REPLICAS
 
 
-def test_nothing_is_written_for_a_client_that_has_gone(markers):
+def test_batch_of_disconnected_client_is_not_written(markers):
     with waiting_broker() as broker, Wire(broker.address, timeout_s=PATIENCE_S) as wire:
         producer, topic = ending(broker, wire, markers)
         with Wire(broker.address, timeout_s=PATIENCE_S) as other:
@@ -542,7 +542,7 @@ def test_nothing_is_written_for_a_client_that_has_gone(markers):
         assert everything(wire, topic) == [b"first"]
 
 
-def test_what_waits_has_a_limit(markers):
+def test_waiting_batches_have_size_limit(markers):
     settings = {"queued.max.request.bytes": "5000"}
     with (
         waiting_broker(**settings) as broker,

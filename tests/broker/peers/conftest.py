@@ -1,4 +1,4 @@
-"""A scripted peer and who asks it; afterwards nothing may be left of either."""
+"""Scripted peer and its client; afterwards no task or connection of either may be left."""
 
 from __future__ import annotations
 

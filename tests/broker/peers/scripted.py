@@ -1,4 +1,4 @@
-"""A peer that does what a test says, down to the byte, and the client that asks it."""
+"""Peer that follows a test's script, down to the byte, and its client."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Line(asyncio.Protocol):
 
 
 class ScriptedPeer:
-    """Answers hellos; what comes behind them is for the test, in ``asked``."""
+    """Responds to hellos; later requests are in ``asked`` for the test."""
 
     def __init__(self) -> None:
         self.lines: list[Line] = []
@@ -131,7 +131,7 @@ class ScriptedPeer:
 
 
 class Asking:
-    """A client of one peer, with time standing still, and what its callbacks were told."""
+    """Client of one peer, with constant time, and the results of its callbacks."""
 
     def __init__(self, peer: ScriptedPeer, **limits: Any) -> None:
         self.peer = peer
@@ -161,7 +161,7 @@ class Asking:
         version: int = 2,
         timeout_ms: float = TIMEOUT_MS,
     ) -> None:
-        """Ask; ``number`` names the question and is its producer id."""
+        """Send a request; ``number`` identifies it and is its producer ID."""
 
         def tell(answer: Any) -> None:
             assert number not in self.told, "told twice"
@@ -193,7 +193,7 @@ def number_of(asked: Asked) -> int:
 
 
 def echo(asked: Asked) -> None:
-    """Answer with what names the question."""
+    """Send a response that identifies the request."""
     asked.answer(answer(number_of(asked)))
 
 

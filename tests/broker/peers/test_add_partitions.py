@@ -1,4 +1,4 @@
-"""AddPartitionsToTxn of a broker, at the coordinator that it asks."""
+"""AddPartitionsToTxn from a broker, at the transaction's coordinator."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Asking:
         return RawProducer(self.client, name, version)
 
     def send(self, *transactions) -> None:
-        """Ask; what is answered is appended to ``told``."""
+        """Send a request; its response is appended to ``told``."""
         request = AddPartitionsToTxnRequest(transactions=list(transactions))
         peers = self.broker.server.peers
         self.broker.call(
@@ -56,7 +56,7 @@ class Asking:
         )
 
     def ask(self, *transactions):
-        """Ask; return the errors by transactional id, topic and partition."""
+        """Send a request; return the errors by transactional ID, topic and partition."""
         before = len(self.told)
         self.send(*transactions)
         wait_until(lambda: len(self.told) > before)
@@ -124,7 +124,7 @@ def test_a_broker_is_not_taken_for_the_client_of_an_id(asking):
 
 @pytest.mark.parametrize("verify", [False, True], ids=["add", "verify"])
 def test_a_broker_never_waits_for_a_transaction_that_is_ending(asking, monkeypatch, verify):
-    """It asks again: behind its question the answers to others would wait. A client waits."""
+    """The broker retries, since other responses would wait after its request. A client waits."""
     markers = Markers(monkeypatch)
     producer, other = asking.producer("id"), asking.producer("other")
     producer.begin(TOPIC)
@@ -140,7 +140,7 @@ def test_a_broker_never_waits_for_a_transaction_that_is_ending(asking, monkeypat
 
 
 @pytest.mark.parametrize("verify", [False, True], ids=["add", "verify"])
-def test_what_a_broker_is_told_is_durable_r9(asking, verify):
+def test_verification_response_waits_for_durability_r9(asking, verify):
     producer = asking.producer("id", 11 if verify else 12)
     producer.add(TOPIC, 1)
     waiting = []
@@ -157,7 +157,7 @@ def test_what_a_broker_is_told_is_durable_r9(asking, verify):
     assert errors_of(asking.told[0]) == {("id", "t", 1): NONE}
 
 
-def test_what_comes_to_nothing_is_not_confirmed_r9(asking):
+def test_refused_addition_is_not_confirmed_r9(asking):
     """The journal refuses what was placed: another broker has the coordinator's partition."""
     producer = asking.producer("id")
     waiting = []
@@ -176,7 +176,7 @@ def test_what_comes_to_nothing_is_not_confirmed_r9(asking):
 
 
 def test_a_partition_that_is_not_known_is_not_known_yet(asking):
-    """Who asks leads it, so it exists. A client is told that it does not."""
+    """The sender leads the partition, so it exists. A client gets an error."""
     producer = asking.producer("id")
     missing = ("new", 0)
     not_yet = ErrorCode.COORDINATOR_NOT_AVAILABLE

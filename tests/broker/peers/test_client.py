@@ -1,4 +1,4 @@
-"""Questions to a peer that answers, or does not, in every way: each is told once, and the truth."""
+"""Requests to a peer that responds, or fails, in every way: each completes once, with the truth."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def failure(told, kind, *, was_sent):
 
 
 async def turns():
-    """Let everything happen that can happen, while the client's clock stands still."""
+    """Run all tasks that can run, while the client's clock is constant."""
     await asyncio.sleep(1)
 
 
@@ -66,7 +66,7 @@ async def test_the_next_question_goes_over_the_same_connection(peer, asking):
     assert len(peer.lines) == 1
 
 
-async def test_questions_arrive_and_are_told_in_their_order(peer, asking):
+async def test_requests_arrive_and_complete_in_order(peer, asking):
     peer.on_question = echo
     for number in range(50):
         asking.ask(number)
@@ -98,7 +98,7 @@ async def test_an_answer_may_come_in_pieces(peer, asking):
     assert await asking.answer_to(1) == answer(1)
 
 
-async def test_a_callback_that_fails_harms_nobody(peer, asking):
+async def test_failing_callback_does_not_affect_other_requests(peer, asking):
     noted = []
     asyncio.get_running_loop().set_exception_handler(lambda _loop, context: noted.append(context))
 
@@ -147,7 +147,7 @@ async def test_an_answer_that_comes_too_late_is_nobodys(peer, asking):
     assert [each.number for each in peer.hellos] == [1, 2]
 
 
-async def test_who_waits_for_a_hello_is_told_in_time_and_has_sent_nothing(peer, asking):
+async def test_request_without_hello_response_fails_at_timeout_unsent(peer, asking):
     peer.on_hello = lambda _asked: None
     asking.ask(1, timeout_ms=1000)
     await until(lambda: peer.hellos)
@@ -167,7 +167,7 @@ async def test_a_hello_that_is_not_answered_in_time_ends_the_attempt(peer, new_a
 
 
 async def test_the_time_of_an_attempt_that_was_given_up_ends_no_other(peer, new_asking):
-    """After a pause of the process, the limit of the cancelled attempt comes due first."""
+    """The timeout of the cancelled attempt fires first after a pause of the process."""
     asking = new_asking(connect_timeout_ms=2000)
     peer.on_hello = lambda _asked: None
     asking.ask(1)
@@ -195,7 +195,7 @@ async def test_the_time_of_an_attempt_that_was_given_up_finds_nothing(peer, new_
 # ------------------------------------------------------------------------------ cut, and refused
 
 
-async def test_what_was_on_its_way_is_told_when_the_connection_is_cut(peer, asking):
+async def test_sent_requests_fail_when_connection_is_cut(peer, asking):
     asking.ask(1)
     asking.ask(2)
     (first, _) = await asking.asked(2)
@@ -223,7 +223,7 @@ async def test_a_peer_that_closes_during_the_hello_is_unreachable(peer, asking):
     failure(await asking.answer_to(1), Failure.UNREACHABLE, was_sent=False)
 
 
-async def test_a_refused_connection_is_told_to_all_who_wait(peer, asking):
+async def test_refused_connection_fails_all_waiting_requests(peer, asking):
     await peer.stop()
     asking.ask(1)
     asking.ask(2)
@@ -231,13 +231,13 @@ async def test_a_refused_connection_is_told_to_all_who_wait(peer, asking):
         failure(await asking.answer_to(number), Failure.UNREACHABLE, was_sent=False)
 
 
-async def test_an_address_that_is_none_is_told_too(asking, caplog):
+async def test_invalid_address_fails_request(asking, caplog):
     asking.addresses[8] = lambda: ("a" * 64 + ".example", 9092)
     asking.ask(1, node=8)
     failure(await asking.answer_to(1), Failure.UNREACHABLE, was_sent=False)
 
 
-async def test_a_node_that_is_not_known_is_told(peer, asking):
+async def test_unknown_node_fails_request(peer, asking):
     asking.ask(1, node=8)
     failure(await asking.answer_to(1), Failure.UNKNOWN_NODE, was_sent=False)
     assert not peer.lines
@@ -276,7 +276,7 @@ def of_another_api(asked):
         pytest.param(lambda asked: asked.frame(answer(1))[:4] + bytes(99), id="zeros"),
     ],
 )
-async def test_what_is_no_answer_ends_the_connection(peer, asking, data):
+async def test_malformed_response_ends_connection(peer, asking, data):
     asking.ask(1)
     (asked,) = await asking.asked(1)
     sent = data(asked)
@@ -288,7 +288,7 @@ async def test_what_is_no_answer_ends_the_connection(peer, asking, data):
     assert await asking.answer_to(2) == answer(2)
 
 
-async def test_an_answer_that_nobody_asked_for_ends_the_connection(peer, asking):
+async def test_unrequested_response_ends_connection(peer, asking):
     asking.ask(1)
     (asked,) = await asking.asked(1)
     asked.line.write(asked.frame(answer(1)) * 2)
@@ -307,7 +307,7 @@ async def test_an_answer_that_is_too_large_is_not_waited_for(peer, new_asking):
 # --------------------------------------------------------------------------------- what is offered
 
 
-async def test_a_version_that_is_not_offered_is_told_and_the_rest_goes_on(peer, asking):
+async def test_unsupported_version_fails_that_request_only(peer, asking):
     peer.on_question = echo
     asking.ask(1)
     asking.ask(2, api=END_TXN, version=5, request=EndTxnRequest())
@@ -332,7 +332,7 @@ async def test_a_version_that_we_do_not_have_is_a_mistake_of_the_caller(asking):
         (ErrorCode.INVALID_REQUEST, Failure.UNREACHABLE),
     ],
 )
-async def test_a_hello_that_is_refused_is_told(peer, asking, code, kind):
+async def test_refused_hello_fails_request(peer, asking, code, kind):
     def refuse(asked):
         version = 0 if code is ErrorCode.UNSUPPORTED_VERSION else asked.version
         asked._replace(version=version).answer(ApiVersionsResponse(error_code=code))
@@ -343,7 +343,7 @@ async def test_a_hello_that_is_refused_is_told(peer, asking, code, kind):
     await until(lambda: not peer.lines[0].is_open)
 
 
-async def test_a_peer_that_speaks_tls_is_told_as_such(peer, asking):
+async def test_peer_with_tls_fails_request_with_hint(peer, asking):
     peer.on_hello = lambda asked: asked.line.write(b"\x15\x03\x03\x00\x02\x02\x50")
     asking.ask(1)
     reason = failure(await asking.answer_to(1), Failure.NOT_LET_IN, was_sent=False)
@@ -354,7 +354,7 @@ async def test_a_peer_that_speaks_tls_is_told_as_such(peer, asking):
 
 
 async def attempts(asking, peer, number):
-    """Ask, and return how many connections there were when that was told."""
+    """Send a request that fails, and return the number of connections at that time."""
     asking.ask(number)
     failure(await asking.answer_to(number), Failure.UNREACHABLE, was_sent=False)
     return len(peer.lines)
@@ -376,7 +376,7 @@ async def test_the_pause_between_attempts_doubles_up_to_its_limit(peer, asking):
         assert len(peer.lines) == number
 
 
-async def test_the_log_has_one_warning_for_a_peer_that_is_away(peer, asking, caplog):
+async def test_unreachable_peer_is_logged_once(peer, asking, caplog):
     peer.on_hello = lambda asked: asked.line.close()
     for number in (1, 2):
         await attempts(asking, peer, number)
@@ -421,7 +421,7 @@ async def test_a_connection_that_brings_no_answer_is_paused_for_too(peer, asking
     failure(await asking.answer_to(3), Failure.LOST, was_sent=True)
 
 
-async def test_nobody_is_connected_to_for_nothing_after_a_pause(peer, asking):
+async def test_link_without_requests_does_not_reconnect_after_pause(peer, asking):
     peer.on_hello = lambda asked: asked.line.close()
     for number in (1, 2):
         await attempts(asking, peer, number)
@@ -550,7 +550,7 @@ async def test_a_node_that_is_not_known_any_more_is_forgotten_by_asking(peer, as
     failure(await asking.answer_to(2), Failure.UNKNOWN_NODE, was_sent=False)
 
 
-async def test_closing_tells_everyone_and_takes_no_more(peer, asking):
+async def test_close_fails_pending_and_later_requests(peer, asking):
     asking.ask(1)
     await asking.asked(1)
     peer.on_hello = lambda _asked: None

@@ -1,4 +1,4 @@
-"""Hellos at a broker: who may say one, and what it ends (R10)."""
+"""Hellos at a broker: the permission to send one, and the connections that it ends (R10)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def hello_frame(number, **key) -> bytes:
 
 
 def markers(producer_id, count) -> WriteTxnMarkersRequest:
-    """So many markers, of one producer and for one partition."""
+    """Return a request with ``count`` markers of one producer for one partition."""
     topics = [WritableTxnMarkerTopic(TOPIC, [0])]
     return WriteTxnMarkersRequest([WritableTxnMarker(producer_id, 1, True, topics, 0, 0)] * count)
 
@@ -84,7 +84,7 @@ async def connect(broker):
 
 
 def written(broker) -> list[int]:
-    """Whose markers are in the partition, in their order."""
+    """Return the producer IDs of the partition's markers, in their order."""
     log = broker.server.catalogue.partition(TOPIC, 0).log
     return [read_header(batch).producer_id for batch in batches_of(log)]
 
@@ -134,10 +134,10 @@ async def test_a_connection_says_hello_once(broker, connect):
 
 
 @pytest.mark.parametrize("is_lost", [False, True], ids=["closed by the newer", "lost before"])
-async def test_what_an_older_connection_is_in_the_middle_of_ends(
+async def test_newer_hello_ends_running_request_of_older_connection(
     broker, connect, monkeypatch, is_lost
 ):
-    """Its request is written in slices: what is behind the newer hello is not written any more."""
+    """The markers of a request are written in slices: none is written after the newer hello."""
     begun, goes_on = asyncio.Event(), asyncio.Event()
 
     async def turn() -> None:
@@ -192,7 +192,7 @@ def controlled():
 
 
 @pytest.mark.parametrize("version", [3, 4])
-def test_who_may_not_act_for_the_cluster_is_no_broker(controlled, version):
+def test_hello_without_cluster_action_is_refused(controlled, version):
     with UserClient(controlled.address, NOBODY) as client:
         answer = client.ask(API_VERSIONS, hello(version), version)
         assert answer.error_code == ErrorCode.CLUSTER_AUTHORIZATION_FAILED

@@ -1,4 +1,4 @@
-"""What a broker asks the others with: there from its start to its end."""
+"""Client of the other brokers, from a broker's start to its end."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_a_broker_that_ends_asks_nothing_more(end):
         assert told[2].markers == []
 
 
-def test_a_broker_that_is_alone_has_nobody_to_ask():
+def test_standalone_broker_has_no_peers():
     with Broker() as broker:
         assert broker.server.peers is None

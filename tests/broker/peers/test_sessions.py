@@ -1,4 +1,4 @@
-"""The registry: of what a peer opened for one purpose the newest connection is handled (R10)."""
+"""Current connections: only a peer's newest one for each purpose handles requests (R10)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_a_newer_connection_ends_the_one_before():
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_what_is_not_newer_is_refused_and_ends_nothing(number):
+def test_older_hello_is_refused_and_ends_no_connection(number):
     sessions, line = PeerSessions(), Line()
     link = sessions.take(hello(2), line.close)
     with pytest.raises(HelloRefused, match="newer connection"):
@@ -66,7 +66,7 @@ def test_others_are_left_alone(other):
     assert not line.closed
 
 
-def test_for_a_new_one_the_oldest_that_is_gone_is_forgotten():
+def test_new_connection_replaces_oldest_closed_one():
     sessions = PeerSessions(links_max=3)
     links = [sessions.take(hello(1, node_id=node), Line().close) for node in range(3)]
     with pytest.raises(HelloRefused, match="3 connections"):
@@ -98,7 +98,7 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_once_a_newer_connection_is_handled_nothing_of_an_older_one_is(steps):
-    """Hellos arrive in any order; a request is handled where its connection may go on."""
+    """Hellos arrive in any order; a request is handled if its connection is the current one."""
     sessions = PeerSessions()
     links: dict[tuple[int, int], object] = {}
     handled: dict[int, list[int]] = {}

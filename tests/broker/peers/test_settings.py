@@ -1,4 +1,4 @@
-"""From a broker's configuration to how it connects to others: Kafka's keys, Kafka's rules."""
+"""Settings of connections between brokers: Kafka's keys, Kafka's rules."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_tokens_come_from_where_the_listener_says():
 
 
 def test_a_broker_that_is_alone_is_asked_nothing():
-    """What would be wrong among several does not stop one."""
+    """Settings that would be wrong in a cluster do not stop a standalone broker."""
     assert config_of({"listeners": "SSL://:1"}).endpoints[0].name == "SSL"
 
 

@@ -1,7 +1,7 @@
-"""One request for each permission of each API: what is asked of a broker by those who lack it.
+"""Requests for each permission of each API, for clients without that permission.
 
-A ``Case`` names the API's rows of the table of checks (``broker/api/checks.py``) that it meets. The
-same cases are asked of Apache Kafka (``tests/interop/test_access_like_kafka.py``).
+A ``Case`` names the API's rows of the table of checks (``broker/api/checks.py``) that it meets.
+Apache Kafka gets the same cases (``tests/interop/test_access_like_kafka.py``).
 """
 
 from __future__ import annotations
@@ -154,13 +154,13 @@ from barnabas.storage.runtime.clock import now_ns
 assert handlers, "importing the package registers the routes"
 
 GRANTED, DENIED = "open-thing", "shut-thing"
-"""Topics, groups and transactional ids of these names exist; the second are denied, and whatever
-begins like them."""
+"""Topics, groups and transactional IDs of these names exist. The second ones, and all names with
+that prefix, are denied."""
 DENIED_TO_MAKE = f"{DENIED}-to-make"
 HERE, GONE = f"{DENIED}-here", f"{DENIED}-gone"
-"""Of these two the first exists."""
+"""Names of two denied topics, of which the first exists."""
 ABSENT = "absent"
-"""Nothing is called so."""
+"""Name of no object."""
 BROKER = "1"
 
 TOPIC_RESOURCE, BROKER_RESOURCE, LOGGER_RESOURCE, METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 8, 16, 32
@@ -168,7 +168,7 @@ GROUP_KEY, TRANSACTION_KEY, SHARE_KEY = 0, 1, 2
 
 
 class Thing(NamedTuple):
-    """What topics, groups and transactional ids are called, and the topic's id."""
+    """Name of a topic, group and transactional ID, and the topic's ID."""
 
     name: str
     topic_id: bytes = ZERO_UUID
@@ -183,14 +183,14 @@ class Case(NamedTuple):
     api: str
     label: str
     rows: tuple[int, ...]
-    """Which rows: who lacks what one of them asks for is denied."""
+    """Rows of the table: a client without the permission of one of them is denied."""
     build: Build
-    """Makes the request in a version, about some things."""
+    """Builds the request in a version, about some objects."""
     versions: tuple[int, int] = (0, 32_767)
     things: tuple[str, ...] = (GRANTED, DENIED)
-    """What is asked about; of several the last is the one that is denied."""
+    """Names of the objects in the request; the last of several is denied."""
     is_about_all: bool = False
-    """Whether what is denied is the whole request, not only what is about the denied thing."""
+    """Whether a denial applies to the whole request, not only to the denied object."""
     is_denied_everywhere: bool = False
     """Whether only who lacks the permission for every name is denied."""
     destroys: bool = False
@@ -198,7 +198,7 @@ class Case(NamedTuple):
 
     @property
     def route(self) -> Route:
-        """What serves it."""
+        """Return the route of the API."""
         return next(route for route in ROUTES if route.name == self.api)
 
     @property
@@ -777,7 +777,7 @@ ELSEWHERE = {
 
 
 def _offset_delete(group: str, things: Sequence[Thing]) -> OffsetDeleteRequest:
-    partitions = [OffsetDeleteRequestPartition(5)]  # Which is not there: none is to be forgotten.
+    partitions = [OffsetDeleteRequestPartition(5)]  # It does not exist, so no offset is deleted.
     topics = [OffsetDeleteRequestTopic(each.name, partitions) for each in things]
     return OffsetDeleteRequest(group, topics)
 
@@ -800,7 +800,7 @@ NAMES = (
     "partition_id",
     "index",
 )
-"""What items of an answer are told apart by, the first that there is."""
+"""Keys of the items in a response, in the order of preference."""
 
 
 def codes(message: Any, ids: Mapping[bytes, str], path: str = "") -> Iterator[tuple[str, int]]:
@@ -818,7 +818,7 @@ def codes(message: Any, ids: Mapping[bytes, str], path: str = "") -> Iterator[tu
 
 
 def label_of(item: Any, ids: Mapping[bytes, str]) -> str:
-    """What an item of an answer is about, if that has a name or a number."""
+    """Return the name or number of an item's object, or ""."""
     for name in NAMES:
         value = getattr(item, name, None)
         if isinstance(value, bytes):

@@ -1,4 +1,4 @@
-"""What there is on a broker that is asked about: topics, groups and transactions."""
+"""State of a broker for permission tests: topics, groups and transactions."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_things(client: WireClient) -> dict[str, bytes]:
 
 
 def topic_id(client: WireClient, name: str) -> bytes:
-    """The id of a topic that is there."""
+    """Return the ID of an existing topic."""
     asked = MetadataRequest([MetadataRequestTopic(ZERO_UUID, name)], False)
     (topic,) = client.ask(METADATA, asked, 12).topics
     return topic.topic_id

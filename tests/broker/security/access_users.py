@@ -104,7 +104,7 @@ def acl(
     permission: Permission = Permission.ALLOW,
     pattern: PatternType = PatternType.LITERAL,
 ) -> AclCreation:
-    """One ACL as it is asked for."""
+    """Return a request for one ACL."""
     return AclCreation(kind, name, pattern, f"User:{user}", "*", operation, permission)
 
 
@@ -122,7 +122,7 @@ def add_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
 
 
 def remove_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
-    """Delete ACLs, each of which is there, and wait until that is known."""
+    """Delete existing ACLs, and wait until the deletion is applied."""
     acls = list(acls)
     filters = [
         DeleteAclsFilter(
@@ -181,7 +181,7 @@ def name_of(denials: Iterable[Denial], *, everywhere: bool = False) -> str:
 
 
 def all_but(user: str, denials: Iterable[Denial], *, everywhere: bool = False) -> list[AclCreation]:
-    """ACLs that allow a user everything but that."""
+    """Return ACLs that allow a user everything except the denials."""
     acls = [
         acl(user, kind, CLUSTER_NAME if kind is ResourceType.CLUSTER else WILDCARD, Operation.ALL)
         for kind in KINDS
@@ -197,7 +197,7 @@ def all_but(user: str, denials: Iterable[Denial], *, everywhere: bool = False) -
 
 
 def denials_of(case: Case, row: int) -> tuple[Denial, ...]:
-    """What one has to lack in order to be denied by a row of a case."""
+    """Return the permissions that a user must lack to be denied by a row of a case."""
     check = CHECKS[case.api][row]
     return ((check.operation, check.resource_type), *check.or_else)
 

@@ -36,7 +36,7 @@ def right(
     *,
     permission: Permission = Permission.ALLOW,
 ) -> Acl:
-    """An ACL of everybody's, for all names or for one."""
+    """Return an ACL for all users, for all names or for one."""
     if kind is CLUSTER:
         name = CLUSTER_NAME
     return Acl(kind, name, PatternType.LITERAL, ANYBODY, "*", operation, permission)
@@ -53,7 +53,7 @@ class Rights:
         self._change(acls, ())
 
     def take(self, *acls: Acl) -> None:
-        """Remove ACLs that are there."""
+        """Remove existing ACLs."""
         self._change((), acls)
 
     def _change(self, added: tuple[Acl, ...], removed: tuple[Acl, ...]) -> None:
@@ -69,7 +69,7 @@ class Rights:
 
 @contextmanager
 def controlled_broker(*acls: Acl, **settings: str) -> Iterator[tuple[Broker, Rights]]:
-    """A broker that allows everybody this, and nothing else."""
+    """Run a broker that allows only these ACLs, to all users."""
     config = {"authorizer.class.name": AUTHORIZER}
     config |= {key.replace("_", "."): value for key, value in settings.items()}
     with Broker(config=config) as broker:
@@ -85,7 +85,7 @@ def topic_of(broker: Broker, name: str, partitions: int = 1) -> Named:
 
 
 def log_end(broker: Broker, topic: Named, partition: int = 0) -> int:
-    """How many records there are, control records counted."""
+    """Return the number of records, including control records."""
     log = broker.server.catalogue.topics[topic.name].partitions[partition].log
     found: Any = broker.call(lambda: log.high_watermark)
     assert isinstance(found, int)

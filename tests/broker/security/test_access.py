@@ -1,4 +1,4 @@
-"""What a session remembers of what it may do, and when it asks again."""
+"""Cached permissions of a session, and their invalidation."""
 
 import pytest
 
@@ -21,7 +21,7 @@ READ, WRITE, DESCRIBE = Operation.READ, Operation.WRITE, Operation.DESCRIBE
 
 
 class Notes:
-    """An audit that keeps what it was told."""
+    """Audit that keeps the decisions."""
 
     def __init__(self):
         self.decisions = []
@@ -74,7 +74,7 @@ def test_a_change_counts_at_once_for_what_was_allowed_and_for_what_was_not(autho
     assert not access.may(READ, TOPIC, "orders")
 
 
-async def test_what_is_stored_is_what_counts_after_a_restart(authorizer, store, notes):
+async def test_stored_acls_are_in_force_after_restart(authorizer, store, notes):
     rules = AccessRules(authorizer, store, Changes(store, pytest.fail))
     await rules.add([allow("orders"), allow("orders"), allow("x", WRITE)])
     version = store.version
@@ -99,7 +99,7 @@ def test_only_what_is_allowed_is_remembered_and_not_without_end(authorizer, monk
     assert sum(map(len, access._allowed.values())) <= 3
 
 
-def test_super_users_may_do_everything_whatever_is_denied(authorizer):
+def test_super_user_overrides_deny_acls(authorizer):
     authorizer.change([allow("*", Operation.ALL, Permission.DENY, "User:*")], [])
     admin, alice = session(authorizer, "User:admin"), session(authorizer)
     assert admin.may(WRITE, TOPIC, "t")

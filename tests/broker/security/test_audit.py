@@ -1,4 +1,4 @@
-"""What the audit log says, about whom, and that it is neither flooded nor waited for."""
+"""Content and limits of the audit log, which no request waits for."""
 
 import io
 import json
@@ -52,7 +52,7 @@ def test_a_denial_says_who_from_where_and_what(audit, lines, clock):
     }
 
 
-def test_what_is_allowed_is_an_event_where_it_changes_something(audit, lines, clock):
+def test_allowed_change_is_an_audit_event(audit, lines, clock):
     for operation in (Operation.READ, Operation.WRITE, Operation.DESCRIBE):
         decide(audit, operation, allowed=True)
     assert lines == []
@@ -78,7 +78,7 @@ def test_one_who_asks_without_end_does_not_hide_the_others(audit, lines, clock):
     assert lines[-1]["event"] == "denied"
 
 
-def test_who_is_counted_is_bounded(audit, lines, monkeypatch):
+def test_audit_counts_limited_principals(audit, lines, monkeypatch):
     monkeypatch.setattr(module, "FOLLOWED_MAX", 2)
     for number in range(100):
         decide(audit, who=f"User:u{number}")

@@ -1,4 +1,4 @@
-"""What goes round the decoder, waits, or is remembered respects a change of ACLs at once."""
+"""Changes of ACLs apply at once to undecoded, waiting and cached requests."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_the_shortcut_of_produce_forgets_what_was_allowed(taken, version):
         assert (sum(taken), log_end(broker, topic)) == (5, 7)
 
 
-def test_what_is_denied_is_not_learned(taken):
+def test_denied_produce_does_not_teach_shortcut(taken):
     """The first request that is decoded teaches the shortcut before its handler refuses it."""
     with controlled_broker() as (broker, _), Wire(broker.address) as wire:
         topic = topic_of(broker, "t")
@@ -160,7 +160,7 @@ def test_the_shortcut_asks_for_the_transactional_id_too(taken, version):
         assert (sum(taken), log_end(broker, topic)) == (known, before)
 
 
-def test_a_denied_producer_without_answers_is_hung_up_on():
+def test_denied_produce_with_acks_0_closes_connection():
     with controlled_broker() as (broker, _), Wire(broker.address) as wire:
         topic = topic_of(broker, "t")
         request = produce_request(9, topic, (0, batch(b"never")), acks=0)
@@ -226,7 +226,7 @@ def test_a_session_is_asked_for_each_of_its_partitions_in_every_fetch(version):
 
 
 @pytest.mark.parametrize("ends", ["data", "time", "another request", "committed data"])
-def test_a_fetch_that_is_parked_answers_no_data_that_was_taken_away(ends):
+def test_waiting_fetch_returns_no_data_after_permission_loss(ends):
     with controlled_broker(*EVERYTHING) as (broker, rights):
         topic = topic_of(broker, "t")
         with Wire(broker.address) as wire, Wire(broker.address) as writer:
@@ -266,7 +266,7 @@ def test_a_session_shows_nothing_to_another_client_that_knows_it():
 
 
 def test_partitions_that_are_denied_count_like_such_as_are_not_there():
-    """Of what does not exist a session remembers little: its number must not tell of the rest."""
+    """Sessions keep little for a missing partition: the session's size must not reveal others."""
     with controlled_broker() as (broker, _), Wire(broker.address) as wire:
         here, gone = topic_of(broker, "here", 101), topic_of(broker, "gone")._replace(name="gone?")
         sessions = []
@@ -621,7 +621,7 @@ def test_a_long_commit_is_refused_as_a_whole():
 # --------------------------------------------------------------------------- what is done in steps
 
 
-def test_a_search_that_takes_long_tells_nothing_that_was_taken_away(monkeypatch):
+def test_long_search_returns_no_data_after_permission_loss(monkeypatch):
     with controlled_broker(WRITE_TOPICS) as (broker, _), Wire(broker.address) as wire:
         topic = topic_of(broker, "t")
         wire.produce(topic, batch(b"v"))

@@ -19,7 +19,7 @@ assert handlers
 
 
 class Deny:
-    """Denies one operation on one type of resource, and notes what it was asked."""
+    """Denies one operation on one type of resource, and records the checks."""
 
     def __init__(self, *denied):
         self.denied = denied

@@ -1,4 +1,4 @@
-"""What slows guessing down, and that it does so for nobody else."""
+"""Limits on password guessing, and that other clients do not notice them."""
 
 from urllib.error import HTTPError
 from urllib.request import Request
@@ -81,7 +81,7 @@ def test_few_answers_are_held_back_at_a_time():
 
 
 def guess(broker, token=WRONG):
-    """Return the code of an attempt, None where the connection was closed without a word."""
+    """Return the error code of an attempt, or None if the connection was closed instead."""
     with Wire(broker) as wire:
         try:
             wire.send(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
@@ -99,7 +99,7 @@ def limited():
         yield broker
 
 
-def test_who_guesses_too_often_is_not_listened_to_for_a_while(limited):
+def test_address_with_too_many_failures_is_refused_for_a_while(limited):
     with Wire(limited) as before, Wire(limited) as half_way:
         assert before.log_in().error_code == 0
         assert half_way.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")).error_code == 0
@@ -109,7 +109,7 @@ def test_who_guesses_too_often_is_not_listened_to_for_a_while(limited):
         assert guess(limited, ALICE) is None
         half_way.send(SASL_AUTHENTICATE, 1, SaslAuthenticateRequest(ALICE))
         assert half_way.is_closed
-        # Who is in stays in, and nobody has to guess at the other listener.
+        # Open sessions continue, and the other listener needs no login.
         assert before.ask(METADATA, 12, MetadataRequest()).cluster_id
         open_to_all = limited.server.listeners[1].bound
         with Wire(limited, open_to_all) as wire:
@@ -159,7 +159,7 @@ def test_bare_tokens_are_guesses_too(limited, caplog):
     assert not [each for each in caplog.records if each.levelname == "ERROR"]
 
 
-def test_who_does_not_wait_for_the_answer_has_guessed_all_the_same(limited):
+def test_failure_counts_without_waiting_for_response(limited):
     for number in range(1, 6):
         with Wire(limited) as wire:
             wire.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))

@@ -1,4 +1,4 @@
-"""Login modules: where a listener's is looked for, and that only known ones are taken."""
+"""Login modules: the place of a listener's configuration, and the refusal of unknown ones."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Logins over real sockets: who gets in, who does not, and what they may do then."""
+"""Logins over real sockets: successes, failures, and the permissions after them."""
 
 import struct
 
@@ -108,7 +108,7 @@ def test_after_the_login_another_is_refused_and_the_connection_stays_usable(wire
     assert wire.ask(METADATA, 12, MetadataRequest()).cluster_id
 
 
-def test_what_is_pipelined_behind_the_last_token_is_served_after_it(wire):
+def test_request_pipelined_after_last_token_is_served(wire):
     wire.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
     wire.send(SASL_AUTHENTICATE, 1, SaslAuthenticateRequest(ALICE))
     wire.send(METADATA, 12, MetadataRequest())
@@ -116,7 +116,7 @@ def test_what_is_pipelined_behind_the_last_token_is_served_after_it(wire):
     assert wire.receive().cluster_id
 
 
-def test_what_is_pipelined_behind_a_wrong_token_is_not(wire):
+def test_request_pipelined_after_wrong_token_is_not_served(wire):
     wire.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
     wire.send(SASL_AUTHENTICATE, 1, SaslAuthenticateRequest(b"\0alice\0wrong"))
     wire.send(METADATA, 12, MetadataRequest())
@@ -181,7 +181,7 @@ def test_a_client_that_does_not_log_in_is_closed():
     ):
         logged_in.log_in()
         assert not silent.is_closed_soon
-        broker.clock.advance(seconds=90)  # It is looked at each quarter of that time.
+        broker.clock.advance(seconds=90)  # The check runs each quarter of that time.
         assert silent.is_closed
         assert logged_in.ask(METADATA, 12, MetadataRequest()).cluster_id
 
@@ -198,14 +198,14 @@ def test_a_login_ends_and_may_be_repeated_kip_368():
         # In time.
         assert wire.log_in().error_code == 0
         broker.clock.advance(seconds=61)
-        # Late, but the first that is asked is a login.
+        # The expiry has passed, but the first request is a login.
         assert late.log_in().error_code == 0
         assert late.ask(METADATA, 12, MetadataRequest()).cluster_id
         other.send(METADATA, 12, MetadataRequest())
         assert other.is_closed
 
 
-def test_a_repetition_as_somebody_else_is_refused_kip_368():
+def test_reauthentication_as_other_user_is_refused_kip_368():
     with (
         Broker(config=SECURE | {"connections.max.reauth.ms": "60000"}) as broker,
         Wire(broker) as wire,

@@ -75,7 +75,7 @@ KEYS = (API_VERSIONS_KEY, HANDSHAKE_KEY, AUTHENTICATE_KEY, METADATA_KEY)
 
 
 @pytest.mark.parametrize(("state", "key"), list(itertools.product(STATES, KEYS)))
-def test_what_each_state_admits(state, key):
+def test_each_login_state_admits_its_requests(state, key):
     login = STATES[state]()
     assert login.state is state
     if (state, key) in SERVED:
@@ -156,7 +156,7 @@ def test_tokens_are_bare_after_a_handshake_of_version_0():
     assert not chosen(1).raw
 
 
-def test_what_is_logged_of_a_failure_is_short_and_printable():
+def test_login_failure_log_is_short_and_printable():
     login = chosen()
     found = login._failed("no", "a\nb" * 100, "it\r\nis [31m bad" * 100)
     assert len(found.described) < 400

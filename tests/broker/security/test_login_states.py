@@ -1,5 +1,6 @@
-"""Every state of a login and every request that is served, over real sockets: what is served, what
-is refused in its own form, and what has the connection closed."""
+"""Every request in every state of a login, over real sockets: served, refused in its own form, or
+answered by a closed connection.
+"""
 
 import pytest
 
@@ -28,7 +29,7 @@ EMPTY = {"AlterClientQuotas", "AlterUserScramCredentials", "CreateAcls", "Delete
 
 
 def new(wire):
-    """Nothing has been asked yet."""
+    """Keep the connection without any request."""
 
 
 def asked_versions(wire):
@@ -109,7 +110,7 @@ def outcome(wire, route):
     if answer is None:
         return CLOSED
     codes = list(error_codes(answer))
-    # Where a repetition may be asked for, it may: an error of the state is a refusal all the same.
+    # A request for a re-authentication is allowed; other errors of the state are refusals.
     is_refusal = ILLEGAL_SASL_STATE in codes or (route.name in EMPTY and not codes)
     return REFUSED if is_refusal and wire.is_closed_soon else SERVED
 

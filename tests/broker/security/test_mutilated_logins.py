@@ -1,5 +1,7 @@
-"""Logins whose frames were spoilt, over real sockets: refused or hung up on, and nothing is logged
-that is a fault of ours. Who has the wrong password, proof or key is let in by no accident.
+"""Logins with damaged frames, over real sockets: refused or disconnected, without an internal error
+in the log.
+
+A wrong password, proof or key never succeeds by accident.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def broker(tmp_path_factory):
 
 
 def messages(mechanism, tokens, *, is_bare):
-    """What a client says, message by message, and a question behind."""
+    """Return the messages of a client's login, and a request after them."""
     client = ClientConnection("test")
 
     def request(api, version, asked):
@@ -76,7 +78,7 @@ def messages(mechanism, tokens, *, is_bare):
 
 
 def spoilt(message, draw):
-    """A frame with other contents, its length as it was or as it is to be."""
+    """Return a frame with other contents, its length as before or corrected."""
     contents = draw.choice(MUTATORS)(message[4:], draw) if len(message) > 4 else b"?"
     size = len(contents) if draw.random() < 0.8 else draw.choice((-1, 0, 1, 524_288, 1 << 30))
     return LENGTH.pack(size) + contents
@@ -105,7 +107,7 @@ def test_a_wrong_login_stays_wrong_however_it_is_spoilt(broker, caplog, mechanis
 
 
 def answered(connection, sent):
-    """Send all, and read until the broker hangs up, which it may do at any time."""
+    """Send all messages, and read until the broker closes the connection, which it may do early."""
     found = b""
     try:
         for each in sent:

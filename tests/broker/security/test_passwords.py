@@ -33,7 +33,7 @@ def scram_users(**passwords):
         ("nobody", "a", False),
     ],
 )
-async def test_whose_password_it_is(name, password, expected):
+async def test_password_is_verified_for_its_user(name, password, expected):
     users = scram_users(bob="b", carol="c")
     plain = [PlainUsers({"user_alice": "a"}), PlainUsers({"user_alice": "other"})]
     passwords = Passwords(plain, [(each, users.finder(each)) for each in MECHANISMS.values()])
@@ -77,6 +77,6 @@ async def test_a_credential_that_is_deleted_while_it_is_verified(monkeypatch):
     assert await passwords.verify("bob", "b") is None
 
 
-async def test_without_users_nobody_has_a_password():
+async def test_no_password_is_valid_without_users():
     assert not Passwords([], [])
     assert not await Passwords([], []).verify("", "")

@@ -79,7 +79,7 @@ class World:
         self.topic_ids: dict[str, bytes] = {}
 
     def fill(self) -> None:
-        """Give each user its ACLs, and make what is asked about."""
+        """Create each user's ACLs, and the objects of the requests."""
         admin = self.client(ADMIN)
         add_acls(admin, all_but(EVERYTHING, ()))
         for _user, acls in lacking():
@@ -119,7 +119,7 @@ def world():
             world.close()
 
 
-def test_there_is_a_case_for_each_row_of_the_table():
+def test_each_row_of_permission_table_has_case():
     covered = {(case.api, row) for case in CASES for row in case.rows}
     assert covered | set(ELSEWHERE) == {
         (api, row) for api, checks in CHECKS.items() for row in range(len(checks))
@@ -128,7 +128,7 @@ def test_there_is_a_case_for_each_row_of_the_table():
 
 
 @pytest.mark.parametrize(("case", "row"), ROWS, ids=label)
-def test_who_lacks_a_permission_is_denied(world, case, row):
+def test_user_without_one_permission_is_denied(world, case, row):
     check = CHECKS[case.api][row]
     user = name_of(denials_of(case, row), everywhere=case.is_denied_everywhere)
     for version in case.served_versions():
@@ -152,7 +152,7 @@ def _shown(answer: object, world: World) -> str:
 
 
 def _check_all_denied(case: Case, version: int, found: dict[str, int], code: ErrorCode) -> None:
-    """Nothing is said but the code, wherever there is a place for it."""
+    """Check that the response has the code in each of its places, and nothing else."""
     if case.api == "DescribeLogDirs" and version < 3:
         assert found == {".error_code": 0}  # There is none: the list is empty.
         return
@@ -161,7 +161,7 @@ def _check_all_denied(case: Case, version: int, found: dict[str, int], code: Err
 
 
 def _check_one_denied(case: Case, version: int, found: dict[str, int], code: ErrorCode) -> None:
-    """What is denied has the code, at each of its places; what is granted has none like it."""
+    """Check that denied objects have the code, and that granted ones have no such code."""
     denied = {path: each for path, each in found.items() if DENIED in path or len(case.things) == 1}
     granted = {path: each for path, each in found.items() if path not in denied}
     assert set(denied.values()) - {0} == {code}, (version, found)
@@ -171,7 +171,7 @@ def _check_one_denied(case: Case, version: int, found: dict[str, int], code: Err
 
 
 @pytest.mark.parametrize("case", CASES, ids=label)
-def test_who_has_every_permission_is_not_denied(world, case):
+def test_user_with_every_permission_is_not_denied(world, case):
     for version in case.served_versions():
         answer = world.ask(EVERYTHING, case, version, (ABSENT,) if case.destroys else ())
         assert not {code for _, code in codes(answer, world.names)} & DENIALS, version
@@ -180,8 +180,8 @@ def test_who_has_every_permission_is_not_denied(world, case):
 
 
 @pytest.mark.parametrize(("case", "row"), ROWS, ids=label)
-def test_who_has_no_acl_is_denied_likewise(world, case, row):
-    """The first thing that is asked for decides the code."""
+def test_user_without_acls_is_denied(world, case, row):
+    """The first check decides the code."""
     for version in case.served_versions():
         answer = world.ask(NOBODY, case, version)
         found = {code for _, code in codes(answer, world.names)} - {0}
@@ -201,9 +201,9 @@ def test_who_has_no_acl_is_denied_likewise(world, case, row):
 
 
 def strangers() -> Iterator[tuple[Case, int, str]]:
-    """Who is denied by each row: those without any ACL, and those who lack what it asks for.
+    """Yield the users that each row denies: one without any ACL, and one without the permission.
 
-    But for a topic that one may describe, though not delete: that there is none is no secret.
+    Left out are topics that a user may describe, but not delete: their existence is no secret.
     """
     for case, row in ROWS:
         is_about_it = HERE in repr(case.build([Thing(HERE)], case.served_versions()[0]))
@@ -217,7 +217,7 @@ def strangers() -> Iterator[tuple[Case, int, str]]:
 
 @pytest.mark.parametrize(("case", "row", "user"), [*strangers()], ids=label)
 def test_no_byte_depends_on_what_exists(world, case, row, user, monkeypatch):
-    """Two names, of which one exists, are denied in the same bytes, whatever is denied first."""
+    """A missing and an existing name get the same bytes, regardless of the check that denies."""
     monkeypatch.setattr(topics, "new_topic_id", lambda: bytes(range(16)))
     client, api = world.client(user), case.route.api
     for version in case.served_versions():
@@ -253,8 +253,8 @@ BY_ID = {"Produce": (1, 13), "Fetch": (0, 13), "Metadata": (0, 12), "DeleteTopic
 
 
 @pytest.mark.parametrize("api", BY_ID)
-def test_an_id_is_told_to_be_denied_without_the_name(world, api):
-    """Ids are no secret, as in Kafka: an unknown one is answered so."""
+def test_denied_topic_id_response_omits_name(world, api):
+    """Topic IDs are no secret, as in Kafka: an unknown one has its own error."""
     row, first = BY_ID[api]
     label = "by id" if api in {"Metadata", "DeleteTopics"} else ""
     case = next(each for each in CASES if each.api == api and each.label == label)

@@ -81,7 +81,7 @@ HERE = ("a", "ab", "abc", "b")
 NAMES = (*HERE, "ac", "abcd", "c")
 HOST = "127.0.0.1"
 FRESH = "~~~"
-"""What nothing is called, and no ACL is about."""
+"""Name that no object and no ACL has."""
 OK, UNKNOWN, TOPIC_DENIED, GROUP_DENIED, CLUSTER_DENIED, ID_DENIED = 0, 3, 29, 30, 31, 53
 
 IMPLIES = {
@@ -91,7 +91,7 @@ IMPLIES = {
 
 
 class Oracle(NamedTuple):
-    """What some ACLs allow a user, in as few words as there can be."""
+    """Permissions of a user by some ACLs, in the shortest form."""
 
     acls: list[Acl]
     principal: str
@@ -131,7 +131,7 @@ class Oracle(NamedTuple):
 
 
 Question = Callable[[UserClient, Oracle, list[str]], tuple[Any, Any]]
-"""What a broker answers and what it should, about some topics or groups."""
+"""Returns the broker's response and the expected one, about some topics or groups."""
 
 
 def _of_topic(may: Oracle, operation: Operation, name: str, denied: int = TOPIC_DENIED) -> int:
@@ -328,7 +328,7 @@ class World:
             assert {each.partitions[0].error_code for each in answer.topics} == {OK}
 
     def use(self, wanted: list[Acl]) -> None:
-        """Have these ACLs and no others."""
+        """Replace all ACLs by these."""
 
         def change() -> None:
             server = self._broker.server
@@ -359,7 +359,7 @@ SOME_NAMES = st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=Tru
     asked=st.lists(st.sampled_from(QUESTIONS), min_size=1, max_size=6),
 )
 def test_a_broker_answers_what_the_oracle_says(world, wanted, more, names, asked):
-    """With some ACLs, and, on the same connections, with one more of them, and without it again."""
+    """Compare with some ACLs, with one more on the same connections, and without it again."""
     for there in (wanted, [*wanted, more] if more not in wanted else wanted, wanted):
         world.use(there)
         for user in USERS:
@@ -370,7 +370,7 @@ def test_a_broker_answers_what_the_oracle_says(world, wanted, more, names, asked
 
 
 def test_every_question_is_denied_to_who_has_nothing_and_answered_to_who_has_all(world):
-    """The questions tell the two apart: none of them is answered alike whatever is allowed."""
+    """Each question distinguishes the two users: its response depends on their permissions."""
     everything = [
         Acl(kind, name, PatternType.LITERAL, "User:ann", "*", Operation.ALL, Permission.ALLOW)
         for kind, name in (

@@ -1,7 +1,8 @@
-"""Who may merely write to a topic does not get in the way of a transactional producer there.
+"""Clients with write permission only do not disturb a transactional producer of a topic.
 
-In a partition whoever writes with a producer id is that producer: its next sequence is used, or its
-epoch outdone, and what it sends afterwards looks like a repetition, or like that of a zombie.
+In a partition a producer ID identifies the producer. A client that writes with another producer's
+ID uses up its next sequence, or exceeds its epoch. Later batches of the real producer then look
+like repetitions, or like those of a zombie.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def plain(wire, topic, producer_id, sequence=0, *, epoch=0, partition=0, version
 @pytest.mark.parametrize("epoch", ["its own", "the next", "the last"])
 @pytest.mark.parametrize("has_written", [False, True], ids=["at first", "between transactions"])
 @pytest.mark.parametrize("version", [CLASSIC, IMPLICIT])
-def test_nobody_takes_the_place_of_a_transactional_producer(
+def test_other_client_cannot_write_as_transactional_producer(
     controlled, version, has_written, epoch
 ):
     broker, _ = controlled
@@ -89,9 +90,7 @@ def test_nobody_takes_the_place_of_a_transactional_producer(
 @pytest.mark.parametrize("together", [False, True], ids=["one by one", "together"])
 @pytest.mark.parametrize("value", [b"v", b"v" * 5_000], ids=["small", "large"])
 @pytest.mark.parametrize("version", VERSIONS)
-def test_what_a_connection_has_learned_is_not_what_others_have(
-    controlled, version, value, together
-):
+def test_verified_producer_id_counts_for_one_connection_only(controlled, version, value, together):
     broker, _ = controlled
     topic = topic_of(broker, "t")
     with Wire(broker.address) as wire, Wire(broker.address) as other:
@@ -135,7 +134,7 @@ def test_its_own_batches_outside_of_transactions_are_refused_too(controlled):
         assert producer.send(topic).error_code == NONE
 
 
-def test_an_id_that_nobody_has_yet_is_nobodys(controlled):
+def test_unallocated_producer_id_is_refused(controlled):
     """Else it is taken in advance: the next transactional ids get these."""
     broker, _ = controlled
     topic = topic_of(broker, "t")
@@ -168,7 +167,7 @@ def test_other_batches_of_the_request_are_taken(controlled):
             assert codes == [NONE, MAPPING, NONE]
 
 
-def test_who_asks_for_no_answers_is_hung_up_on(controlled):
+def test_foreign_producer_id_with_acks_0_closes_connection(controlled):
     broker, _ = controlled
     topic = topic_of(broker, "t")
     with Wire(broker.address) as wire, Wire(broker.address) as other:
@@ -207,7 +206,7 @@ def test_while_transactional_ids_are_being_loaded_producers_have_to_wait(control
         assert plain(wire, topic, mine) == NONE
 
 
-def test_an_expired_transactional_id_leaves_its_producer_id_to_nobody():
+def test_producer_id_of_expired_transactional_id_is_refused():
     settings = {"transactional_id_expiration_ms": "60000"}
     with controlled_broker(*RIGHTS, **settings) as (broker, _):
         expire_one(broker)
@@ -238,7 +237,7 @@ def test_without_access_control_all_is_as_with_kafka():
 
 
 def test_an_id_that_is_made_of_a_key_is_nobodys(controlled):
-    """From 2^62 on none is ever given out, so that none can be taken from a transactional id."""
+    """IDs from 2^62 on are never allocated, so none can belong to a transactional ID."""
     broker, _ = controlled
     topic = topic_of(broker, "t")
     with Wire(broker.address) as wire:

@@ -1,4 +1,4 @@
-"""Rates as Kafka counts them, the limit that counts for a client, and who shares one."""
+"""Rates as Kafka counts them, the quota that applies to a client, and shared quotas."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_windows_that_are_over_do_not_count():
     assert rate.throttle_s(1, 3.0) == 0
 
 
-def test_what_was_taken_back_does_not_count():
+def test_rate_excludes_undone_amounts():
     rate = Rate(Windows())
     rate.add(5_000_000, 0.0)
     rate.add(-5_000_000, 0.0)
@@ -143,7 +143,7 @@ def limited(quotas, parts, key=PRODUCER_BYTES, value=100.0):
     quotas.change([(entity(parts), key, value)])
 
 
-def test_who_has_no_limit_is_not_counted(quotas):
+def test_client_without_quota_is_not_counted(quotas):
     assert quotas.client_quota("u", "c") is None
     limited(quotas, {USER: "other"})
     assert quotas.client_quota("u", "c") is None

@@ -113,11 +113,11 @@ def test_a_repetition_has_a_time_limit():
     with Broker(config=settings) as broker, Wire(broker) as wire:
         wire.log_in()
         assert handshake(wire) == 0
-        broker.clock.advance(seconds=90)  # It is looked at each quarter of that time.
+        broker.clock.advance(seconds=90)  # The check runs each quarter of that time.
         assert wire.is_closed
 
 
-def test_what_is_asked_in_the_middle_is_refused_in_its_own_form(wire):
+def test_request_during_reauthentication_gets_error_of_its_api(wire):
     wire.log_in()
     assert handshake(wire) == 0
     request = MetadataRequest([MetadataRequestTopic(name="t")])
@@ -172,13 +172,13 @@ OTHER_USER = "Cannot change principals during re-authentication from User.alice:
 
 
 @pytest.mark.parametrize("token", [b"\0bob\0b", b"\0bob\0wrong", b"bob\0bob\0x", b"x\0bob\0b"])
-def test_a_repetition_does_not_tell_whether_a_password_is_somebody_elses(wire, token):
+def test_reauthentication_does_not_reveal_passwords_of_others(wire, token):
     wire.log_in()
     assert wire.log_in(token).error_message == OTHER_USER + "bob"
     assert wire.is_closed
 
 
-def test_no_password_of_somebody_else_is_looked_at(wire, monkeypatch):
+def test_reauthentication_verifies_no_password_of_other_user(wire, monkeypatch):
     wire.log_in()
     asked = []
     monkeypatch.setattr(PlainUsers, "verify", lambda _self, *pair: asked.append(pair))

@@ -1,5 +1,6 @@
-"""Logins by SCRAM over real sockets: users of the first start, changed and deleted while they are
-connected, and what a broker says of users that there are not."""
+"""Logins by SCRAM over real sockets: users of the first start, changed and deleted while connected,
+and unknown users.
+"""
 
 import pytest
 
@@ -84,9 +85,7 @@ def test_users_of_the_first_start_log_in(broker):
         ("nobody", "secret", "SCRAM-SHA-256"),
     ],
 )
-def test_who_is_not_let_in_hears_it_at_the_same_step_in_the_same_words(
-    broker, user, password, mechanism
-):
+def test_scram_failures_have_same_step_and_message(broker, user, password, mechanism):
     with Wire(broker) as wire:
         first, second = wire.log_in_with_scram(user, password, mechanism)
         assert first.error_code == 0
@@ -107,7 +106,7 @@ def first_answer(broker, user):
         return salt, iterations
 
 
-def test_what_is_said_of_nobody_is_the_same_after_a_restart(broker):
+def test_salt_of_unknown_user_survives_restart(broker):
     known, nobody = first_answer(broker, "alice"), first_answer(broker, "nobody")
     assert known[1] == nobody[1] == b"i=4096"
     assert known != nobody
@@ -140,7 +139,7 @@ def test_users_that_are_added_can_log_in_at_once_and_after_a_restart(broker):
         } == {"alice": [(1, 4096)], "bob": [(1, 4096), (2, 4096)], "carol": [(1, 8192)]}
 
 
-def test_what_a_client_has_changed_the_configuration_does_not_change_back(broker):
+def test_changed_password_survives_restart_with_old_config(broker):
     with connected(broker) as wire:
         assert set_password(wire, "alice", "new") == 0
     broker.restart()
@@ -195,7 +194,7 @@ def test_a_member_of_a_group_that_waits_for_the_others_is_cut_off_too():
         assert member.is_closed
 
 
-def test_who_changes_the_own_password_hears_that_it_is_changed(broker):
+def test_user_gets_response_to_change_of_own_password(broker):
     with connected(broker) as wire, connected(broker) as other:
         wire.socket.settimeout(20)
         assert set_password(wire, "alice", "new") == 0
@@ -208,7 +207,7 @@ def test_who_changes_the_own_password_hears_that_it_is_changed(broker):
 
 
 @pytest.mark.parametrize("credentials", [None, "SCRAM-SHA-512=[name=a,password=b]"])
-def test_a_listener_at_which_nobody_can_log_in_stops_the_start(credentials):
+def test_listener_without_possible_login_stops_start(credentials):
     settings = {**SCRAM, "sasl.enabled.mechanisms": "SCRAM-SHA-256"}
     del settings["barnabas.scram.credentials"]
     if credentials is not None:

@@ -68,7 +68,7 @@ def test_salts_and_salted_passwords_may_be_given(metastore):
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=lambda each: each.name)
-def test_a_name_of_nobody_has_a_salt_that_stays(metastore, mechanism):
+def test_unknown_user_has_stable_salt(metastore, mechanism):
     users, _ = loaded(metastore)
     found = users.finder(mechanism)("nobody")
     assert LIKE_KAFKAS.fullmatch(found.salt)
@@ -90,7 +90,7 @@ def test_another_cluster_and_another_mechanism_have_other_salts(metastore):
     assert len(salts) == 3
 
 
-def test_the_iterations_of_nobody_are_those_of_new_users(metastore):
+def test_unknown_user_has_iterations_of_new_users(metastore):
     users, _ = loaded(metastore, ALICE, 8192)
     find = users.finder(SCRAM_SHA_256)
     assert find("alice").iterations == find("nobody").iterations == 8192
@@ -141,7 +141,7 @@ def test_no_credentials(text):
     assert parse_scram_credentials(text) == []
 
 
-def test_what_is_quoted_may_have_commas_and_brackets():
+def test_quoted_password_can_have_commas_and_brackets():
     (found,) = parse_scram_credentials('SCRAM-SHA-256=[name="a]b",password="x,y=[z];"]')
     assert (found.user, found.password) == ("a]b", "x,y=[z];")
     assert "x,y" not in repr(found)
@@ -172,7 +172,7 @@ def test_what_is_quoted_may_have_commas_and_brackets():
         (f"{ALICE},hidden", "credential 2 is not of the form"),
     ],
 )
-def test_what_is_wrong_is_said_without_passwords(text, problem):
+def test_credential_error_omits_passwords(text, problem):
     with pytest.raises(MalformedCredentials) as caught:
         parse_scram_credentials(text)
     assert problem in str(caught.value)

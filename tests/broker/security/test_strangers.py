@@ -1,4 +1,4 @@
-"""Who has not logged in yet takes no place and no memory from who has."""
+"""Clients without a login use no connections and no memory of logged-in clients."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def stack():
 
 
 def half_a_token(wire, size=500_000):
-    """Choose a mechanism, and send a token but for its last byte."""
+    """Choose a mechanism, and send a token without its last byte."""
     assert wire.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")).error_code == 0
     frame = struct.pack(">hhihi", 36, 0, 1, -1, size) + bytes(size)
     wire.socket.sendall((struct.pack(">i", len(frame)) + frame)[:-1])
@@ -68,7 +68,7 @@ def test_a_newcomer_gets_the_place_of_one_that_has_not_logged_in(stack, caplog):
     assert "max.connections of 4 reached, not logged in" in caplog.text
 
 
-def test_who_logs_in_again_keeps_its_place(stack):
+def test_reauthenticating_client_keeps_its_connection(stack):
     settings = SECURE | CLIENTS_MAX | {"connections.max.reauth.ms": "60000"}
     broker = stack.enter_context(Broker(config=settings))
     users = [stack.enter_context(Wire(broker)) for _ in range(MOST)]

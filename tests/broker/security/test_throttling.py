@@ -1,4 +1,4 @@
-"""A client that has used more than it may: what it is told, and that it is not served meanwhile."""
+"""Throttling: the response to a client over its quota, and the pause after it."""
 
 import pytest
 
@@ -74,7 +74,7 @@ class Client:
         return self.receive()
 
     def is_silent(self):
-        """Whether nothing comes back for a moment."""
+        """Whether no response arrives for a moment."""
         try:
             self.receive(timeout=0.2)
         except TimeoutError:
@@ -91,7 +91,7 @@ def broker():
 
 @pytest.fixture
 def still(broker):
-    """Its clock stands still between two calls of ``advance``: what is owed does not melt away."""
+    """Return the broker with a clock that is constant between two calls of ``advance``."""
     clock = broker._manual_clock
 
     def stop():
@@ -117,11 +117,11 @@ def produce(size, acks=-1, topic="t"):
     )
 
 
-def test_a_producer_is_told_and_not_served_until_it_has_waited(still):
+def test_throttled_producer_is_not_served_until_it_has_waited(still):
     limit(still, "producer_byte_rate")
     with Client(still, "limited") as client, Client(still, "other") as other:
         answer = client.ask(PRODUCE, 9, produce(15_000))
-        # Written all the same, and answered at once.
+        # Written, and acknowledged at once.
         assert answer.responses[0].partition_responses[0].error_code == 0
         assert 4_500 < answer.throttle_time_ms < 5_500
         client.send(METADATA, 12, EVERYTHING)
@@ -131,7 +131,7 @@ def test_a_producer_is_told_and_not_served_until_it_has_waited(still):
         assert client.receive().brokers
 
 
-def test_what_is_sent_without_an_answer_counts_too(still):
+def test_produce_with_acks_0_counts_for_quota(still):
     limit(still, "producer_byte_rate")
     with Client(still, "limited") as client:
         client.send(PRODUCE, 9, produce(15_000, acks=0), expects_response=False)
@@ -232,7 +232,7 @@ def test_a_reader_gets_nothing_beyond_its_limit_and_all_of_it_later(still):
     assert still.call(lambda: len(still.server.fetch_sessions)) == 2
 
 
-def test_a_session_goes_on_after_its_reader_has_waited(still):
+def test_fetch_session_continues_after_throttling(still):
     filled(still, 4000, 4)
     limit(still, "consumer_byte_rate")
     with Client(still, "limited") as client:
@@ -264,13 +264,13 @@ def new_topics(*names, partitions=1, validate_only=False):
     )
 
 
-def test_who_changes_too_many_partitions_is_refused(still):
+def test_client_over_mutation_quota_is_refused(still):
     limit(still, "controller_mutation_rate", 1.0)
     with Client(still, "limited") as client:
         answer = client.ask(CREATE_TOPICS, 7, new_topics("many", partitions=20))
         assert [each.error_code for each in answer.topics] == [0]
         assert answer.throttle_time_ms == 9_000
-    with Client(still, "limited") as client:  # Not muted itself, but it has the same debt.
+    with Client(still, "limited") as client:  # Not muted itself, but it shares the quota.
         answer = client.ask(CREATE_TOPICS, 7, new_topics("refused"))
         assert [each.error_code for each in answer.topics] == [89]
         assert answer.throttle_time_ms == 9_000
@@ -304,7 +304,7 @@ def test_an_old_client_is_slowed_where_a_new_one_is_refused(still):
         assert answer.throttle_time_ms > 2_000
 
 
-def test_what_is_only_checked_or_refused_does_not_count(broker):
+def test_validated_or_refused_changes_do_not_count_for_quota(broker):
     limit(broker, "controller_mutation_rate", 1.0)
     with Client(broker, "limited") as client:
         checked = new_topics("many", partitions=500, validate_only=True)

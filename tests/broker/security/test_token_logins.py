@@ -83,7 +83,7 @@ def test_a_token_may_come_bare(broker):
         assert wire.ask(METADATA, 12, MetadataRequest()).cluster_id
 
 
-def test_a_session_ends_with_its_token_and_goes_on_with_another(settings):
+def test_session_ends_with_token_and_continues_with_next(settings):
     with (
         Broker(config=settings) as broker,
         Wire(broker) as renewed,
@@ -149,7 +149,7 @@ def started(settings, **changes):
         ({"barnabas.sasl.oauthbearer.algorithms": "none"}, "must be one of: RS256"),
     ],
 )
-def test_what_would_take_too_many_tokens_stops_the_start(settings, changes, problem):
+def test_too_permissive_token_config_stops_start(settings, changes, problem):
     with pytest.raises(ConfigError) as caught:
         started(settings, **changes)
     assert problem in str(caught.value)
@@ -192,7 +192,7 @@ def test_a_file_without_keys_stops_the_start(settings, tmp_path):
         pass
 
 
-def test_what_is_not_installed_is_named(settings, monkeypatch):
+def test_missing_token_package_is_named(settings, monkeypatch):
     for name in [
         each for each in sys.modules if each.startswith("barnabas.broker.security.sasl.token")
     ]:

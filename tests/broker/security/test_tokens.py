@@ -1,4 +1,4 @@
-"""Which bearer tokens are good: signatures, keys, claims, and ways around them."""
+"""Verification of bearer tokens: signatures, keys, claims, and attacks."""
 
 import base64
 import hashlib
@@ -95,7 +95,7 @@ def test_tokens_without_a_signature(algorithm):
 
 
 def hmac_token(secret):
-    """A token whose "signature" is an HMAC with what everybody knows."""
+    """Return a token whose "signature" is an HMAC with public data."""
     parts = [{"alg": "HS256", "typ": "JWT", "kid": "rsa"}, claims()]
     text = b".".join(base64.urlsafe_b64encode(json.dumps(p).encode()).rstrip(b"=") for p in parts)
     signature = hmac.digest(secret, text, hashlib.sha256)
@@ -169,7 +169,7 @@ def test_keys_that_are_not_taken(entry):
 @pytest.mark.parametrize(
     "text", [b"", b"{", b"[]", b"{}", b'{"keys":1}', b'{"keys":[1]}', b"[" * 100_000, b"\xff"]
 )
-def test_what_is_no_set_of_keys(text):
+def test_invalid_key_set_is_refused(text):
     with pytest.raises(MalformedKeys):
         parse_keys(text, ALGORITHMS)
 
@@ -277,7 +277,7 @@ def test_claims_that_do_not_hold(changes, problem):
 
 
 def signed(payload):
-    """Return a token whose signature holds, whatever it says."""
+    """Return a token with a valid signature and any payload."""
     return PyJWS().encode(payload, rsa_key("one"), "RS256", headers={"kid": "rsa"})
 
 

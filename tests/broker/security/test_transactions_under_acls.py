@@ -1,7 +1,8 @@
-"""Each right that a transaction needs is taken away at each of its steps, in both generations.
+"""Permissions of a transaction, each removed at each of its steps, in both protocol versions.
 
-Nothing hangs, nothing of it is seen, it can be aborted or its time runs out, readers of committed
-records go on, and a producer that has the right again begins anew.
+No request hangs, and no data of the transaction becomes visible. It can be aborted or times out,
+``read_committed`` consumers continue, and a producer with the permission again starts a new
+transaction.
 """
 
 from __future__ import annotations
@@ -67,14 +68,14 @@ NEEDED = {
     ("commit offsets", "read the source"): IN,
     ("end", "write the id"): ID,
 }
-"""Which step asks for which right, and what it answers without."""
+"""Permission that each step needs, and its error without it."""
 
 
 class Unborn(RawProducer):
     """A producer that gets its id when the test says so."""
 
     def init(self) -> None:
-        """Not yet."""
+        """Start without a producer."""
 
 
 class Transaction:
@@ -99,7 +100,7 @@ class Transaction:
 
     def add_offsets(self, _topic):
         if not self.producer.is_classic:
-            return 0  # The commit does it; where it is asked by itself is seen with the others.
+            return 0  # The commit adds them; the request itself is tested with the others.
         request = AddOffsetsToTxnRequest("id", self.producer.producer_id, self.producer.epoch, "g")
         return self._wire.ask(ADD_OFFSETS_TO_TXN, request, 3).error_code
 
@@ -179,7 +180,7 @@ def test_a_right_is_lost_in_front_of_a_step(version, step, lost):
 
 
 def _check_that_nothing_is_left(broker, wire, topic, transaction, rights, lost):
-    """The producer aborts, as far as it still may; then it begins anew."""
+    """Abort the transaction, as far as permitted, and start a new one."""
     code = transaction.end(topic, commit=False)
     if lost == "write the id":
         assert code == ID

@@ -30,7 +30,7 @@ class Wire:
         self.socket.sendall(b"".join(map(bytes, chunks)))
 
     def receive(self):
-        """The next response, None where the broker has hung up."""
+        """Return the next response, or None if the broker has closed the connection."""
         while (answer := self.client.next_response()) is NEED_DATA:
             try:
                 data = self.socket.recv(65536)
@@ -58,7 +58,7 @@ class Wire:
 
     @property
     def is_closed_soon(self):
-        """Whether the broker hangs up without being asked for more."""
+        """Whether the broker closes the connection without another request."""
         self.socket.settimeout(0.3)
         try:
             return self.is_closed
@@ -68,7 +68,7 @@ class Wire:
             self.socket.settimeout(20)
 
     def bare(self, token):
-        """Send a bare token; return the bare answer, None where the broker has hung up."""
+        """Send a bare token; return the bare response, or None if the connection was closed."""
         self.socket.sendall(struct.pack(">i", len(token)) + token)
         size = self.socket.recv(4)
         return self.socket.recv(struct.unpack(">i", size)[0]) if size else None

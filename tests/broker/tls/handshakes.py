@@ -14,7 +14,7 @@ class Pair:
         self.server = server_context.wrap_bio(self.server_in, self.server_out, server_side=True)
 
     def shake(self):
-        """Raise SSLError unless both ends agree; TLS 1.3 tells the client late."""
+        """Raise SSLError unless both ends agree; with TLS 1.3 the client learns it late."""
         done = set()
         for _ in range(10):
             for end in (self.client, self.server):

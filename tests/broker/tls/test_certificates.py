@@ -1,4 +1,4 @@
-"""What is read of a certificate is what is in it."""
+"""Parsed certificates have the content of the originals."""
 
 import random
 from contextlib import suppress
@@ -35,7 +35,7 @@ def test_one_without_alternative_names(authority):
 
 
 def test_one_for_long(authority):
-    """From 2050 on years have four digits."""
+    """Years from 2050 on have four digits."""
     issued = authority.issue(ends=timedelta(days=40 * 365), key=rsa_key())
     assert Certificate(issued.der).not_after_s == int(
         issued.certificate.not_valid_after_utc.timestamp()

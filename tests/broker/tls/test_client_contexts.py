@@ -100,7 +100,7 @@ def test_names_of_hosts(server, authority):
         shake(server, settings, "other.example")
 
 
-def test_who_is_not_trusted(server, authority):
+def test_client_refuses_untrusted_server(server, authority):
     with pytest.raises(ssl.SSLCertVerificationError):
         shake(server, {"ssl.ca.pem": Authority("CN=Other").root_pem})
     with pytest.raises(ssl.SSLCertVerificationError):
@@ -158,7 +158,7 @@ def test_self_signed_servers_are_trusted_by_themselves(authority):
         ),
     ],
 )
-def test_what_cannot_be_used(settings, key, reason):
+def test_invalid_client_tls_setting_is_refused(settings, key, reason):
     with pytest.raises(TlsError) as raised:
         client_context(settings)
     assert (raised.value.key, raised.value.reason[: len(reason)]) == (key, reason)

@@ -34,7 +34,7 @@ def test_a_name_that_is_cut_off_or_longer_than_it_says_is_refused():
     "encoded",
     [b"\x30\x80\x00\x00", b"\x30\x85\x01\0\0\0\0", b"\x31\x00", b"\x30\x03\x31\x01\x30"],
 )
-def test_what_is_no_name_is_refused(encoded):
+def test_invalid_distinguished_name_is_refused(encoded):
     with pytest.raises(MalformedDer):
         distinguished_name(encoded)
 

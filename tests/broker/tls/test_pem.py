@@ -46,7 +46,7 @@ def test_spellings(issued, spelling):
 
 
 @pytest.mark.parametrize("traditional", [True, False])
-def test_encrypted_keys_are_told_apart(issued, traditional):
+def test_encrypted_keys_are_recognized(issued, traditional):
     text = issued.key_pem("secret", traditional=traditional)
     (key,) = private_keys(pem_blocks(text))
     assert key.is_encrypted_key
@@ -63,7 +63,7 @@ def test_encrypted_keys_are_told_apart(issued, traditional):
         ("-----BEGIN PRIVATE KEY-----\nsecre\n-----END PRIVATE KEY-----", "no base64"),
     ],
 )
-def test_what_is_no_pem(text, reason):
+def test_invalid_pem_is_refused(text, reason):
     with pytest.raises(MalformedPem, match=reason) as raised:
         pem_blocks(text)
     assert "cret" not in str(raised.value)

@@ -1,4 +1,4 @@
-"""What a listener offers and asks, shown by handshakes."""
+"""TLS of a listener, shown by handshakes."""
 
 import ssl
 
@@ -220,7 +220,7 @@ def test_client_certificates(authority, issued):
 
 
 def test_a_certificate_may_be_trusted_by_itself(issued):
-    """As in Java: what is in the trust store needs no issuer there."""
+    """A certificate in the trust store needs no issuer there, as in Java."""
     parent = Authority("CN=Between", parent=Authority("CN=Root"))
     alice = parent.issue("CN=alice")
     trust = TrustStoreSettings(type="PEM", certificates=parent.chain_pem)
@@ -232,6 +232,6 @@ def test_a_certificate_may_be_trusted_by_itself(issued):
     Pair(context, with_certificate(own)).shake()
 
 
-def test_an_unreadable_trust_store_counts_even_if_nobody_is_asked(issued):
+def test_unreadable_trust_store_is_refused_without_client_auth(issued):
     trust = TrustStoreSettings(location="/nowhere.pem")
     assert refusal(settings(issued, trust_store=trust))[0] == "ssl.truststore.location"

@@ -1,4 +1,4 @@
-"""Key stores and trust stores of every kind, and what is said of bad ones."""
+"""Key stores and trust stores of every kind, and the errors of invalid ones."""
 
 import os
 from contextlib import contextmanager
@@ -61,7 +61,7 @@ def test_pem_file(write, issued):
     assert material.password is None
 
 
-def test_what_a_file_is_shows_in_it_and_not_in_the_type(write, issued):
+def test_store_format_is_read_from_file_not_from_type(write, issued):
     path = write("store.jks", issued.key_pem() + issued.chain_pem)
     assert load_key_store(KeyStoreSettings(type="JKS", location=path)).chain
     path = write("store.p12", issued.pkcs12(SECRET))
@@ -313,7 +313,7 @@ def test_a_certificate_that_is_none(write):
 
 @contextmanager
 def without_privileges():
-    """Be somebody who may not read everything: root may."""
+    """Run as a user with limited permissions, since root may read everything."""
     was = os.geteuid()
     if was == 0:
         os.seteuid(NOBODY)

@@ -1,4 +1,4 @@
-"""What a broker holds that goes to a cluster, or comes from one, and whether all of it is there."""
+"""Data of a broker that is imported into a cluster, or exported, and checks that it is complete."""
 
 from __future__ import annotations
 
@@ -51,9 +51,9 @@ PARTITIONS = {
     DECIDED: 2,
     PREPARED: 1,
 }
-"""Of each topic that is there in the end."""
+"""Number of records in each topic at the end."""
 GROWING = {DECIDED}
-"""What is decided is completed by whoever comes to it next."""
+"""Topics of decided transactions, which the next coordinator completes."""
 INTERNAL = {"__consumer_offsets": 4, "__transaction_state": 4}
 GROUP = "readers"
 CUT_OFFSET = 7
@@ -85,7 +85,7 @@ def contents_of(directory: Path) -> Contents:
 
 
 def same_metadata(brought: Contents, there: Contents) -> None:
-    """See that what was brought is what is there, but for tombstones, and when it changed."""
+    """Check that the metadata is equal, except tombstones and times of changes."""
     assert there.image.topics
     assert there.image.acls
     assert replace(brought, image=replace(brought.image, deleted=())) == replace(
@@ -94,15 +94,15 @@ def same_metadata(brought: Contents, there: Contents) -> None:
 
 
 class Inspected(NamedTuple):
-    """What there is of a log, byte for byte."""
+    """Content of a log, byte for byte."""
 
     log_start_offset: int
     next_offset: int
     batches: Sequence[bytes]
-    """Those that reach beyond the log's start."""
+    """Batches that reach beyond the log's start."""
     producers: object
     leader_epochs: Sequence[tuple[int, int]]
-    """Of what is left: where the first one began that has been deleted is known to nobody."""
+    """Leader epochs of the remaining batches: the start of the first deleted one is unknown."""
 
 
 def inspect_directory(directory: Path) -> dict[int, Inspected]:
@@ -141,10 +141,10 @@ def see_that_the_store_has(index: LogIndex, inspected: Mapping[int, Inspected]) 
 
 
 class Carried:
-    """Writes to a broker; ``check`` finds it all at another one, and goes on with it.
+    """Writes to a broker; ``check`` finds all data at another one, and continues with it.
 
-    Transactions are decided whose markers are not written as long as ``markers`` are stopped: that
-    is until somebody has them go on.
+    While ``markers`` are stopped, transactions are decided without markers, until a test resumes
+    them.
     """
 
     def __init__(self, broker: Broker, markers: Markers) -> None:
@@ -192,7 +192,9 @@ class Carried:
         self.note(broker)
 
     def _compact(self, broker: Broker) -> None:
-        """Leave gaps, a tombstone, and markers of transactions of which some were aborted."""
+        """Write records that compaction leaves with gaps, a tombstone, and markers of
+        transactions.
+        """
         with Wire(broker.address) as wire:
             topic = Named(COMPACTED)
             for number, commit in enumerate((True, False, True)):
@@ -213,7 +215,7 @@ class Carried:
             return [each.value for each in found() if each.key == b"gone"] == [None]
 
         wait_until(is_compacted, lambda: f"{found()}")
-        broker.restart()  # A crash before the next checkpoint would have what was there before.
+        broker.restart()  # A crash before the next checkpoint would restore the old segments.
         assert is_compacted()
         offsets = [each.offset for each in found()]
         assert len(offsets) < offsets[-1] - offsets[0] + 1, "there are gaps"
@@ -243,7 +245,7 @@ class Carried:
         return offset
 
     def _prepare(self, wire: Wire) -> None:
-        """Leave a transaction that an external coordinator decides on (KIP-939)."""
+        """Prepare a transaction that an external coordinator decides on (KIP-939)."""
         self.prepared = self._two_phase(wire)
         self.prepared.begin(Named(PREPARED), b"prepared-0", b"prepared-1")
 
@@ -256,7 +258,7 @@ class Carried:
         return producer
 
     def _decide(self, wire: Wire) -> None:
-        """Leave decisions that are durable, and no marker of them."""
+        """Write durable decisions without their markers."""
         for name, commit, version in (
             ("to-commit", True, 12),
             ("to-abort", False, 12),
@@ -270,7 +272,7 @@ class Carried:
             producer.end(commit=commit)
 
     def note(self, broker: Broker) -> None:
-        """Take note of the records that are there."""
+        """Record the existing records."""
         self.records = self._read(broker)
         self.committed = self._read(broker, "read_committed")
 
@@ -316,7 +318,7 @@ class Carried:
                 assert self._send_next(wire, sequence=sequence) == sequence, "a duplicate"
 
     def check_decided(self, broker: Broker) -> None:
-        """Find that decisions hold, whose markers nobody had written."""
+        """Check that decisions without markers were completed."""
         expected = {
             b"%s-%d" % (name, at) for name in (b"to-commit", b"to-commit-classic") for at in (0, 1)
         }
@@ -356,7 +358,7 @@ class Carried:
         assert prepared == [b"prepared-0", b"prepared-1"]
 
     def _end_prepared(self, wire: Wire) -> None:
-        """Find what was prepared, and have it committed."""
+        """Check the prepared transaction, and commit it."""
         request = InitProducerIdRequest("two-phase", 0, enable2_pc=True, keep_prepared_txn=True)
         answer = wire.ask(INIT_PRODUCER_ID, request, 6)
         assert answer.error_code == 0, ErrorCode(answer.error_code)

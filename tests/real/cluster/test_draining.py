@@ -1,4 +1,4 @@
-"""A broker of a cluster that ends in order, or joins: clients go on, and hardly notice."""
+"""A broker of a cluster that stops cleanly, or joins: clients continue, and hardly notice."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PATIENCE_S = 60
 
 
 class Writing:
-    """A client that writes values in order, round and round, until it is told to end."""
+    """Client that writes values in order, in a loop, until ``stop``."""
 
     def __init__(self, brokers: Sequence[Broker]) -> None:
         self.brokers = brokers
@@ -230,7 +230,7 @@ def test_a_broker_that_ends_gives_up_what_it_leads_first(cluster, client, capsys
 
 
 def test_all_brokers_may_end_at_once(cluster):
-    """No broker waits for another one that stops, too."""
+    """A stopping broker does not wait for another stopping one."""
     with contextlib.ExitStack() as stack:
         for number in range(3):
             thread = threading.Thread(target=cluster.stop, args=[number])

@@ -66,7 +66,7 @@ def test_an_export_that_was_cut_short_is_done_again_or_taken_back(call, director
         assert [each.value for each in broker.records("t").result] == [b"v"]
 
 
-def test_what_is_not_whole_is_not_exported(directory, store, tmp_path):
+def test_incomplete_import_is_not_exported(directory, store, tmp_path):
     with pytest.raises(CutShort):
         import_directory(directory, ShortBase(store.base(), "end_import"), CONFIG)
     with pytest.raises(CommandError, match=NOT_WHOLE):
@@ -171,7 +171,7 @@ def test_an_export_to_where_nothing_can_be_leaves_the_cluster_as_it_is(
 
 @pytest.fixture
 def no_patience(monkeypatch):
-    """Trouble is told of at once."""
+    """Report problems of the store at once."""
     monkeypatch.setattr("barnabas.broker.cli.directory.store_waits.PATIENCE_S", 0.0)
 
 
@@ -215,7 +215,7 @@ def test_a_store_that_has_answered_is_waited_for(store, transfer, directory, mon
     ]
 
 
-def test_errors_are_told_as_they_are(transfer, store, tmp_path):
+def test_store_errors_are_reported_unchanged(transfer, store, tmp_path):
     said = "the role may do nothing in the database of such data"
 
     class Refusing(ShortBase):
@@ -261,7 +261,7 @@ class ShortBase:
 @pytest.mark.parametrize(
     "call", ["import_logs", "commit_flush", "put_snapshot", "fill", "end_import"]
 )
-def test_what_was_cut_short_is_not_served_and_is_begun_anew(call, directory, store):
+def test_interrupted_import_is_not_served_and_starts_again(call, directory, store):
     with pytest.raises(CutShort):
         import_directory(directory, ShortBase(store.base(), call), CONFIG)
     with pytest.raises(StoreUnusable, match="was not completed"):

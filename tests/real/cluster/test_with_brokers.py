@@ -1,4 +1,4 @@
-"""A broker asks another one as in a cluster: by every protocol, logged in, allowed or not."""
+"""Requests from one broker to another, by every protocol, logged in, allowed or not."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ TIMEOUT_MS = 30_000
 HOST = "127.0.0.1"
 NODE = 1
 SESSIONS = count(1)
-"""Nobody says hello in the name of a session that has ended."""
+"""Session IDs, so that no hello uses one that has ended."""
 
 
 def jaas(mechanism: str) -> str:
@@ -146,7 +146,7 @@ def address_of(broker, listener):
 
 
 def security_at(keys, listener, mechanism="PLAIN", **changes):
-    """What a broker with these settings, and brokers at this listener, connects with."""
+    """Return the login of a broker with these settings at this listener."""
     settings = settings_of(keys) | {
         "inter.broker.listener.name": listener,
         "sasl.mechanism.inter.broker.protocol": mechanism,
@@ -166,7 +166,7 @@ WAYS = [("TLS", ""), ("MTLS", "")] + [
 async def test_brokers_are_let_in_and_may_act_for_the_cluster(broker, keys, listener, mechanism):
     security = security_at(keys, listener, mechanism or "PLAIN")
     async with Asking(address_of(broker, listener), security) as asking:
-        if listener == "TLS":  # Nobody is asked for a certificate there, so the broker is nobody.
+        if listener == "TLS":  # No certificate is requested there, so the broker is anonymous.
             told = await asking.write(0)
             assert told.failure is Failure.NOT_LET_IN
             assert "CLUSTER_AUTHORIZATION_FAILED" in told.reason
@@ -178,7 +178,7 @@ async def test_brokers_are_let_in_and_may_act_for_the_cluster(broker, keys, list
         assert result.topic_results[0].results_by_partition[0].partition_error_code
 
 
-async def test_who_is_nobody_is_told_that_it_is_no_broker(broker, keys):
+async def test_anonymous_client_is_refused_as_broker(broker, keys):
     async with Asking(address_of(broker, "PLAIN"), lambda: security_of({}, {})) as asking:
         told = await asking.write(0)
         assert told.failure is Failure.NOT_LET_IN
@@ -204,21 +204,21 @@ async def test_who_is_nobody_is_told_that_it_is_no_broker(broker, keys):
     ],
     ids=["wrong password", "not trusted", "TLS there", "no login there", "no TLS there"],
 )
-async def test_who_is_not_let_in_is_told_why(broker, keys, listener, changes, said):
+async def test_refused_login_reports_reason(broker, keys, listener, changes, said):
     if changes.get("ssl.truststore.certificates") == "other":
         changes = {"ssl.truststore.certificates": text_of(keys.other_trust).replace("\n", " ")}
     security = security_at(keys, listener, **changes)
     async with Asking(address_of(broker, listener), security) as asking:
         told = await asking.write(0)
         assert isinstance(told, NoAnswer)
-        is_closed = "is TLS" in said  # Without a word: it may just as well be another trouble.
+        is_closed = "is TLS" in said  # The connection is closed without a reason.
         assert told.failure is (Failure.UNREACHABLE if is_closed else Failure.NOT_LET_IN), told
         assert said in told.reason
         assert not told.was_sent
         assert "secret" not in told.reason
 
 
-async def test_a_wrong_setting_is_told(broker, keys):
+async def test_invalid_login_setting_is_reported(broker, keys):
     security = security_at(keys, "SASL", "GSSAPI")
     async with Asking(address_of(broker, "SASL"), security) as asking:
         told = await asking.write(0)
@@ -227,7 +227,7 @@ async def test_a_wrong_setting_is_told(broker, keys):
 
 
 async def test_a_token_is_fetched_beside_the_loop(broker, keys):
-    """While the server of tokens takes its time, the loop goes on."""
+    """A slow server of tokens does not block the event loop."""
     loop = asyncio.get_running_loop()
     came, goes_on = asyncio.Event(), asyncio.Event()
 

@@ -9,7 +9,7 @@ from tests.broker.security.test_audit import opened
 from tests.waiting import WAIT_S, wait_until
 
 
-def test_what_comes_before_it_is_open_or_behind_is_dropped(tmp_path):
+def test_lines_before_open_and_after_close_are_dropped(tmp_path):
     path, output = tmp_path / "audit.log", AuditOutput()
     output.close()
     output.write("before")
@@ -20,7 +20,7 @@ def test_what_comes_before_it_is_open_or_behind_is_dropped(tmp_path):
     assert path.read_text() == "one\n"
 
 
-def test_lines_go_to_a_file_for_its_owner_alone_that_may_be_moved_away(tmp_path):
+def test_audit_file_is_private_and_created_again_after_move(tmp_path):
     path = tmp_path / "audit.log"
     output = opened(str(path))
     output.write("one")
@@ -33,7 +33,7 @@ def test_lines_go_to_a_file_for_its_owner_alone_that_may_be_moved_away(tmp_path)
     output.close()
 
 
-def test_a_directory_that_is_gone_for_a_while(tmp_path, caplog):
+def test_audit_file_recovers_after_missing_directory(tmp_path, caplog):
     caplog.set_level(logging.INFO)
     path = tmp_path / "audit" / "log"
     path.parent.mkdir()

@@ -69,7 +69,7 @@ class Running:
         is_text = isinstance(credential, str)
         text = credential if is_text else credential.key_pem() + credential.chain_pem
         path = path or self.path
-        # At once, as tools do: whoever looks meanwhile would find half a file, and say so.
+        # Atomically, as tools do: a reload would find half a file, and log an error.
         beside = path.with_suffix(".new")
         beside.write_text(text)
         beside.replace(path)
@@ -85,7 +85,7 @@ class Running:
         return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(address))
 
     def comes_to_show(self, credential) -> bool:
-        """Whether the certificate is shown soon; timers of the broker are made due."""
+        """Return whether the certificate is shown soon; the broker's timers are made to fire."""
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline:
             self.broker.clock.advance(seconds=10)
@@ -136,7 +136,7 @@ def test_a_file_that_changes_is_read_again(running, authority, caplog):
     assert "certificates reloaded listener=SECURE subject=CN=broker not_after=" in caplog.text
 
 
-def test_who_is_connected_stays_connected(running, authority):
+def test_open_connections_survive_certificate_reload(running, authority):
     plain = socket.create_connection(running.broker.server.listeners[1].bound)
     with anyone().wrap_socket(plain) as connection:
         renewed = authority.issue("CN=broker")
@@ -147,7 +147,7 @@ def test_who_is_connected_stays_connected(running, authority):
 
 
 def test_a_link_that_leads_elsewhere(tmp_path, authority, first):
-    """As Kubernetes does it: ..data is a link to a directory that is new each time."""
+    """A link ..data leads to a directory that is new each time, as in Kubernetes."""
     renewed = authority.issue("CN=broker")
     for number, credential in enumerate((first, renewed)):
         (tmp_path / f"v{number}").mkdir()
@@ -215,7 +215,7 @@ def families(running):
     }
 
 
-def test_a_file_that_is_gone_and_comes_back_the_same(running, first):
+def test_same_certificate_file_is_loaded_again_after_removal(running, first):
     content = running.path.read_text()
     running.path.unlink()
     assert running.comes_to_fail("No such file")
@@ -307,7 +307,7 @@ def test_pem_in_the_request_itself(running, authority):
     assert (entry.value, entry.is_sensitive, entry.synonyms[0].value) == (None, True, None)
 
 
-def test_what_clients_have_set_holds_after_a_restart(tmp_path, authority, first):
+def test_store_set_by_client_is_used_after_restart(tmp_path, authority, first):
     renewed = authority.issue("CN=broker")
     with Running(tmp_path, first, storage=tmp_path / "data") as running:
         other = tmp_path / "other.pem"
@@ -324,8 +324,10 @@ def test_what_clients_have_set_holds_after_a_restart(tmp_path, authority, first)
 
 
 @pytest.mark.parametrize("provider", ["env", "file", "dir"])
-def test_what_clients_set_is_never_looked_up_cve_2024_31141(tmp_path, first, monkeypatch, provider):
-    """Else whoever may alter settings reads files and variables of the broker."""
+def test_setting_by_client_does_not_use_config_provider_cve_2024_31141(
+    tmp_path, first, monkeypatch, provider
+):
+    """A client that may alter settings must not read files and variables of the broker."""
     (tmp_path / "secret").write_text("key=hunter2")
     monkeypatch.setenv("SECRET", "hunter2")
     kind = {"env": "EnvVar", "file": "File", "dir": "Directory"}[provider]
@@ -383,7 +385,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("change", REFUSED)
-def test_what_clients_cannot_change(running, first, change):
+def test_static_tls_settings_cannot_be_changed_by_clients(running, first, change):
     name, value = change
     expected = ErrorCode.INVALID_REQUEST, REFUSED[change]
     assert running.alter((name, SET, value)) == expected

@@ -25,7 +25,7 @@ SALT = b"salt of 26 characters as k"
 
 @pytest.fixture(params=DIFFERENCES, ids=["calls", "time"])
 def differs(request):
-    """Return whether attempts with names of users and of nobody differ."""
+    """Return whether attempts with known and with unknown names differ."""
     return request.param
 
 
@@ -38,7 +38,7 @@ class NoAudit:
 
 
 class Door:
-    """What asks who a request is from, without anything that waits on purpose."""
+    """Authentication of a request, without deliberate delays."""
 
     def __init__(self, passwords):
         clock = ManualClock()
@@ -102,7 +102,7 @@ BOTH = Passwords([plain_users()], [(SCRAM_SHA_256, scram_finder())])
 
 
 class LooksFirst:
-    """What would be found out: who is no user costs no hashing."""
+    """Authentication with a flaw: an unknown user costs no hashing."""
 
     def __init__(self, passwords):
         self._passwords = passwords
@@ -113,7 +113,7 @@ class LooksFirst:
 
 @pytest.fixture
 def here(monkeypatch):
-    """Have hashed on the spot what else a thread hashes: how long those wait is the machine's."""
+    """Hash on the test's thread: the wait for another thread depends on the machine."""
 
     async def at_once(_pool, work):
         return work()
@@ -154,7 +154,7 @@ def test_to_look_for_the_user_first_would_be_found_out(differs, opened, password
 
 
 @pytest.mark.parametrize("passwords", [PLAIN, SCRAM, BOTH], ids=["PLAIN", "SCRAM", "both"])
-def test_they_are_told_the_same(opened, passwords):
+def test_known_and_unknown_users_get_equal_responses(opened, passwords):
     door = opened(passwords)
     answers = [door.answer(name) for name in (NAMES[0], NOBODY[0])]
     assert all(isinstance(answer, Answer) and answer.status == 401 for answer in answers)

@@ -1,4 +1,4 @@
-"""Where keys for tokens come from: what is fetched, when, and what happens when nothing comes."""
+"""Fetches of the keys for tokens: their source, their times, and failures."""
 
 import asyncio
 import logging
@@ -69,7 +69,7 @@ async def test_a_file_without_keys_stops_the_start(tmp_path, content, problem):
         await keys_at(f"file://{path}").open()
 
 
-async def test_keys_are_fetched_again_and_old_ones_stay_while_the_server_is_away(caplog):
+async def test_old_keys_stay_while_key_server_is_unavailable(caplog):
     clock = ManualClock()
     with KeyServerForTests(standard_set()) as server:
         keys = keys_at(server.url, clock)
@@ -96,7 +96,7 @@ async def test_keys_are_fetched_again_and_old_ones_stay_while_the_server_is_away
         keys.close()
 
 
-async def test_a_broker_starts_while_the_server_is_away_and_takes_no_token(caplog):
+async def test_broker_without_key_server_starts_and_refuses_tokens(caplog):
     clock = ManualClock()
     with KeyServerForTests(standard_set()) as server:
         port = server.port
@@ -149,7 +149,7 @@ async def test_one_fetch_at_a_time():
     assert len(server.paths) == 2
 
 
-async def test_what_comes_after_the_end_is_not_heard():
+async def test_keys_fetched_after_close_are_ignored():
     goes_on = threading.Event()
     with KeyServerForTests(standard_set()) as server:
         keys = keys_at(server.url)

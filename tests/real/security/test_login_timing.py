@@ -33,7 +33,7 @@ def failing(server, token):
 
 @pytest.fixture(params=DIFFERENCES, ids=["calls", "time"])
 def differs(request):
-    """Return whether attempts with names of users and of nobody differ."""
+    """Return whether attempts with known and with unknown names differ."""
     return request.param
 
 
@@ -106,9 +106,7 @@ def test_scram(differs, scram_users, mechanism, attempt):
 
 
 @pytest.mark.parametrize(("mechanism", "attempt"), CASES)
-def test_scram_that_makes_salts_for_nobody_only_would_be_found_out(
-    differs, scram_users, mechanism, attempt
-):
+def test_timing_test_detects_salts_for_unknown_users_only(differs, scram_users, mechanism, attempt):
     find = scram_users.finder(mechanism)
     known = {name: find(name) for name in NAMES}
     assert all(isinstance(each, ScramCredential) for each in known.values())

@@ -1,4 +1,4 @@
-"""Whether attempts to log in as a user and as nobody differ: in their calls, or in their time.
+"""Differences between logins with known and unknown names: in their calls, or in their time.
 
 The calls are the same on every machine. The time is a median of many attempts; attempts of both
 kinds alternate, so that other work of the machine slows down both. One of several rounds must show
@@ -49,7 +49,7 @@ def calls_of(work: Work) -> tuple[str, ...]:
 
 
 def differs_in_calls(attempt: Callable[[str], Work], _attempts: int = ATTEMPTS) -> bool:
-    """Return whether no attempt with a user's name calls the functions that one of nobody calls.
+    """Return whether only attempts with unknown names call certain functions.
 
     Attempts of one kind differ by the digits of a salt.
     """
@@ -67,7 +67,7 @@ def spent_ns(work: Work) -> int:
 
 
 def differs_in_time(attempt: Callable[[str], Work], attempts: int = ATTEMPTS) -> bool:
-    """Return whether attempts with names of users take another time than those of nobody."""
+    """Return whether attempts with known names take another time than those with unknown ones."""
     for _ in range(ROUNDS):
         gc.collect()
         gc.disable()
@@ -87,4 +87,4 @@ def differs_in_time(attempt: Callable[[str], Work], attempts: int = ATTEMPTS) ->
 
 
 DIFFERENCES = (case(differs_in_calls, in_test=True), case(differs_in_time, in_test=False))
-"""Parameters of a fixture that says whether attempts differ: measured at night only."""
+"""Parameters of a fixture that returns whether attempts differ: measured at night only."""

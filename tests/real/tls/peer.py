@@ -23,7 +23,7 @@ class TlsPeer:
         self.socket.close()
 
     def take(self) -> bytes:
-        """What TLS wants to send."""
+        """Return the bytes that TLS sends."""
         return self.outgoing.read()
 
     def receive(self) -> bytes:
@@ -36,7 +36,7 @@ class TlsPeer:
         return data
 
     def step(self) -> bool:
-        """Go on with the handshake as far as possible; whether it is done."""
+        """Continue the handshake as far as possible; return whether it is done."""
         try:
             self.tls.do_handshake()
         except ssl.SSLWantReadError:
@@ -80,5 +80,5 @@ class TlsPeer:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the other end has said goodbye, or only hung up."""
+        """Whether the other end has closed the connection, with or without a TLS alert."""
         return self.read(1) == b""

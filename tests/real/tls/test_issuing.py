@@ -1,4 +1,4 @@
-"""Certificates that Barnabas makes itself: every client takes them, and nobody else's hold."""
+"""Certificates that Barnabas issues: every client accepts them, and no other authority's."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def extension(certificate, kind):
     return certificate.extensions.get_extension_for_class(kind)
 
 
-def test_what_is_in_them(authority, server):
+def test_issued_certificates_have_expected_extensions(authority, server):
     root, leaf = parsed(authority.certificate_pem), parsed(server.certificate_pem)
     leaf.verify_directly_issued_by(root)
     assert extension(root, x509.BasicConstraints).value == x509.BasicConstraints(True, 0)
@@ -73,7 +73,7 @@ def test_two_authorities_of_one_name_are_two():
 
 
 def handshake(server, client, hostname="localhost"):
-    """Let two contexts talk until both are content; raises what the client or the server says."""
+    """Run a handshake between two contexts; raises the error of the client or the server."""
     to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
     ends = [
         client.wrap_bio(to_client, to_server, server_hostname=hostname),
@@ -115,7 +115,7 @@ def test_both_sides_take_them(authority, server, hostname):
     assert ends[1].getpeercert()["subject"] == ((("commonName", "alice"),),)
 
 
-def test_those_of_another_authority_do_not_hold(authority, server):
+def test_certificates_of_other_authority_are_refused(authority, server):
     other = Authority.create("Test CA")
     with pytest.raises(ssl.SSLCertVerificationError):
         handshake(*contexts(other, server))
