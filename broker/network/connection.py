@@ -228,9 +228,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.login
 
     def logged_in(self, outcome: LoggedIn) -> int:
-        """Serve the client as its proven principal; return the lifetime of the login, 0 for no
-        limit.
-        """
+        """Serve the client as its proven principal; return its session's lifetime in ms, or 0."""
         self.session = self.listener.security.session_of(
             outcome, self.peer_host, self._server.clock.now_ms()
         )
