@@ -248,8 +248,7 @@ class ProduceHandler:
         return response if refusal is None else without_refused(response, refusal)
 
     def _inspect(self, context: RequestContext, request: ProduceRequest) -> tuple[Known, Aside]:
-        """Inspect batches as far as the logs will need it; return work that would block the loop
-        apart.
+        """Inspect batches as the logs will need it; return work that would block the loop apart.
 
         Small batches of known writers are left to the logs, as long as there are few of them, and
         in the codec of their topic.
@@ -305,12 +304,10 @@ class ProduceHandler:
     ) -> Verification:
         """Judge the transactional batches that have a partition to go to, all at once.
 
-        ``answer`` is that of another coordinator; partitions that it admits have to be appended
-        now.
+        ``answer`` is that of another coordinator; what it admits has to be appended now.
 
         A client that may not use the transactional id writes nothing at all (CVE-2018-17196: every
-        batch is checked), and partitions that it may not write to become no part of the
-        transaction.
+        batch is checked), and what it may not write to becomes no part of the transaction.
         """
         if not _names_transactions(request):
             return NOTHING_REFUSED
@@ -515,9 +512,7 @@ class ProduceHandler:
     def _topic_error(
         self, context: RequestContext, topic_data: TopicProduceData, topic: Topic | None
     ) -> ErrorCode:
-        """Return the error of a topic that may not be written to, without revealing whether it
-        exists.
-        """
+        """Return the error of a write to a topic; without permission it hides the topic."""
         by_id = context.api_version >= TOPIC_IDS_SINCE
         if topic is None and by_id:
             return ErrorCode.UNKNOWN_TOPIC_ID
