@@ -56,7 +56,7 @@ if TYPE_CHECKING:
 IDS_PER_TURN: Final = 2_000
 """Transactional ids looked at before the loop gets a turn."""
 IDS_JUDGED_PER_TURN: Final = 500
-"""The same, if the permission to describe each is checked."""
+"""Transactional ids whose permissions are checked before the loop gets a turn."""
 LISTED_MAX: Final = 100_000
 """Maximum number of transactional ids in one response; filters reduce them."""
 IDS_PER_REQUEST_MAX: Final = 10_000
