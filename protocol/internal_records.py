@@ -70,7 +70,7 @@ def bytes_as_json(data: bytes | None) -> str | dict[str, str] | None:
         return {"base64": base64.b64encode(data).decode()}
 
 
-def plain(value: object, name: str = "") -> Any:  # noqa: ANN401  Whatever JSON can hold.
+def plain(value: object, name: str = "") -> Any:  # noqa: ANN401  Any value of JSON.
     """Turn a message into what JSON can hold."""
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name), each.name) for each in fields(value)}

@@ -13,12 +13,11 @@ Rules of this file:
 
 Layout, with the offset of each field::
 
-    0 base_offset int64       8 batch_length int32      12 partition_leader_epoch int32
-    16 magic int8            17 crc uint32              21 attributes int16
-
-    23 last_offset_delta i32 27 base_timestamp int64    35 max_timestamp int64
-    43 producer_id int64     51 producer_epoch int16    53 base_sequence int32
-    57 record_count int32    61 records ...
+    | 0 base_offset int64       8 batch_length int32      12 partition_leader_epoch int32
+    | 16 magic int8            17 crc uint32              21 attributes int16
+    | 23 last_offset_delta i32 27 base_timestamp int64    35 max_timestamp int64
+    | 43 producer_id int64     51 producer_epoch int16    53 base_sequence int32
+    | 57 record_count int32    61 records ...
 """
 
 import struct

@@ -1,4 +1,4 @@
-"""The internal topic of one coordinator: its partitions, their state machines, what is appended.
+"""The internal topic of one coordinator: its partitions, their state machines, and appends to it.
 
 Rules of this file:
 
@@ -6,15 +6,15 @@ Rules of this file:
   partition that Kafka's hash of it names.
 * A decision is one batch. It is refused before anything has changed, or appended whole; the state
   moves then (``runner.py``).
-* Partitions are gained and lost one by one, by whoever learns that this broker leads one or does so
-  no more. A start gains all whose log is here; a topic that was deleted is all of them lost. Keys
-  of partitions that others lead are answered NOT_COORDINATOR.
-* At a start the topic is read for a moment before clients come, and if that is not enough in the
-  background, as what is gained later always is. The keys of partitions that are not read yet are
-  answered COORDINATOR_LOAD_IN_PROGRESS, as are those whose log is on its way here: clients are sent
-  to this broker already, and are to ask it again.
-* What is lost is forgotten as a whole, with all that waits for it; nothing of it is read again when
-  the partition comes back, but its log.
+* Partitions are gained and lost one by one, as leadership changes. A start gains all whose log is
+  here; deletion of the topic loses all of them. Keys of partitions that other brokers lead get
+  NOT_COORDINATOR.
+* At a start the topic is read for a moment before clients are accepted. The rest, and partitions
+  gained later, are read in the background. Keys of partitions that are not read yet get
+  COORDINATOR_LOAD_IN_PROGRESS, as do keys of partitions whose log is on its way here: clients are
+  directed to this broker already, and must repeat their requests.
+* A lost partition is forgotten as a whole, with all requests that wait for it. When it comes back,
+  only its log is read.
 """
 
 from __future__ import annotations
@@ -56,14 +56,15 @@ logger = logging.getLogger(__name__)
 
 LOAD_BEFORE_READY_MS: Final = 200
 LOAD_TURN_MS: Final = 5
-"""How long the loop is held for replaying: before clients come, and in one turn after that."""
+"""Maximum time for which replaying blocks the loop: before clients are accepted, and in each later
+turn."""
 
 Admit = Callable[[], ErrorCode]
-"""What must be true at the very moment of an append, with nothing in between (P1)."""
+"""A condition that must hold at the very moment of an append (P1)."""
 
 
 class TopicSettings(NamedTuple):
-    """How an internal topic is made."""
+    """Settings with which an internal topic is created."""
 
     partition_count: int
     segment_bytes: int
@@ -85,10 +86,10 @@ class CoordinatorLog(Generic[MachineT]):
         on_lost: Callable[[Shard[MachineT]], None],
         latest_only: bool = False,
     ) -> None:
-        """``on_loaded`` gets what is due in a partition that was read.
+        """``on_loaded`` gets the effects of a partition that was read.
 
-        ``on_lost`` is called with each partition that is here no more, to forget all of its keys
-        and to answer who waits for them. ``latest_only``: see ``Replay``.
+        ``on_lost`` is called with each partition that was lost, to forget all of its keys and to
+        complete the requests that wait for them. ``latest_only``: see ``Replay``.
         """
         self.topic_name = topic_name
         self._make_machine = make_machine
@@ -103,12 +104,12 @@ class CoordinatorLog(Generic[MachineT]):
         self._topic: Topic | None = None
         self._is_losing_all = False
         self._shards: list[Shard[MachineT] | None] = []
-        """One place for each partition of the topic; None: it is not here."""
+        """The shard of each partition of the topic, or None if it is not here."""
         self.highest_epoch = NO_LEADER_EPOCH
-        """The latest leader epoch that a partition had which was gained here."""
+        """The highest leader epoch of any partition that was gained here."""
         self.replay = Replay(topic_name, make_machine, self._shard_loaded, latest_only=latest_only)
         self.replayed = asyncio.Event()
-        """Whether nothing is left to read: what is not loaded then never will be."""
+        """Set when all partitions are read: a partition that is not loaded then never will be."""
         self._loads_in_background = False
 
     # ------------------------------------------------------------------------- gained, loaded, lost
@@ -124,16 +125,16 @@ class CoordinatorLog(Generic[MachineT]):
         for partition, log in topic.partitions_here():
             if self._shards[partition.index] is None:
                 self._add(partition.index, log)
-        if self._goes_on_after(LOAD_BEFORE_READY_MS):
+        if self._load_for(LOAD_BEFORE_READY_MS):
             self._load_in_background()
         else:
             self.replayed.set()
 
     def gain(self, index: int) -> None:
-        """Begin to serve a partition whose log is here: read it in the background.
+        """Start to serve a partition whose log is here: read it in the background.
 
-        The log is as it was opened: nothing of it is on its way to its segments. Who has a
-        partition cannot gain it: it has to be lost first, and is read anew then.
+        The log is as it was opened: nothing of it is on its way to its segments. A partition that
+        is here cannot be gained: it has to be lost first, and is then read again.
         """
         topic = self._catalogue.topic(self.topic_name)
         assert topic is not None, self.topic_name
@@ -145,7 +146,9 @@ class CoordinatorLog(Generic[MachineT]):
         self._load_in_background()
 
     def lose(self, index: int) -> None:
-        """Forget a partition that is led here no more, and answer all who wait for it."""
+        """Forget a partition that is not led here any more, and complete all requests that wait for
+        it.
+        """
         shard = self.shard_at(index)
         assert shard is not None, f"{self.topic_name}-{index} is not here"
         self._shards[index] = None
@@ -195,19 +198,19 @@ class CoordinatorLog(Generic[MachineT]):
 
     async def _load_the_rest(self) -> None:
         logger.info("loading %s", self.describe_replay())
-        while self._goes_on_after(LOAD_TURN_MS):
+        while self._load_for(LOAD_TURN_MS):
             await self._clock.sleep(0)
         self._loads_in_background = False
         self.replayed.set()
         logger.info("loaded topic=%s records=%d", self.topic_name, self.replay.records)
 
-    def _goes_on_after(self, turn_ms: int) -> bool:
+    def _load_for(self, turn_ms: int) -> bool:
         """Load for a while; False once everything is loaded."""
         end = self._clock.monotonic() + turn_ms / 1000
-        return self.replay.goes_on(lambda: self._clock.monotonic() >= end)
+        return self.replay.read_until(lambda: self._clock.monotonic() >= end)
 
     def describe_replay(self) -> str:
-        """How far loading has come."""
+        """Return the progress of loading, in words."""
         done = f"{self.replay.partitions} of {self.replay.total} partitions"
         return f"{self.topic_name}: {done}, {self.replay.records} records replayed"
 
@@ -229,10 +232,10 @@ class CoordinatorLog(Generic[MachineT]):
     # ----------------------------------------------------------------------- the topic and its keys
 
     async def ensure(self) -> None:
-        """Make the internal topic unless it is there; raises KafkaError.
+        """Create the internal topic unless it exists; raises KafkaError.
 
-        Brokers that need it at once all find the one that was made first, with its partitions.
-        Not for long, should the MetaStore be away: clients ask again.
+        Brokers that need it at once all find the one that was created first, with its partitions.
+        The wait for an unavailable MetaStore is short: clients repeat their requests.
         """
         if self._catalogue.topic(self.topic_name) is not None:
             return
@@ -250,7 +253,7 @@ class CoordinatorLog(Generic[MachineT]):
     def is_coordinator(self) -> bool:
         """Whether the internal topic exists and is the one that is known here.
 
-        Of one that was made just now all partitions are gained whose log is here.
+        Of a new topic all partitions are gained whose log is here.
         """
         topic = self._catalogue.topic(self.topic_name)
         if topic is not self._topic and not self._is_losing_all:
@@ -277,7 +280,9 @@ class CoordinatorLog(Generic[MachineT]):
         return shard if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def partition_id_of(self, key: str) -> int | None:
-        """The id of the partition that ``key`` falls to, whoever leads it; None: no topic yet."""
+        """The id of the partition of ``key``, regardless of its leader, or None before the topic
+        exists.
+        """
         partition = self._partition(key)
         return None if partition is None else partition.partition_id
 
@@ -306,7 +311,7 @@ class CoordinatorLog(Generic[MachineT]):
         return self._shards[index] if 0 <= index < len(self._shards) else None
 
     def is_here(self, shard: Shard[MachineT]) -> bool:
-        """Whether a partition is still served: what was begun for it may go on."""
+        """Whether a partition is still served: work for it that has started may continue."""
         return self.is_coordinator() and not shard.is_gone
 
     @property
@@ -384,7 +389,7 @@ class CoordinatorLog(Generic[MachineT]):
         return log.high_watermark == log.next_offset and not log.closed
 
     def when_durable(self, shard: Shard[MachineT], waiter: Waiter) -> None:
-        """Tell ``waiter`` when all that a partition's log holds now is durable, or was refused."""
+        """Notify ``waiter`` when all that a partition's log holds now is durable, or refused."""
         log = shard.log
         if self.is_durable(shard):
             waiter.durable()
@@ -396,7 +401,7 @@ class CoordinatorLog(Generic[MachineT]):
             group.add_waiter(waiter)
 
     def when_all_durable(self, waiter: Waiter) -> None:
-        """Tell ``waiter`` when everything that was appended so far is durable, or was refused."""
+        """Notify ``waiter`` when everything that was appended so far is durable, or was refused."""
         group = self._catalogue.journal.newest_group()
         if group is None:
             waiter.durable()
@@ -411,7 +416,7 @@ class CoordinatorLog(Generic[MachineT]):
     async def durable(self, code: ErrorCode, refusals: int | None) -> None:
         """Wait until everything that was appended so far is durable; raises KafkaError if refused.
 
-        ``code``: that of the error. ``refusals``: their number when the caller began to read, or
+        ``code``: that of the error. ``refusals``: their number when the caller started to read, or
         None if it has not let others run since; an append that was refused meanwhile is lost.
         """
         if refusals is not None and refusals != self.refusals:
@@ -429,6 +434,6 @@ class CoordinatorLog(Generic[MachineT]):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def failed(self, key: str, error: Exception) -> KafkaError:
-        """Log a mistake in deciding; returns what its command is answered."""
+        """Log a bug in a decision; returns the error for its command."""
         logger.error("command failed topic=%s key=%s", self.topic_name, key, exc_info=error)
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)

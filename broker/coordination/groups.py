@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from barnabas.storage.log.transaction_marker import TransactionMarker
 
 GROUP_ID_MAX_BYTES: Final = 32_767
-"""What the records of ``__consumer_offsets`` can hold."""
+"""Maximum length of a string in the records of ``__consumer_offsets``."""
 GROUPS_PER_TURN: Final = 64
 """Groups looked through for what has expired before the loop gets a turn."""
 
@@ -64,17 +64,17 @@ class CatalogueImage:
         return [name for name in names if self._access.may_see(ResourceType.TOPIC, name)]
 
     def topic_id(self, name: str) -> bytes | None:
-        """A topic's id; None: there is no such topic."""
+        """A topic's id, or None if the topic does not exist."""
         topic = self._catalogue.topic(name)
         return None if topic is None else topic.topic_id
 
     def name(self, topic_id: bytes) -> str | None:
-        """The topic with this id; None: there is none."""
+        """The topic with this id, or None if it does not exist."""
         topic = self._catalogue.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
     def partition_count(self, name: str) -> int:
-        """How many partitions a topic has; 0 if it does not exist."""
+        """Number of a topic's partitions, or 0 if it does not exist."""
         topic = self._catalogue.topic(name)
         return 0 if topic is None else len(topic.partitions)
 
@@ -122,28 +122,28 @@ class Groups:
 
     def gain(self, index: int) -> None:
         """Coordinate the groups of a partition whose log has come here; see ``CoordinatorLog``."""
-        self.rebalances.begin_anew(self._host.clock.now_ms())
+        self.rebalances.restart(self._host.clock.now_ms())
         self.log.gain(index)
 
     def lose(self, index: int) -> None:
-        """Forget the groups of a partition that is led elsewhere from now on, or by nobody."""
+        """Forget the groups of a partition that this broker does not lead any more."""
         self.log.lose(index)
 
     def _timer_expired(self, timer: Timer) -> TimerExpired:
         return TimerExpired(timer, self.image)
 
     def close(self) -> None:
-        """Let no timer run any more: the broker ends."""
+        """Cancel all timers: the broker ends."""
         self._runner.close()
 
     # ------------------------------------------------------------------------------------ requests
 
     async def ensure(self) -> None:
-        """Make ``__consumer_offsets`` unless it is there; raises KafkaError."""
+        """Create ``__consumer_offsets`` unless it exists; raises KafkaError."""
         await self.log.ensure()
 
     def is_coordinator(self) -> bool:
-        """Whether ``__consumer_offsets`` is there, some of whose groups may be served here."""
+        """Whether ``__consumer_offsets`` exists, and some of its groups may be served here."""
         return self.log.is_coordinator()
 
     @property
@@ -152,13 +152,13 @@ class Groups:
         return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
-        """Why commands for a group cannot be taken now; NONE if they can."""
+        """Return the error code for commands on a group, or NONE if this broker accepts them."""
         if len(key) > GROUP_ID_MAX_BYTES // 4 and len(key.encode()) > GROUP_ID_MAX_BYTES:
             return ErrorCode.INVALID_GROUP_ID
         return self.log.refusal(key)
 
     def image_for(self, access: Access) -> CatalogueImage:
-        """What a client may see of the topics."""
+        """Return the topics that a client may see."""
         if access.is_open:
             return self.image
         return CatalogueImage(self._catalogue, self._generation, access)
@@ -199,7 +199,7 @@ class Groups:
     async def durable(self, refusals: int | None = None) -> None:
         """Wait until all that the machines show now is durable; raises KafkaError if refused.
 
-        ``refusals``: their number when the caller began to read, if it has let others run since.
+        ``refusals``: their number when the caller started to read, if it has let others run since.
         """
         await self.log.durable(ErrorCode.COORDINATOR_NOT_AVAILABLE, refusals)
 
@@ -222,7 +222,7 @@ class Groups:
     # ------------------------------------------------------------------------------------- upkeep
 
     def expire_offsets(self) -> None:
-        """Drop what was not used for long, and empty groups with nothing left."""
+        """Remove offsets that were unused for long, and empty groups without offsets."""
         self._submit_each(self._group_ids(), lambda key: ExpireOffsets(key, self.image))
 
     def forget_topic(self, name: str) -> None:
@@ -235,7 +235,7 @@ class Groups:
             lambda key: self._offsets_of(key).holds_topic(key, name),
         )
 
-    def have_many_offsets(self, group_ids: Sequence[str]) -> bool:
+    def has_many_offsets(self, group_ids: Sequence[str]) -> bool:
         """Whether several groups together have so many that work on all takes long.
 
         Of one alone its machine finds out by itself.
@@ -283,7 +283,7 @@ class Groups:
             machine.config = group_config(config, self.consumer_times)
 
     def consumer_times(self, group_id: str) -> ConsumerTimes:
-        """What holds for one consumer group: its own settings, or else the broker's."""
+        """Return the settings of one consumer group: its own, or else the broker's."""
         session_ms, heartbeat_ms, assignment_ms = (
             self._catalogue.configs.group_value(group_id, f"consumer.{name}.ms")
             for name in ("session.timeout", "heartbeat.interval", "assignment.interval")
@@ -303,7 +303,7 @@ def _topic_settings(config: BrokerConfig) -> TopicSettings:
 def group_config(
     config: BrokerConfig, consumer_times: Callable[[str], ConsumerTimes]
 ) -> GroupConfig:
-    """What of the broker's configuration the group coordinator goes by."""
+    """Return the part of the broker's configuration that the group coordinator uses."""
     return GroupConfig(
         initial_rebalance_delay_ms=config.group_initial_rebalance_delay_ms,
         min_session_timeout_ms=config.group_min_session_timeout_ms,
@@ -319,5 +319,5 @@ def group_config(
 
 
 def caller_of(context: RequestContext) -> Caller:
-    """Who sent this request, and how."""
+    """Return the sender of this request, and its version."""
     return Caller(context.client_id or "", context.connection.peer_host, context.api_version)

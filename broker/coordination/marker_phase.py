@@ -1,24 +1,25 @@
 """Writes the markers of decided transactions, until every partition has its own (C6).
 
-Usually all markers of a transaction are appended in the turn in which it is decided, in front of
-the record that says it is complete (D5). What cannot be appended then (the disk is full, a
-partition is being closed, ``__consumer_offsets`` is not loaded yet) is tried again for as long as
-it takes; a transaction over very many partitions is given several turns of the loop.
+Usually all markers of a transaction are appended in the turn in which it is decided, before the
+record of its completion (D5). A marker that cannot be appended then is retried without limit: the
+disk is full, a partition is being closed, or ``__consumer_offsets`` is not loaded yet. A
+transaction over very many partitions is given several turns of the loop.
 
 In a cluster other brokers lead some of the partitions: their markers are sent
-(``remote_markers.py``), and the record that says that the transaction is complete is appended when
-all are answered (R3). Those of partitions that are led here lie in front of it, as ever; after a
-refused flush, which may have taken some of them back, they are written again.
+(``remote_markers.py``), and the record of the completion is appended when all are acknowledged
+(R3). Those of partitions that are led here precede it as usual; after a refused flush, which may
+have dropped some of them, they are written again.
 
-A partition that a later marker has closed already owes nothing: an operator ended the transaction
-there by hand (``kafka-transactions.sh abort`` with later epochs). Where a later transaction is
-*open* instead, this one's marker must not end it (M4), so it waits: that cannot happen, and if it
-does it is said aloud, and an operator's abort of what is open there lets this one go on. Apache
-Kafka stops sending at both, and the transaction hangs until the next start (KAFKA-19999).
+A partition that a later marker has closed already has no pending marker: an operator ended the
+transaction there manually (``kafka-transactions.sh abort`` with later epochs). Where a later
+transaction is *open* instead, this one's marker must not end it (M4), so it waits. That cannot
+happen; if it does it is logged, and an operator's abort of the open transaction lets this one
+continue. Apache Kafka stops sending at both, and the transaction hangs until the next start
+(KAFKA-19999).
 
-Requests that come before a transaction has all its markers wait for that (``TransitionWaits``), for
-``barnabas.transaction.wait.ms`` at most. Apache Kafka refuses them with CONCURRENT_TRANSACTIONS, so
-that its clients sleep and try again.
+Requests that arrive before a transaction has all its markers wait for that (``TransitionWaits``),
+for ``barnabas.transaction.wait.ms`` at most. Apache Kafka refuses them with
+CONCURRENT_TRANSACTIONS, so that its clients sleep and try again.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ MARKERS_PER_TURN: Final = 256
 
 @dataclass(slots=True)
 class _Retry:
-    """A transaction that still owes markers."""
+    """A transaction with pending markers."""
 
     shard: Shard[TransactionShard]
     attempts: int = 0
@@ -80,7 +81,8 @@ class MarkerPhase:
     ) -> None:
         """``completed`` is called with each transactional id whose transaction is complete.
 
-        ``remote_markers``: sees to the partitions that others lead; None: there are no others.
+        ``remote_markers`` writes to partitions that other brokers lead; None if there are no
+        others.
         """
         self._log = log
         self._runner = runner
@@ -91,7 +93,7 @@ class MarkerPhase:
         self._remote_markers = remote_markers
         self._retries: dict[str, _Retry] = {}
         self._in_turns: set[str] = set()
-        """Those of which some markers are left for the next turn."""
+        """Transactions with markers left for the next turn."""
         self._refusals: dict[str, int] = {}
         """Number of refused flushes at the first marker, of each transaction that owes markers."""
         self._closed = False
@@ -99,20 +101,21 @@ class MarkerPhase:
             remote_markers.belongs_to(self)
 
     def begin(self, shard: Shard[TransactionShard], key: str) -> Following | None:
-        """Append the markers that a decided transaction owes; return its completion if that is all.
+        """Append the pending markers of a decided transaction; return its completion if those are
+        all.
 
-        The completion is for the runner to append right behind them.
+        The completion is for the runner to append right after them.
         """
         return self._write(shard, key, shard.machine.awaiting_markers(key))
 
     def resume(self, shard: Shard[TransactionShard], key: str) -> None:
-        """Append the markers that a transaction still owes, and its completion if that is all."""
+        """Append the pending markers of a transaction, and its completion if those are all."""
         self._complete(shard, self.begin(shard, key))
 
     def answered(
         self, shard: Shard[TransactionShard], key: str, placed: list[TopicPartition], refused: str
     ) -> None:
-        """Take note of what other brokers have written; complete what has all its markers."""
+        """Register markers that other brokers have written; complete a transaction that has all."""
         machine = shard.machine
         machine.change(MarkersPlaced(key, placed))
         if not machine.owes_markers(key):
@@ -121,7 +124,7 @@ class MarkerPhase:
             self._try_again(shard, key, refused)
 
     def forget(self, shard: Shard[TransactionShard]) -> None:
-        """Send nothing more for a partition that was lost (R6): its next leader does."""
+        """Stop sending for a partition that was lost (R6): its next leader does."""
         if self._remote_markers is not None:
             self._remote_markers.forget(shard)
         for key, retry in [*self._retries.items()]:
@@ -130,7 +133,7 @@ class MarkerPhase:
         self._refusals = {key: n for key, n in self._refusals.items() if not shard.owns(key)}
 
     def close(self) -> None:
-        """Write nothing more: the broker ends. The next one goes on."""
+        """Stop writing: the broker ends. The next process continues."""
         self._closed = True
         if self._remote_markers is not None:
             self._remote_markers.close()
@@ -275,7 +278,7 @@ class _Waiting:
 
 
 class TransitionWaits:
-    """Those that wait, by transactional id and in order."""
+    """Waiting requests, by transactional id and in order."""
 
     def __init__(self, host: Host, counts: TransactionCounts) -> None:
         self._host = host
@@ -287,11 +290,11 @@ class TransitionWaits:
         return key in self._waiting
 
     def __len__(self) -> int:
-        """How many requests wait now."""
+        """Number of requests that wait now."""
         return sum(map(len, self._waiting.values()))
 
     def add(self, key: str, then: Callable[[], None]) -> None:
-        """Call ``then`` when the transition in flight is over, or when it was waited for enough."""
+        """Call ``then`` when the transition in flight has ended, or when the maximum wait has."""
         queue = self._waiting.setdefault(key, deque())
 
         def give_up() -> None:
@@ -308,18 +311,18 @@ class TransitionWaits:
         self._counts.requests_held += 1
 
     def release(self, key: str) -> None:
-        """Let those go on who waited for a transition that is over now."""
+        """Resume the requests that waited for a transition that has ended."""
         for waiting in self._waiting.pop(key, ()):
             waiting.timer.cancel()
             waiting.then()
 
     def release_lost(self, is_lost: Callable[[str], bool]) -> None:
-        """Let those go on who wait for transactional ids that are here no more."""
+        """Resume the requests that wait for transactional ids that are not here any more."""
         for key in [key for key in self._waiting if is_lost(key)]:
             self.release(key)
 
     def close(self) -> None:
-        """Let nothing go on any more: the broker ends."""
+        """Cancel the timers of all waiting requests: the broker ends."""
         for queue in self._waiting.values():
             for waiting in queue:
                 waiting.timer.cancel()

@@ -33,7 +33,7 @@ class MarkerWriter:
     """Writes markers to the partitions of this broker."""
 
     def __init__(self, catalogue: Catalogue, groups: Groups, guards: Guards | None = None) -> None:
-        """``guards``: of what is coordinated elsewhere; None: nothing is."""
+        """``guards``: of transactions with another coordinator; None for a single broker."""
         self._catalogue = catalogue
         self._groups = groups
         self._guards = guards
@@ -62,9 +62,9 @@ class MarkerWriter:
         return ErrorCode.NONE
 
     def write_if_needed(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
-        """As ``write``, for a coordinator: NONE also where a later marker has left none to end.
+        """Write a marker like ``write``; NONE also if a later marker has ended the transaction.
 
-        That is durable when the journal's newest group is, as what was written is.
+        That is durable when the newest commit group is, like a written marker. For a coordinator.
         """
         error = self.write(topic, index, marker)
         if error not in _SUPERSEDED or self.has_open_transaction(topic, index, marker.producer_id):

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 PIPELINES_MOST: Final = 100
 IDS_MOST: Final = 50
-"""Transactional ids of one pipeline that are remembered; those it has begun with give way."""
+"""Maximum number of transactional ids remembered of one pipeline; its first ids are dropped."""
 OUTPUTS_MOST: Final = 50
 LOOKED_AT_MOST: Final = 256
-"""Partitions of a transaction that are looked at when it ends."""
+"""Maximum number of a transaction's partitions that are read when it ends."""
 NAME_MOST: Final = 256
 """Groups and ids with longer names are left out."""
 SLOT_MS: Final = 10_000
 SLOTS: Final = 7
-"""Of which the last is not full yet: rates are of a minute."""
+"""Number of slots, of which the last is not full yet: rates are of a minute."""
 
 
 class Pipeline:
-    """What is known of one group whose offsets are committed in transactions."""
+    """Statistics of one group whose offsets are committed in transactions."""
 
     __slots__ = ("aborts", "commits", "group", "ids", "last_commit_ms", "outputs", "recent", "took")
 
@@ -47,7 +47,7 @@ class Pipeline:
         """Commits of the last spans of ten seconds."""
 
     def commits_per_s(self, now_ms: int) -> float:
-        """Return how many transactions were committed in a second of the last minute."""
+        """Return the average number of transactions committed per second in the last minute."""
         now = now_ms // SLOT_MS
         whole = sum(count for slot, count in self.recent if now - SLOTS < slot < now)
         return whole * 1000 / SLOT_MS / (SLOTS - 1)
@@ -65,7 +65,7 @@ class Pipelines:
         return list(self._by_group.values())
 
     def of_id(self, transactional_id: str) -> Pipeline | None:
-        """Return whose offsets an id has committed last; None of one that is not known."""
+        """Return the pipeline whose offsets an id has committed last, or None if it is unknown."""
         return self._by_id.get(transactional_id)
 
     def forget(self, is_lost: Callable[[str], bool]) -> None:
@@ -77,7 +77,7 @@ class Pipelines:
                 del self._by_group[pipeline.group]
 
     def reads(self, group: str, transactional_id: str) -> None:
-        """Take note of offsets that are committed in a transaction."""
+        """Register that a transaction commits offsets of a group."""
         known = self._by_id.get(transactional_id)
         if known is not None and known.group == group:
             return
@@ -99,7 +99,7 @@ class Pipelines:
                 del self._by_id[each]
 
     def decided(self, transaction: Transaction) -> None:
-        """Take note of a transaction that is committed or aborted."""
+        """Register a transaction that is committed or aborted."""
         pipeline = self._by_id.get(transaction.transactional_id)
         if pipeline is None or not transaction.partitions:
             return

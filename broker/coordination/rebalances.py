@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 SLOTS: Final = 1000
 CHARACTERS_MOST: Final = 64 * 1024
-"""Of the names of groups: where they are long, fewer rebalances are remembered."""
+"""Maximum size of the names of groups: with long names fewer rebalances are remembered."""
 
 
 class Rebalance(NamedTuple):
@@ -28,13 +28,13 @@ class Rebalances:
         self._ring: deque[Rebalance] = deque()
         self._characters = 0
         self.complete_since_ms = now_ms
-        """From when on none is missing."""
+        """Time from which on no rebalance is missing."""
 
     def __len__(self) -> int:
         return len(self._ring)
 
     def note(self, group_id: str, generation: int, now_ms: int) -> None:
-        """Take note of one, in place of the oldest where there is no more room."""
+        """Register a rebalance, in place of the oldest if there is no more room."""
         ring = self._ring
         ring.append(Rebalance(group_id, now_ms, generation))
         self._characters += len(group_id)
@@ -51,8 +51,8 @@ class Rebalances:
         """Drop those of groups that are here no more; what becomes of them is not known here."""
         self._ring = deque(each for each in self._ring if not is_lost(each.group_id))
         self._characters = sum(len(each.group_id) for each in self._ring)
-        self.begin_anew(now_ms)
+        self.restart(now_ms)
 
-    def begin_anew(self, now_ms: int) -> None:
-        """Take note that there are groups from now on that were elsewhere before."""
+    def restart(self, now_ms: int) -> None:
+        """Register that this broker coordinates more groups from now on."""
         self.complete_since_ms = now_ms

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNREADABLE: Final = (KafkaError, Malformed, Corrupt, CorruptBatch, InvalidBatch, ValueError)
-"""What comes of a log whose content is wrong; an error of the disk is none of these."""
+"""Errors of a log with wrong content; an error of the disk is none of these."""
 
 RECORDS_PER_SLICE: Final = 250
 """Records replayed before the loop may get a turn: a few milliseconds' work."""
@@ -50,7 +50,7 @@ class Replay(Generic[MachineT]):
         *,
         latest_only: bool,
     ) -> None:
-        """``latest_only``: a record says all there is of its key, so the last of each is enough.
+        """``latest_only``: a record has the whole state of its key, so the last of each is enough.
 
         A short transaction leaves four. ``loaded`` is called with each shard that is ready.
         """
@@ -65,13 +65,13 @@ class Replay(Generic[MachineT]):
         self.total = 0
         """Partitions of this reading; one ends, and the next begins, when all are done."""
         self.partitions = 0
-        """Those that are done."""
+        """Partitions that are done."""
         self.records = 0
         self.has_set_aside = False
         """Whether keys were met whose latest record cannot be read."""
 
     def add(self, shard: Shard[MachineT]) -> None:
-        """Have a partition read behind those that wait already."""
+        """Queue a partition to be read after those that wait already."""
         if not self._waiting:
             self.total = self.partitions = self.records = 0
             self._steps = self._run()
@@ -82,11 +82,11 @@ class Replay(Generic[MachineT]):
         """Whether a partition is being read or waits for it."""
         return shard in self._waiting
 
-    def goes_on(self, is_enough: Callable[[], bool]) -> bool:
-        """Read until it is enough, which is asked after every batch; False: all is read.
+    def read_until(self, is_enough: Callable[[], bool]) -> bool:
+        """Read until ``is_enough``, which is called after every batch; False if all is read.
 
-        Waits for the disk. What follows from a partition that is loaded may ask here, too: that is
-        in the middle of reading.
+        Waits for the disk. It may be called from the effects of a loaded partition, in the middle
+        of reading.
         """
         if self._is_reading:
             return True

@@ -1,6 +1,6 @@
 """The timers of one coordinator, one at a time of each: set and cancelled by decisions' effects.
 
-Timers are kept by partition. The loss of a partition removes its timers in one step.
+Timers are stored by partition. The loss of a partition removes its timers in one step.
 """
 
 from __future__ import annotations
@@ -30,8 +30,7 @@ class Expiry:
     is_overtaken: bool = False
     """Whether the timer was scheduled again or cancelled meanwhile.
 
-    A member whose session ran out while its command waited is not gone.
-    """
+    A member whose session ran out while its command waited has not left."""
     is_postponed: bool = False
     """Whether the timer was postponed when it came before."""
 

@@ -247,9 +247,9 @@ class TransactionEvents:
         self._routine.forget(is_lost)
         self._notable.forget(is_lost)
         self._refused = None
-        self.begin_anew(now_ms)
+        self.restart(now_ms)
 
-    def begin_anew(self, now_ms: int) -> None:
+    def restart(self, now_ms: int) -> None:
         """Restart the story: ids have come whose events another broker noted."""
         self.begun_ms = now_ms
 
@@ -425,7 +425,7 @@ class TransactionCounts:
         """Number of these whose time ended first: they get CONCURRENT_TRANSACTIONS."""
         self.markers_written = 0
         self.markers_delayed = 0
-        """How often a marker could not be written, and is tried again."""
+        """Number of markers that could not be written, and are retried."""
 
     def moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
         """Count a transition that is about to happen; the abort of nothing (KIP-890) is none."""

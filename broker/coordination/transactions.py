@@ -1,20 +1,21 @@
-"""The transaction coordinator: records, markers and completion in one group of the journal.
+"""The transaction coordinator: records, markers and completion in one commit group.
 
 Rules of this file:
 
-* A decision applies when it is appended (``runner.py``), and everything that follows from
-  it is appended behind it: no data without the record that its partition was added (P1), no marker
-  without its decision, no completion without its markers (D5). Nothing waits between them, and a
-  transaction over any number of partitions ends with one sync. Where other brokers lead some of
-  them, their markers leave when the decision is durable, and completion follows their answers.
+* A decision applies when it is appended (``runner.py``), and its consequences are appended after
+  it: no data without the record that its partition was added (P1), no marker without its decision,
+  no completion without its markers (D5). Nothing waits between them, and a transaction over any
+  number of partitions ends with one sync. If other brokers lead some of them, their markers leave
+  when the decision is durable, and completion follows their responses.
 * EndTxn goes one way: ``submit``, the runner, the marker phase (``marker_phase.py``), completion,
-  those who waited (``transition_waits.py``); then the answer, when all of it is durable. It waits
+  waiting requests (``transition_waits.py``); then the response, when all of it is durable. It waits
   for no other broker (R4).
-* What Apache Kafka refuses with CONCURRENT_TRANSACTIONS waits here for the transition in flight.
-* What is answered without a record of its own goes by what is remembered, which may be old in a
-  broker that was paused: in a cluster the partition's row is read first (``leadership_check.py``).
-* "No such partition" is said by the catalogue, which is complete before this starts: a partition
-  that is merely not ready is never taken for one that is gone (KAFKA-20734).
+* A request that Apache Kafka refuses with CONCURRENT_TRANSACTIONS waits here for the transition in
+  flight.
+* A response without a record of its own uses the state in memory, which may be old in a broker that
+  was paused: in a cluster the partition's row is read first (``leadership_check.py``).
+* The catalogue decides that a partition does not exist, and it is complete before this starts: a
+  partition that is merely not ready is never mistaken for a deleted one (KAFKA-20734).
 """
 
 from __future__ import annotations
@@ -76,10 +77,10 @@ Make: TypeAlias = Callable[[], Command | Outcome]
 IDS_PER_TURN: Final = 256
 """Transactional ids looked through for what has expired before the loop gets a turn."""
 _NO_TIME: Final = float("-inf")
-"""A deadline for who does not wait."""
+"""The deadline of a request that does not wait."""
 _NOT_COORDINATOR: Final = Outcome(ErrorCode.NOT_COORDINATOR)
 TRANSACTIONAL_ID_MAX_BYTES: Final = 32_767
-"""What the records of ``__transaction_state`` can hold."""
+"""Maximum length of a string in the records of ``__transaction_state``."""
 
 
 class Transactions:
@@ -94,7 +95,7 @@ class Transactions:
         view: ClusterView | None = None,
         peers: Peers | None = None,
     ) -> None:
-        """``view`` and ``peers``: of the cluster; None: this broker is alone."""
+        """``view`` and ``peers`` of the cluster, or None for a single broker."""
         self._host = host
         self._catalogue = catalogue
         self._logs = logs
@@ -103,12 +104,12 @@ class Transactions:
         self.pipelines = Pipelines()
         self.events = TransactionEvents(host.clock.now_ms())
         self.leadership_check: LeadershipCheck | None = None
-        """Whether an id's partition is led here still; None: this broker is alone."""
+        """Checks whether an id's partition is still led here; None for a single broker."""
         self._asker: Client | None = None
-        """Who has sent what is being decided."""
+        """The client whose command is being decided, or None."""
         self._waits = TransitionWaits(host, self.counts)
         self._producer_ids: dict[int, str] = {}
-        """Those that belong to transactional ids, and to which."""
+        """Producer ids of transactional ids, and those ids."""
         self.log: CoordinatorLog[TransactionShard] = CoordinatorLog(
             TRANSACTION_STATE,
             lambda: TransactionShard(host.config.transaction_version, self._producer_ids),
@@ -141,7 +142,7 @@ class Transactions:
         )
         self._closed = False
         self.held_bytes = 0
-        """Records of requests that wait in ``when_decided``; who lets them wait counts."""
+        """Bytes of records of requests that wait in ``when_decided``; their caller counts them."""
 
     def _loaded(self, shard: Shard[TransactionShard], effects: tuple[Effect, ...]) -> None:
         self._runner.take_effects(shard, effects)
@@ -157,15 +158,15 @@ class Transactions:
 
     def gain(self, index: int) -> None:
         """Coordinate the ids of a partition whose log has come here; see ``CoordinatorLog``."""
-        self.events.begin_anew(self._host.clock.now_ms())
+        self.events.restart(self._host.clock.now_ms())
         self.log.gain(index)
 
     def lose(self, index: int) -> None:
-        """Forget the ids of a partition that is led elsewhere from now on, or by nobody."""
+        """Forget the ids of a partition that this broker does not lead any more."""
         self.log.lose(index)
 
     def close(self) -> None:
-        """Let no timer run any more: the broker ends."""
+        """Cancel all timers: the broker ends."""
         self._closed = True
         self._markers.close()
         self._waits.close()
@@ -181,28 +182,30 @@ class Transactions:
         return self._logs.leader_epoch if latest == NO_LEADER_EPOCH else latest
 
     async def ensure(self) -> None:
-        """Make ``__transaction_state`` unless it is there; raises KafkaError."""
+        """Create ``__transaction_state`` unless it exists; raises KafkaError."""
         await self.log.ensure()
 
     # ------------------------------------------------------------------------------------- reading
 
     def transaction(self, transactional_id: str) -> Transaction | None:
-        """What is known of a transactional id here; ask ``refusal`` first."""
+        """Return the state of a transactional id here, or None; call ``refusal`` first."""
         shard = self.log.shard_here(transactional_id)
         return None if shard is None else shard.machine.transactions.get(transactional_id)
 
     def transaction_of_producer(self, producer_id: int) -> Transaction | None:
-        """What is known of the transactional id whose producer has this producer id."""
+        """Return the state of the transactional id whose producer has this producer id, or None."""
         transactional_id = self._producer_ids.get(producer_id)
         found = None if transactional_id is None else self.transaction(transactional_id)
         return found if found is not None and found.producer_id == producer_id else None
 
     def awaiting_markers(self, transactional_id: str) -> list[TopicPartition]:
-        """The partitions that a decided transaction still owes a marker."""
+        """Return the partitions with a pending marker of a decided transaction."""
         return self.log.shard_of(transactional_id).machine.awaiting_markers(transactional_id)
 
     def owed_markers(self, transactional_id: str) -> list[TopicPartition]:
-        """Those partitions as they are now, in no order: for who goes through them in steps."""
+        """Return the partitions with a pending marker as of now, in no order: for an iteration in
+        steps.
+        """
         return self.log.shard_of(transactional_id).machine.owed_markers_of(transactional_id)
 
     @property
@@ -221,26 +224,27 @@ class Transactions:
             machine.transaction_version = config.transaction_version
 
     def when_durable(self, waiter: Waiter) -> None:
-        """Tell ``waiter`` when everything that was appended so far is durable (C14)."""
+        """Notify ``waiter`` when everything that was appended so far is durable (C14)."""
         self.log.when_all_durable(waiter)
 
     @property
     def refusals(self) -> int:
-        """How often something was refused that was appended here, whatever it was."""
+        """Number of refusals of batches that were appended here, of any kind."""
         return self.log.refusals
 
     async def durable(self, refusals: int | None = None) -> None:
         """Wait until everything that was appended so far is durable (C14).
 
-        Raises KafkaError where that comes to nothing. Who has let others run since the first of it
-        names the ``refusals`` there were then: what was refused meanwhile is nowhere any more.
+        Raises KafkaError if it was refused. A caller that has let others run since its first read
+        passes the number of ``refusals`` at that time: a batch that was refused meanwhile does not
+        exist any more.
         """
         await self.log.durable(ErrorCode.NOT_COORDINATOR, refusals)
 
     # ------------------------------------------------------------------------------------ commands
 
     def is_coordinator(self) -> bool:
-        """Whether ``__transaction_state`` is there, some of whose ids may be served here."""
+        """Whether ``__transaction_state`` exists, and some of its ids may be served here."""
         return self.log.is_coordinator()
 
     @property
@@ -277,12 +281,12 @@ class Transactions:
         context: RequestContext | None = None,
         waits: bool = True,
     ) -> None:
-        """Decide a client's command and answer when that is durable; may wait for a transition.
+        """Decide a client's command and respond when that is durable; may wait for a transition.
 
-        ``make`` builds the command each time it is decided: it may bring a fresh producer id, and
-        what the client may do is asked there, for it may have changed while the request waited.
-        ``context`` is that of the client who uses the id, if it is one. Not ``waits``: answer
-        CONCURRENT_TRANSACTIONS instead of waiting for the transition in flight.
+        ``make`` builds the command each time it is decided: it may contain a fresh producer id, and
+        it checks the client's permissions, which may have changed while the request waited.
+        ``context`` is that of the client that uses the id, if there is one. Without ``waits`` the
+        outcome is CONCURRENT_TRANSACTIONS instead of a wait for the transition in flight.
         """
         self._submit(key, make, respond, context, None if waits else _NO_TIME)
 
@@ -291,7 +295,7 @@ class Transactions:
         found: asyncio.Future[Outcome] = self._host.loop.create_future()
 
         def respond(outcome: Outcome) -> None:
-            if not found.done():  # The handler may be gone.
+            if not found.done():  # The handler may have ended.
                 found.set_result(outcome)
 
         self.submit(make, respond, key=key, context=context)
@@ -305,7 +309,7 @@ class Transactions:
         respond: Callable[[Outcome], None],
         outcome: Outcome,
     ) -> None:
-        """Remember who used a transactional id, unless what was decided came to nothing."""
+        """Register the client of a transactional id, unless the decision failed."""
         if not (outcome.error or shard.is_gone) and key in shard.machine.transactions:
             self.clients.used(key, context)
         respond(outcome)
@@ -355,7 +359,7 @@ class Transactions:
         outcome: Outcome,
         is_led: bool,  # noqa: FBT001  a callback's argument
     ) -> None:
-        """Answer what was decided without a record, if this broker is sure to be coordinator."""
+        """Respond to a decision without a record, if this broker is sure to be coordinator."""
         self._answer(shard, respond, outcome if is_led else _NOT_COORDINATOR)
 
     def _answer(
@@ -380,7 +384,7 @@ class Transactions:
         made: Command | Outcome,
         context: RequestContext | None,
     ) -> tuple[Outcome, bool]:
-        """Decide a client's command; return the outcome, and whether a record says so."""
+        """Decide a client's command; return the outcome, and whether a record contains it."""
         if isinstance(made, Outcome):
             return made, False
         if context is None:
@@ -393,7 +397,7 @@ class Transactions:
         return outcome, is_recorded
 
     def was_fenced(self, key: str, context: RequestContext) -> None:
-        """Note that a client is told that another one has its transactional id by now."""
+        """Register that a client was fenced by another client of its transactional id."""
         transaction = None if self.refusal(key) else self.transaction(key)
         if transaction is not None:
             client = self.clients.client_of(key, context)
@@ -415,12 +419,12 @@ class Transactions:
         return shard is not None and _is_deciding(shard, key)
 
     def when_decided(self, key: str, then: Callable[[], None]) -> None:
-        """Call ``then`` when the transition in flight is over, or when it was waited for enough."""
+        """Call ``then`` when the transition in flight has ended, or when the maximum wait has."""
         self._waits.add(key, then)
 
     @property
     def requests_waiting(self) -> int:
-        """How many requests wait now until a transaction has ended."""
+        """Number of requests that wait for the end of a transaction."""
         return len(self._waits)
 
     def decide_now(self, key: str, command: Command) -> Outcome:
@@ -450,26 +454,26 @@ class Transactions:
         return transaction is not None and transaction.producer_id == producer_id
 
     def refusal_outside(self, producer_id: int) -> ErrorCode:
-        """Why nobody may write outside of transactions with a producer id; NONE if one may.
+        """Return the error of a batch outside of transactions with a producer id, or NONE.
 
-        One of a transactional id is for its transactions, and one that was given to nobody yet may
-        be that of a transactional id tomorrow. Those from KEYED_FROM on never are.
+        The producer id of a transactional id is for its transactions, and one that was not
+        allocated yet may get a transactional id later. Those from KEYED_FROM on never do.
         """
         if producer_id in self._producer_ids:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
         was_given = self._catalogue.producer_ids.was_given(producer_id)
         if not was_given and producer_id < KEYED_FROM:
             return ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        # Not ``is_loading``: what cannot be read at all must not keep everybody waiting.
+        # Not ``is_loading``: a partition that cannot be read must not make all producers wait.
         return ErrorCode.NONE if self.log.replayed.is_set() else ErrorCode.NOT_ENOUGH_REPLICAS
 
     def add(self, command: AddPartitions) -> ErrorCode:
-        """Make partitions part of a transaction, in front of what is appended next (P1)."""
+        """Make partitions part of a transaction, before the next append (P1)."""
         code = self.refusal(command.transactional_id)
         return code or self.decide_now(command.transactional_id, command).error
 
     def verify(self, command: VerifyPartitions) -> dict[TopicPartition, ErrorCode]:
-        """Say of each partition whether it is part of the transaction."""
+        """Return for each partition whether it is part of the transaction."""
         code = self.refusal(command.transactional_id)
         if code:
             return dict.fromkeys(command.partitions, code)

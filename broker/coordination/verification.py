@@ -1,16 +1,16 @@
-"""Which transactional batches of a Produce may be appended (KIP-98, KIP-890).
+"""Verification of the transactional batches of a Produce (KIP-98, KIP-890).
 
 A batch goes into the log only while its transaction is open with that partition in it (P1). Up to
 version 11 the client has added the partition, and here it is verified; from version 12 on writing
-adds it, in front of the data in the same journal. Nothing is awaited between the word of the
-coordinator of this broker and the append, so no marker can slip in between (P6). Where another
-broker is the coordinator it is asked first (R1), and its answer is judged here once more, with a
-guard for each partition that such a marker drops (``verification_guards.py``).
+adds it, before the data in the same journal. Nothing is awaited between the decision of this
+broker's coordinator and the append, so no marker can slip in between (P6). If another broker is the
+coordinator it is queried first (R1), and its answer is judged here once more, with a guard for each
+partition, which such a marker drops (``verification_guards.py``).
 
-An open transaction of a producer id is nobody's but of its transactional id's, which is what a
-client has its right for. Apache Kafka 4.3.0 takes the word of whoever knows the producer id. Where
-there is access control nobody writes outside of transactions with such an id, either: in a log that
-would be the producer itself, its next sequence used or its epoch outdone.
+An open transaction of a producer id belongs to its transactional id only, for which a client needs
+its permission. Apache Kafka 4.3.0 trusts any client that knows the producer id. Under access
+control no client writes outside of transactions with such an id, either: the log would accept it as
+the producer itself, with its next sequence used or its epoch exceeded.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def is_idempotent(records: memoryview | None) -> bool:
 
 
 class Coordinator(Protocol):
-    """What is needed of the transaction coordinator."""
+    """The transaction coordinator, as far as verification needs it."""
 
     def has_producer(self, transactional_id: str, producer_id: int) -> bool:
         """Whether this is the producer id of a transactional id that is known."""
@@ -81,15 +81,15 @@ class Coordinator(Protocol):
         """Make partitions part of a transaction."""
 
     def verify(self, command: VerifyPartitions) -> dict[TopicPartition, ErrorCode]:
-        """Say of each partition whether it is part of the transaction."""
+        """Return for each partition whether it is part of the transaction."""
 
 
 class Writer(NamedTuple):
-    """Who writes transactional batches."""
+    """The producer of transactional batches."""
 
     transactional_id: str | None
     api_version: int
-    """Of the Produce request."""
+    """Version of the Produce request."""
 
 
 class Verification(NamedTuple):
@@ -102,17 +102,17 @@ class Verification(NamedTuple):
     The transaction before is still ending, or there is a ``question``.
     """
     error: ErrorCode = ErrorCode.NONE
-    """Why nothing of the request is taken, batches outside of transactions included."""
+    """The error of the whole request, batches outside of transactions included, or NONE."""
     has_added: bool = False
     """Whether the coordinator has made partitions part of the transaction."""
     question: Question | None = None
-    """What has to be asked elsewhere first."""
+    """The request to another coordinator that has to come first, or None."""
 
 
 NOTHING_REFUSED: Final = Verification({})
 
 Batches = list[tuple[TopicPartition, "Log", memoryview]]
-"""Where each batch goes, the log there, and the batch."""
+"""The partition, the log and the bytes of each batch."""
 
 
 def verify(
@@ -122,10 +122,10 @@ def verify(
     guards: Guards | None = None,
     answer: Answer | None = None,
 ) -> Verification:
-    """Let the coordinator judge all transactional ``batches`` of a request at once.
+    """Verify all transactional ``batches`` of a request at once.
 
-    ``guards``: what is known of transactions of other brokers; None: there are no others.
-    ``answer``: of the one that was asked about these batches. What it admits must be appended now.
+    ``guards``: of transactions of other brokers, or None for a single broker. ``answer`` is that of
+    another coordinator about these batches; partitions that it admits must be appended now.
     """
     key = writer.transactional_id
     if key is None:
@@ -157,7 +157,7 @@ def verify(
             )
             or entry.duplicate_of(read_header(records))
         ):
-            # A repeated batch is answered from the log's memory and opens nothing (S4).
+            # A repeated batch is acknowledged from the log's memory and opens nothing (S4).
             unverified[topic_partition] = log
     for topic_partition in refused:
         unverified.pop(topic_partition, None)
@@ -210,7 +210,7 @@ def _errors_of(
     producer: tuple[int, int],
     unverified: frozenset[TopicPartition],
 ) -> dict[TopicPartition, ErrorCode]:
-    """What the coordinator has against some partitions."""
+    """Return the coordinator's errors for some partitions."""
     key = writer.transactional_id
     if not key:
         return dict.fromkeys(unverified, ErrorCode.INVALID_REQUEST)

@@ -1,8 +1,8 @@
 """DescribeAcls 1-3, CreateAcls 1-3, DeleteAcls 1-3: the rules of access control.
 
 Version notes: v2 is encoded flexibly, v3 knows the resource type USER.
-Without an authorizer all are answered with SECURITY_DISABLED, as Kafka does: consoles then show
-that there are no ACLs, and a rule that would not be enforced cannot be stored.
+Without an authorizer all responses have SECURITY_DISABLED, as in Kafka: consoles then show that
+there are no ACLs, and a rule that would not be enforced cannot be stored.
 Stricter than Kafka: an ACL that could never apply (an operation that its type of resource does not
 know, a host that is no address) is refused instead of stored without effect.
 """
@@ -62,7 +62,7 @@ UNKNOWN: Final = 0
 CHANGES_MAX: Final = 2000
 """ACLs that one request may add or remove: 20 ms of work for the MetaStore (Kafka: 10,000)."""
 PER_TURN: Final = 250
-"""ACLs that are looked at before the loop gets a turn."""
+"""ACLs that are processed before the loop gets a turn."""
 FILTERS_MAX: Final = 100
 """Each looks at all ACLs."""
 USER_PREFIX: Final = "User:"
@@ -98,7 +98,7 @@ def describe_acls(
 def refuse_create_acls(
     request: CreateAclsRequest, code: ErrorCode, message: str | None
 ) -> CreateAclsResponse:
-    """Report one error for every ACL that was to be made."""
+    """Return one error for every ACL of the request."""
     return CreateAclsResponse(results=[AclCreationResult(code, message) for _ in request.creations])
 
 
@@ -157,16 +157,16 @@ async def delete_acls(
 
 
 def _problem_of(wanted: AclFilter) -> str | None:
-    """Say which number of a filter is unknown: nobody is to believe that nothing was there."""
+    """Return a message about an unknown number in a filter, or None."""
     numbers: dict[str, tuple[int, Iterable[int]]] = {
         "resource type": (wanted.resource_type, ResourceType),
         "pattern type": (wanted.pattern, (MATCH, *PatternType)),
         "operation": (wanted.operation, Operation),
         "permission": (wanted.permission, Permission),
     }
-    for what, (number, known) in numbers.items():
+    for noun, (number, known) in numbers.items():
         if number not in {ANY, *known}:
-            return f"{number} is no {what} that an ACL can have"
+            return f"{number} is no {noun} that an ACL can have"
     return None
 
 
@@ -189,7 +189,7 @@ def _filter_of(given: DeleteAclsFilter) -> AclFilter:
 
 
 def _check_known(wanted: AclFilter) -> None:
-    """Hang up on UNKNOWN in a filter, as Kafka does: its classes cannot say it."""
+    """Close the connection on UNKNOWN in a filter, as Kafka does: its classes cannot hold it."""
     if UNKNOWN in {
         wanted.resource_type,
         wanted.pattern,
@@ -203,7 +203,7 @@ def _check_known(wanted: AclFilter) -> None:
 
 
 def _acl_of(given: AclCreation) -> Acl:
-    """Return the ACL that is to be made; raises KafkaError where it could never apply."""
+    """Return the ACL to create; raises KafkaError if it could never apply."""
     if UNKNOWN in {
         given.resource_type,
         given.resource_pattern_type,
@@ -241,11 +241,11 @@ def _acl_of(given: AclCreation) -> Acl:
     )
 
 
-def _one_of(kind: type[Number], number: int, what: str) -> Number:
+def _one_of(kind: type[Number], number: int, noun: str) -> Number:
     try:
         return kind(number)
     except ValueError:
-        raise _invalid(f"{number} is no {what} that an ACL can have") from None
+        raise _invalid(f"{number} is no {noun} that an ACL can have") from None
 
 
 def _invalid(message: str) -> KafkaError:

@@ -54,13 +54,13 @@ Resource: TypeAlias = AlterConfigsResource | LegacyResource
 
 
 RESOURCES_PER_TURN = 100
-"""Resources that are looked at before the loop may get a turn."""
+"""Resources that are processed before the loop may get a turn."""
 PATIENCE_MS = 20_000
-"""How long a request waits for the MetaStore altogether, should that be away."""
+"""Maximum time for which a request waits for an unavailable MetaStore."""
 
 
 class ConfigOperation(IntEnum):
-    """What IncrementalAlterConfigs does with one key (KIP-339)."""
+    """Change of one key by IncrementalAlterConfigs (KIP-339)."""
 
     SET = 0
     DELETE = 1
@@ -161,7 +161,7 @@ def _check_given_once(resource: Resource, given: Mapping[tuple[int, str], int]) 
 
 
 def _kind_of(identity: Identity, resource: Resource) -> ConfigKind:
-    """Return how such a resource is altered; raises KafkaError for one that cannot be."""
+    """Return the kind of a resource; raises KafkaError if it cannot be altered."""
     if resource.resource_type == ResourceType.CLIENT_METRICS:
         raise KafkaError(
             ErrorCode.POLICY_VIOLATION, "Metrics of clients are not collected by this broker."

@@ -1,16 +1,16 @@
-"""ApiVersions (18), versions 0-4: what this broker speaks.
+"""ApiVersions (18), versions 0-4: the APIs and versions of this broker.
 
-The answer is made from the table of handlers, so it cannot promise what is not there.
+The response is built from the table of handlers, so it lists only what is implemented.
 
 * v3: the client names its software; supported and finalized features (KIP-584) come as tags.
 * v4: features whose lowest version is 0 may be named (KIP-1022).
-* An unknown version is answered in broker/network/connection.py, ahead of anything to decode.
+* An unknown version gets its response in broker/network/connection.py, before anything is decoded.
 
-From v3 on a broker of the same cluster says in a tag of ours (1000) who it is and what this
-connection is for (R10). It stands here because every connection begins with this request, whose
-tags every broker since Apache Kafka 2.4 reads over (KIP-482); and because its answer tells the one
-who asks that the connection before has ended. It is taken only from who may act for the cluster,
-behind the login: before that anybody could end a broker's connection.
+From v3 on a broker of the same cluster sends in a tag of Barnabas (1000) its identity and the
+purpose of this connection (R10). Every connection begins with this request, and every broker since
+Apache Kafka 2.4 skips its unknown tags (KIP-482). The response also confirms to the peer that its
+previous connection has ended. The tag is accepted after the login only, from users with permission
+to act for the cluster: otherwise any client could end a broker's connection.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def api_versions(
     context: RequestContext,
     request: ApiVersionsRequest,
 ) -> ApiVersionsResponse:
-    """Answer with every API served here; works before authentication."""
+    """Return every API served here; works before authentication."""
     if context.api_version >= 3 and not names_its_software(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
     if request.peer_hello is not None:
@@ -84,14 +84,14 @@ def api_versions(
     )
 
 
-def take_hello(peer_sessions: PeerSessions, context: RequestContext, said: PeerHello) -> None:
+def take_hello(peer_sessions: PeerSessions, context: RequestContext, sent: PeerHello) -> None:
     """Make this the current connection of a broker; raises CloseConnection where it is not."""
     connection = context.connection
     if connection.login is not None:
         raise CloseConnection("a hello before the login")
     if connection.link is not None:
         raise CloseConnection("a second hello on one connection")
-    hello = Hello(said.node_id, said.session, said.purpose, said.number)
+    hello = Hello(sent.node_id, sent.session, sent.purpose, sent.number)
     try:
         connection.link = peer_sessions.take(hello, connection.close)
     except HelloRefused as refused:

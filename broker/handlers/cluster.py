@@ -30,7 +30,7 @@ _WRONG_ENDPOINT = (
 def refuse_describe_cluster(
     request: DescribeClusterRequest, code: ErrorCode, message: str | None
 ) -> DescribeClusterResponse:
-    """Answer an error; the type of endpoint in the answer is what this one is."""
+    """Return an error; the type of endpoint in the response is this broker's."""
     del request
     return DescribeClusterResponse(error_code=code, error_message=message, endpoint_type=BROKERS)
 
@@ -50,7 +50,7 @@ def describe_cluster(
             ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
             f"Unsupported endpoint type {request.endpoint_type}",
         )
-    asked = request.include_cluster_authorized_operations
+    wanted = request.include_cluster_authorized_operations
     reachable = brokers.reachable(context)
     fenced = brokers.fenced(context) if request.include_fenced_brokers else ()
     return DescribeClusterResponse(
@@ -62,13 +62,13 @@ def describe_cluster(
             for each in reachable.values()
         ]
         + [DescribeClusterBroker(*each, is_fenced=True) for each in fenced],
-        cluster_authorized_operations=operations_on_cluster(context, asked=asked),
+        cluster_authorized_operations=operations_on_cluster(context, wanted=wanted),
     )
 
 
-def operations_on_cluster(context: RequestContext, *, asked: bool) -> int:
-    """Return what the client may do to the cluster, if it has asked; 0 where it may not know."""
-    if not asked:
+def operations_on_cluster(context: RequestContext, *, wanted: bool) -> int:
+    """Return the client's permissions on the cluster if requested; 0 where it may not know them."""
+    if not wanted:
         return NOT_ASKED
     access = context.access
     if not access.may_see(ResourceType.CLUSTER, CLUSTER_NAME):

@@ -2,8 +2,9 @@
 
 Version notes. DescribeConfigs: v1 reports sources and synonyms, v3 types and documentation; an
 empty list of keys means all, like null. ListConfigResources: v0 asks for client metrics only.
-A broker's name is its node id, or "" for what holds on all. It has every key of Kafka's, those
-without effect here too, and ours. Client metrics and groups need not exist to be described.
+A broker's name is its node id, or "" for what holds on all. It has every key of Kafka, those
+without effect here too, and the keys of Barnabas. Client metrics and groups need not exist to be
+described.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from barnabas.protocol.messages.list_config_resources import (
 from barnabas.storage.metastore.interface import Identity
 
 SETTINGS_PER_ANSWER_MAX = 500_000
-"""All settings of some 15,000 topics."""
+"""All settings of about 15,000 topics."""
 
 SETTINGS_PER_TURN = 500
 """Settings described before the loop gets a turn."""
 
 SETTINGS_FOR_RESOURCE = 2
-"""What a resource counts for besides its settings: there may be none, or an error."""
+"""Settings that a resource counts for in addition to its own: it may have none, or an error."""
 
 CLIENT_METRICS_CONFIGS = (
     ConfigEntry(
@@ -143,7 +144,7 @@ def check_allowed(access: Access, operation: Operation, resource_type: int, name
 
 
 def _alike(catalogue: Catalogue, resource: DescribeConfigsResource) -> Hashable:
-    """Return what resources have in common that are described in the same words.
+    """Return a key that is equal for resources with equal descriptions.
 
     Most topics have no settings of their own: thousands of them are described once.
     """
@@ -216,7 +217,7 @@ def _check_not_empty(name: str, message: str) -> None:
 
 
 def _broker_entries(config: BrokerConfig) -> list[ConfigEntry]:
-    """Return every key of Kafka's and ours; older names of a key have its value."""
+    """Return every key of Kafka and Barnabas; older names of a key have its value."""
     entries = {entry.name: entry for entry in config.describe()}
     older = [
         _renamed(entries[key.name], name)
@@ -234,7 +235,7 @@ def _renamed(entry: ConfigEntry, name: str) -> ConfigEntry:
 
 
 def _cluster_wide_entries(overrides: Configs) -> Iterable[ConfigEntry]:
-    """Return what clients set for all brokers; defaults and files are one broker's own."""
+    """Return settings that clients set for all brokers; defaults and files are one broker's own."""
     source = ConfigSource.DYNAMIC_DEFAULT_BROKER
     for name, text in overrides.items():
         key = BROKER_CONFIGS[name]
@@ -266,7 +267,7 @@ def _described(
 def refuse_list_config_resources(
     request: ListConfigResourcesRequest, code: ErrorCode, message: str | None
 ) -> ListConfigResourcesResponse:
-    """Answer an error and no resources."""
+    """Return an error and no resources."""
     del request, message
     return ListConfigResourcesResponse(error_code=code)
 

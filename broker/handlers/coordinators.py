@@ -1,7 +1,7 @@
-"""FindCoordinator 0-6: who decides for a group or a transactional id.
+"""FindCoordinator 0-6: the coordinator of a group or a transactional id.
 
 It is the leader of the internal topic's partition that Kafka's hash of the key names. In a cluster
-one that is not known is waited for (``broker/cluster/metadata_refresh.py``) before that is told.
+the request waits once for an unknown leader (``broker/cluster/metadata_refresh.py``).
 
 Version notes: v1 brought the key type, v4 several keys at once, v6 share groups' keys.
 Knowingly absent: share groups, refused with UNSUPPORTED_VERSION: this broker has no coordinator for
@@ -53,7 +53,7 @@ BATCHED_SINCE = 4
 def refuse_find_coordinator(
     request: FindCoordinatorRequest, code: ErrorCode, message: str | None
 ) -> FindCoordinatorResponse:
-    """Answer one error for every key."""
+    """Return one error for every key."""
     keys = request.coordinator_keys or [request.key]
     return _response([_refused(key, code, message) for key in keys])
 
@@ -110,9 +110,9 @@ async def _find_coordinators(
 async def _known_leaders(
     log: CoordinatorLog[Any], brokers: Brokers, keys: Sequence[str]
 ) -> dict[str, int]:
-    """Return what ``_leaders`` does, in a cluster once somebody has taken over.
+    """Return the result of ``_leaders``, in a cluster after waiting for a new leader.
 
-    Who asks for many at once asks again by himself.
+    A client with several keys repeats its request instead.
     """
     leaders = _leaders(log, brokers.view, keys)
     misses = brokers.misses
@@ -137,7 +137,7 @@ def _leaders(log: CoordinatorLog[Any], view: ClusterView, keys: Iterable[str]) -
 
 
 def _denial(access: Access, key_type: int, key: str) -> KafkaError | None:
-    """Why a client is not told of the coordinator of a key; None: it may know."""
+    """Return the error for a client that may not know the coordinator of a key, or None."""
     if key_type == GROUP and not access.may(DESCRIBE, GROUP_RESOURCE, key):
         return denied(GROUP_DENIED, DESCRIBE, GROUP_RESOURCE, key)
     if key_type == TRANSACTION and not access.may(DESCRIBE, TRANSACTIONAL_ID, key):
@@ -166,7 +166,7 @@ def _refused(key: str, code: ErrorCode, message: str | None) -> Coordinator:
 
 
 def _response(found: list[Coordinator]) -> FindCoordinatorResponse:
-    """All versions in one: before v4 the only key's answer stands at the top."""
+    """Return all versions in one response: before v4 the only key's fields are at the top."""
     first = found[0] if found else Coordinator("", NO_NODE, "", -1)
     return FindCoordinatorResponse(
         error_code=first.error_code,

@@ -1,11 +1,11 @@
 """UpdateFeatures 0-2: levels of features, changed for all brokers at once.
 
-Version notes: v1 has kinds of updates, and asks only; v2 answers nothing for single features. The
-leave to downgrade of v0 is not looked at, as in Kafka: it only upgrades.
+Version notes: v1 has kinds of updates, and validation without a change; v2 has no results for
+single features. The permission to downgrade of v0 is ignored, as in Kafka: it only upgrades.
 Rules and words are Apache Kafka's: all updates of a request or none, and no level that a broker in
 service does not support.
-Knowingly absent: ``group.version`` below 1, which Kafka turns groups of the consumer protocol off
-by; and what Kafka refuses of lower levels of ``metadata.version``, which change nothing here.
+Knowingly absent: ``group.version`` below 1, by which Kafka turns off groups of the consumer
+protocol; and Kafka's refusals of lower levels of ``metadata.version``, which change nothing here.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ LOWEST_GROUP_VERSION: Final = 1
 
 
 class Kind(IntEnum):
-    """What an update may do."""
+    """Kind of an update."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -43,7 +43,7 @@ class Kind(IntEnum):
 def refuse_update_features(
     _request: UpdateFeaturesRequest, code: ErrorCode, message: str | None
 ) -> UpdateFeaturesResponse:
-    """Answer an error at the top, and none for single features."""
+    """Return an error at the top, and none for single features."""
     return UpdateFeaturesResponse(error_code=code, error_message=message)
 
 
@@ -86,7 +86,7 @@ async def update_features(
 
 
 def _supported(brokers: Brokers) -> Iterator[tuple[str, Ranges]]:
-    """Return what each broker supports, by the words for it; this one comes first."""
+    """Yield each broker's supported features with the broker's name in messages; this one first."""
     node_id = brokers.view.node_id
     yield f"Local controller {node_id}", FEATURES
     for node in brokers.view.nodes:

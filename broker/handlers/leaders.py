@@ -1,11 +1,11 @@
-"""Who leads the partitions of topics, as one client is told (Metadata, DescribeTopicPartitions).
+"""Leaders of partitions in responses to one client (Metadata, DescribeTopicPartitions).
 
-A partition without a leader in service is LEADER_NOT_AVAILABLE. One whose leader has no listener of
-the name that the client has come by is LISTENER_NOT_FOUND; before Metadata 6 clients do not know
-that, and are told the first.
-A list of replicas is as long as the topic's replication factor, as long as so many brokers are
-known. Fenced brokers in it are offline, and not in sync. Metadata 0 has brokers in service only, as
-in Apache Kafka: clients of that time look up each replica among the brokers of the same response.
+A partition without a leader in service is LEADER_NOT_AVAILABLE. If the leader has no listener of
+the client's listener name, it is LISTENER_NOT_FOUND; before Metadata 6 clients do not know that
+code, and get the first.
+A list of replicas is as long as the topic's replication factor, if that many brokers are known.
+Fenced brokers in it are offline, and not in sync. Metadata 0 has brokers in service only, as in
+Apache Kafka: clients of that time look up each replica among the brokers of the same response.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.metadata import METADATA, MetadataResponsePartition
 
 LISTENER_NOT_FOUND_SINCE: Final = 6
-"""Of Metadata."""
+"""Version of Metadata."""
 OFFLINE_REPLICAS_SINCE: Final = 1
 """Version of Metadata: before, all replicas are among the brokers of the response."""
 
 
 class Leaders:
-    """The brokers and leaders that one request is answered with."""
+    """Brokers and leaders for the response to one request."""
 
     def __init__(self, brokers: Brokers, context: RequestContext) -> None:
         self._view = brokers.view
@@ -58,13 +58,13 @@ class Leaders:
     def described(
         self, topic: Topic, first: int = 0, limit: int | None = None
     ) -> list[MetadataResponsePartition]:
-        """Return what the client is told of some partitions of a topic, by index."""
+        """Return some partitions of a topic, by index, as the client sees them."""
         self._describe(topic)
         last = None if limit is None else first + limit
         described = topic.described[first:last]  # The answer may be encoded while this grows.
         if self._reaches_all and self._names_offline:
             return described
-        return [self._told(each) for each in described]
+        return [self._visible(each) for each in described]
 
     def _describe(self, topic: Topic) -> None:
         """Describe what is new since the last request: partitions, or all if leaders have changed.
@@ -87,7 +87,7 @@ class Leaders:
             leader = Leader(node_id if node_id in copies.in_service else NO_NODE, epoch)
             topic.described.append(_partition(partition, leader, replicas, copies.in_service))
 
-    def _told(self, partition: MetadataResponsePartition) -> MetadataResponsePartition:
+    def _visible(self, partition: MetadataResponsePartition) -> MetadataResponsePartition:
         """Return a partition as it is to a client that does not reach all brokers."""
         reachable = self._reachable
         replicas = partition.replica_nodes

@@ -1,13 +1,14 @@
-"""Metadata 0-13 and DescribeTopicPartitions 0: which topics there are and who leads them.
+"""Metadata 0-13 and DescribeTopicPartitions 0: topics and the leaders of their partitions.
 
-Version notes, Metadata: v0 takes an empty list of topics for "all", v1 and later null; v4 can
-forbid auto-creation, before it is always allowed; topic ids are answered from v10 and may be asked
-for from v12; v8-v10 also report operations on the cluster (DescribeCluster has them since).
-Better than Kafka on purpose: a topic that this request creates is in that
-same answer, so the client need not ask again. In a cluster a topic or a leader that is asked for
-and not known is looked for once before that is told.
-Of a topic that a client may not describe nothing is said but that, whether it exists or not; among
-all topics it is left out. Ids are no secret, as in Kafka: an unknown one is told from a denied one.
+Version notes, Metadata: v0 takes an empty list of topics for "all", v1 and later null. v4 can
+forbid auto-creation, before it is always allowed. Topic ids are returned from v10 and accepted from
+v12. v8-v10 also report operations on the cluster (DescribeCluster has them since).
+Better than Kafka on purpose: a topic that this request creates is in the same response, so the
+client need not repeat it. In a cluster the request waits once for a requested topic or leader that
+is unknown.
+For a topic that a client may not describe the response has the same error, whether it exists or
+not; among all topics it is omitted. Ids are no secret, as in Kafka: an unknown one and a denied one
+have different errors.
 Knowingly absent: nothing.
 """
 
@@ -54,7 +55,7 @@ TOPICS_AT_ONCE = 1000
 TOPICS_PER_SLICE = 250
 _UNKNOWN = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 AUTO_CREATE_MAX = 100
-"""Topics one Metadata request may create; the client's next one goes on from there."""
+"""Topics one Metadata request may create; the client's next one continues from there."""
 
 
 def refuse_metadata(
@@ -63,8 +64,8 @@ def refuse_metadata(
     """Report one error for every topic asked for; v13 also has a place of its own for it."""
     del message
     topics = [
-        MetadataResponseTopic(error_code=code, name=asked.name or "", topic_id=asked.topic_id)
-        for asked in request.topics or ()
+        MetadataResponseTopic(error_code=code, name=wanted.name or "", topic_id=wanted.topic_id)
+        for wanted in request.topics or ()
     ]
     return MetadataResponse(topics=topics, error_code=code)
 
@@ -77,29 +78,29 @@ def metadata(
     request: MetadataRequest,
 ) -> MetadataResponse | Run[MetadataResponse]:
     """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
-    asked = request.topics
+    wanted = request.topics
     leaders = Leaders(brokers, context)
-    if asked is None or (not asked and context.api_version == 0):
+    if wanted is None or (not wanted and context.api_version == 0):
         every = list(catalogue.topics.values())
         if len(every) > (TOPICS_AT_ONCE if context.access.is_open else TOPICS_PER_SLICE):
             return Run(_describe_all(catalogue, leaders, context, request, every))
         found = _found_of(leaders, context.access, request, every)
         return _metadata_response(catalogue, leaders, context, request, found)
-    _check_topics_asked(asked, context.api_version)
-    to_create = _topics_to_create(catalogue, request, asked)
-    if len(asked) > TOPICS_AT_ONCE or any(
+    _check_topics_asked(wanted, context.api_version)
+    to_create = _topics_to_create(catalogue, request, wanted)
+    if len(wanted) > TOPICS_AT_ONCE or any(
         context.access.may_see(TOPIC, name) for name in to_create
     ):
         return Run(_create_then_describe(catalogue, brokers, context, request, to_create))
     described = _Described(catalogue, leaders, context.access, request)
-    described.add(asked)
+    described.add(wanted)
     if brokers.misses is not None and _lack_something(described.topics):
-        return Run(_look_then_describe(catalogue, brokers, brokers.misses, context, request, {}))
+        return Run(_refresh_then_describe(catalogue, brokers, brokers.misses, context, request, {}))
     return _metadata_response(catalogue, leaders, context, request, described.topics)
 
 
 def _lack_something(topics: Iterable[MetadataResponseTopic]) -> bool:
-    """Whether a topic or a leader is not known, be it only here."""
+    """Whether a topic or a leader is unknown to this broker."""
     return any(
         topic.error_code in _UNKNOWN
         or any(each.error_code == ErrorCode.LEADER_NOT_AVAILABLE for each in topic.partitions)
@@ -107,10 +108,10 @@ def _lack_something(topics: Iterable[MetadataResponseTopic]) -> bool:
     )
 
 
-def _check_topics_asked(asked: list[MetadataRequestTopic], version: int) -> None:
+def _check_topics_asked(wanted: list[MetadataRequestTopic], version: int) -> None:
     """Raise KafkaError for a topic without a name where that is not allowed."""
     by_id_allowed = version >= 12
-    for topic in asked:
+    for topic in wanted:
         has_id = topic.topic_id != ZERO_UUID
         if (has_id and not by_id_allowed) or (topic.name is None and not has_id):
             raise KafkaError(ErrorCode.INVALID_REQUEST)
@@ -137,18 +138,18 @@ async def _create_then_describe(
             count = catalogue.configs.broker_config.num_partitions
             await catalogue.ensure_topic(name, count, {}, until_s)
         except KafkaError as error:
-            # Of one that is not there yet Kafka says that it is not known: clients ask again.
+            # For a topic that does not exist yet Kafka returns unknown: clients repeat the request.
             if error.code != ErrorCode.REQUEST_TIMED_OUT:
                 failed[name] = error.code
     leaders = Leaders(brokers, context)
     topics = await _described_in_slices(catalogue, leaders, context, request, failed)
     if brokers.misses is not None and _lack_something(topics):
         misses = brokers.misses
-        return await _look_then_describe(catalogue, brokers, misses, context, request, failed)
+        return await _refresh_then_describe(catalogue, brokers, misses, context, request, failed)
     return _metadata_response(catalogue, leaders, context, request, topics)
 
 
-async def _look_then_describe(
+async def _refresh_then_describe(
     catalogue: Catalogue,
     brokers: Brokers,
     misses: Misses,
@@ -171,10 +172,10 @@ async def _described_in_slices(
     failed: Mapping[str, ErrorCode],
 ) -> list[MetadataResponseTopic]:
     """Describe the topics asked for; ``failed``: what went wrong with those to be created."""
-    asked = request.topics or []
+    wanted = request.topics or []
     described = _Described(catalogue, leaders, context.access, request, failed)
-    for start in range(0, len(asked), TOPICS_PER_SLICE):
-        described.add(asked[start : start + TOPICS_PER_SLICE])
+    for start in range(0, len(wanted), TOPICS_PER_SLICE):
+        described.add(wanted[start : start + TOPICS_PER_SLICE])
         await next_turn()
     return described.topics
 
@@ -186,7 +187,7 @@ async def _describe_all(
     request: MetadataRequest,
     every: list[Topic],
 ) -> MetadataResponse:
-    """Describe the topics there were when they were asked for."""
+    """Describe all topics of the moment of the request."""
     topics: list[MetadataResponseTopic] = []
     for start in range(0, len(every), TOPICS_PER_SLICE):
         some = every[start : start + TOPICS_PER_SLICE]
@@ -196,14 +197,14 @@ async def _describe_all(
 
 
 def _topics_to_create(
-    catalogue: Catalogue, request: MetadataRequest, asked: list[MetadataRequestTopic]
+    catalogue: Catalogue, request: MetadataRequest, wanted: list[MetadataRequestTopic]
 ) -> list[str]:
     """Return the names that are missing and would be created for the asking."""
     if not _creates(catalogue, request):
         return []
     missing = {
         topic.name
-        for topic in asked
+        for topic in wanted
         if topic.name is not None
         and topic.topic_id == ZERO_UUID
         and topic.name not in catalogue.topics
@@ -219,9 +220,9 @@ def _creates(catalogue: Catalogue, request: MetadataRequest) -> bool:
 
 
 class _Described:
-    """Topics that are described as they were asked for, each once.
+    """Topics described in the order of the request, each once.
 
-    One that is named with an id is looked up by the id alone.
+    A topic that is named with an id is looked up by the id alone.
     """
 
     def __init__(
@@ -243,8 +244,8 @@ class _Described:
     def topics(self) -> list[MetadataResponseTopic]:
         return list(self._topics.values())
 
-    def add(self, asked: Iterable[MetadataRequestTopic]) -> None:
-        for each in asked:
+    def add(self, wanted: Iterable[MetadataRequestTopic]) -> None:
+        for each in wanted:
             if each.topic_id != ZERO_UUID:
                 self._add_by_id(each.topic_id)
             else:
@@ -290,14 +291,14 @@ class _Described:
 
 
 def missing_topic_error(name: str) -> ErrorCode:
-    """Return what to say of a topic that is not there: illegal, or just unknown."""
+    """Return the error for a topic that does not exist: illegal, or just unknown."""
     if name_problem(name) is not None:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _operations_on_topic(access: Access, request: MetadataRequest, name: str) -> int:
-    """What the client may do to a topic, if it has asked."""
+    """Return the client's permissions on a topic, if requested."""
     if not request.include_topic_authorized_operations:
         return NOT_ASKED
     return access.operations_on(TOPIC, name)
@@ -340,7 +341,7 @@ def _metadata_response(
         controller_id=leaders.controller_id,
         topics=topics,
         cluster_authorized_operations=operations_on_cluster(
-            context, asked=request.include_cluster_authorized_operations
+            context, wanted=request.include_cluster_authorized_operations
         ),
     )
 
@@ -375,7 +376,7 @@ async def describe_topic_partitions(
 ) -> DescribeTopicPartitionsResponse:
     """Describe topics in the order of their names, a bounded number of partitions at a time.
 
-    Never creates a topic. ``next_cursor`` says where the next request goes on.
+    Never creates a topic. ``next_cursor`` is the start of the next request.
     """
     names = _names_from_cursor(catalogue, request)
     limit = catalogue.configs.broker_config.max_request_partition_size_limit
@@ -426,7 +427,7 @@ def _names_from_cursor(catalogue: Catalogue, request: DescribeTopicPartitionsReq
 
 
 def _denied_topic(access: Access, name: str) -> DescribeTopicPartitionsResponseTopic:
-    access.may(DESCRIBE, TOPIC, name)  # For the audit log: it was asked for by its name.
+    access.may(DESCRIBE, TOPIC, name)  # For the audit log: the request names it.
     return DescribeTopicPartitionsResponseTopic(error_code=TOPIC_DENIED, name=name)
 
 

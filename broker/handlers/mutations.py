@@ -12,14 +12,16 @@ if TYPE_CHECKING:
 
 
 class Mutations:
-    """What one request changes: so many partitions, in the order in which it says so."""
+    """Changes of one request: numbers of partitions, in the order of the request."""
 
     def __init__(self, context: RequestContext, *, strict_since: int) -> None:
-        """From version ``strict_since`` on a client understands a refusal; before, it is slowed."""
+        """``strict_since``: version from which a client understands a refusal; before, it is
+        slowed.
+        """
         self._quota = context.quota
         self._strict = context.api_version >= strict_since
         self.throttle_time_ms = 0
-        """What the answer is to say."""
+        """Throttle time for the response."""
 
     def count(self, partitions: int) -> None:
         """Count partitions that are to change; raises KafkaError THROTTLING_QUOTA_EXCEEDED."""

@@ -60,7 +60,7 @@ CHANGES_MAX: Final = 1000
 
 
 class MatchType(IntEnum):
-    """How a filter names an entity."""
+    """Way in which a filter names an entity."""
 
     EXACT = 0
     DEFAULT = 1
@@ -73,7 +73,7 @@ class MatchType(IntEnum):
 def refuse_describe_client_quotas(
     request: DescribeClientQuotasRequest, code: ErrorCode, message: str | None
 ) -> DescribeClientQuotasResponse:
-    """Answer an error; there is no list then."""
+    """Return an error without a list."""
     del request
     return DescribeClientQuotasResponse(error_code=code, error_message=message, entries=None)
 
@@ -202,7 +202,7 @@ async def alter_client_quotas(
 
 
 def _changes_of(entry: EntryData) -> list[Change]:
-    """Return what an entry changes; raises KafkaError where Kafka would."""
+    """Return the changes of an entry; raises KafkaError where Kafka would."""
     named = _entity_of(entry)
     keys = [operation.key for operation in entry.ops]
     if len(set(keys)) < len(keys):

@@ -2,19 +2,19 @@
 
 Version notes. ElectLeaders: v1 adds the kind of election. AlterPartitionReassignments: v1 can
 forbid a change of the replication factor.
-Copies are the store's business (see broker/cluster/damaged_copies.py), so what a reassignment asks
-for is its first replica: who is to lead the partition. It is ongoing until that broker leads. The
-other replicas mean nothing more; the replication factor stays. As in Apache Kafka, replicas can be
+The store keeps the copies (see broker/cluster/damaged_copies.py), so the effect of a reassignment
+is its first replica: the partition's next leader. It is ongoing until that broker leads. The other
+replicas have no further meaning; the replication factor stays. As in Apache Kafka, replicas can be
 fenced brokers as long as one of them is in service.
-One broker leads everything already: it can be asked for that only, as in Kafka.
-The first replica is the preferred leader from then on, which we call a pin; one that was cancelled
-leaves the partition pinned to who leads it. A tag of ours (1000) moves without a pin, or ends one,
-and has the pins listed.
-Of a partition that is not pinned the preferred leader is the one that leads, wherever that is: an
-election is not needed while it is in service, and nobody can be elected by hand when it is not,
-since the cluster does that by itself.
-Knowingly absent: an election is answered when it is durable that the preferred leader is to lead;
-who does hands over to it after that.
+A single broker leads everything already: only itself can be requested, as in Kafka.
+The first replica is the preferred leader from then on, which is called a pin; a cancelled
+reassignment pins the partition to its present leader. A tag of Barnabas (1000) moves without a pin,
+or ends one, and requests a list of the pins.
+If a partition is not pinned, its present leader is the preferred one. An election is not needed
+while that is in service; and an operator can elect no other when it is not, since the cluster does
+that by itself.
+Knowingly absent: an election is complete when it is durable that the preferred leader will lead;
+the present leader hands over after that.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ PARTITIONS_PER_TURN = 1000
 
 
 class ElectionType(IntEnum):
-    """Who may be elected."""
+    """Kind of an election."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -78,7 +78,7 @@ NOT_ELECTED = {
         "No eligible leaders are available.",
     ),
 }
-"""What is said of a partition that has no leader in service."""
+"""Errors of partitions without a leader in service."""
 
 
 # ----------------------------------------------------------------------------------- ElectLeaders
@@ -87,7 +87,7 @@ NOT_ELECTED = {
 def refuse_elect_leaders(
     request: ElectLeadersRequest, code: ErrorCode, message: str | None
 ) -> ElectLeadersResponse:
-    """Answer an error at the top (since v1) and for every partition of the request."""
+    """Return an error at the top (since v1) and for every partition of the request."""
     return ElectLeadersResponse(
         error_code=code,
         replica_election_results=[
@@ -107,7 +107,7 @@ async def elect_leaders(
     context: RequestContext,
     request: ElectLeadersRequest,
 ) -> ElectLeadersResponse:
-    """Have partitions be led where they are pinned; say which need no election."""
+    """Elect pinned leaders of partitions; return the partitions that need no election."""
     if request.election_type not in set(ElectionType):
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"Unknown election type {request.election_type}"
@@ -130,7 +130,7 @@ async def elect_leaders(
 
 
 class _Elections:
-    """What comes of elections of one kind."""
+    """Results of elections of one kind."""
 
     def __init__(
         self, catalogue: Catalogue, brokers: Brokers, moves: Moves | None, kind: ElectionType
@@ -141,7 +141,7 @@ class _Elections:
         self._kind = kind
         self._in_service = {node.node_id for node in self._view.nodes}
         self.wishes: dict[int, int | None] = {}
-        """Who is elected, by partition id."""
+        """Elected leaders, by partition id."""
 
     def everywhere(self) -> list[ReplicaElectionResult]:
         """Return all topics, with those of their partitions that need an election."""
@@ -154,7 +154,7 @@ class _Elections:
         ]
 
     def of(self, topic: str, index: int) -> PartitionResult:
-        """Return what comes of the election for one partition."""
+        """Return the result of the election for one partition."""
         if self._catalogue.topic(topic) is None:
             return PartitionResult(
                 index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"No such topic as {topic}"
@@ -173,7 +173,7 @@ class _Elections:
         )
 
     def _preferred(self, partition: Partition) -> int | None:
-        """Return who is to lead a partition; None: whoever leads it."""
+        """Return the preferred leader of a partition, or None for the present one."""
         if self._moves is None or self._kind is not ElectionType.PREFERRED:
             return None
         return self._moves.pinned(partition.partition_id)
@@ -199,7 +199,7 @@ class _Elections:
 def refuse_list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None
 ) -> ListPartitionReassignmentsResponse:
-    """Answer an error at the top, and repeat the partitions of the request; no pins."""
+    """Return an error at the top, and repeat the partitions of the request; no pins."""
     return ListPartitionReassignmentsResponse(
         error_code=code,
         error_message=message,
@@ -234,7 +234,7 @@ async def list_partition_reassignments(
     if moves is None:
         return response
     looked_at = 0
-    for name, indexes in _asked(catalogue, request):
+    for name, indexes in _requested(catalogue, request):
         ongoing, pinned = OngoingTopicReassignment(name), PinnedTopic(name)
         for index in indexes:
             partition = catalogue.partition(name, index)
@@ -255,7 +255,7 @@ async def list_partition_reassignments(
     return response
 
 
-def _asked(
+def _requested(
     catalogue: Catalogue, request: ListPartitionReassignmentsRequest
 ) -> list[tuple[str, Iterable[int]]]:
     """Return the partitions that a request asks about, by topic; they need not exist."""
@@ -267,7 +267,7 @@ def _asked(
 def _ongoing(
     brokers: Brokers, moves: Moves, partition: Partition
 ) -> OngoingPartitionReassignment | None:
-    """Return what Kafka calls an ongoing reassignment; None: the partition stays where it is."""
+    """Return an ongoing reassignment as in Kafka, or None if the partition stays where it is."""
     wanted = moves.wanted(partition.partition_id)
     if wanted is None:
         return None
@@ -305,12 +305,12 @@ async def alter_partition_reassignments(
     looked_at = 0
     for topic in request.topics:
         answers = ReassignableTopicResponse(topic.name)
-        for asked in topic.partitions:
-            answer = ReassignablePartitionResponse(asked.partition_index)
+        for named in topic.partitions:
+            answer = ReassignablePartitionResponse(named.partition_index)
             try:
                 reassigning.take(
                     topic.name,
-                    asked,
+                    named,
                     may_change_factor=request.allow_replication_factor_change,
                 )
             except KafkaError as error:
@@ -336,36 +336,36 @@ class _Reassigning:
         self._wishes: dict[int, int | None] = {}
         """Made after the pins."""
 
-    def take(self, topic: str, asked: ReassignablePartition, *, may_change_factor: bool) -> None:
-        """Take in what is asked for a partition; raises KafkaError if that is not possible."""
-        partition = self._found(topic, asked.partition_index)
-        if asked.pinning not in set(Pinning):
-            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown pinning {asked.pinning}")
-        if asked.pinning == Pinning.ENDED:
+    def take(self, topic: str, named: ReassignablePartition, *, may_change_factor: bool) -> None:
+        """Add the change of a partition; raises KafkaError if it is not possible."""
+        partition = self._found(topic, named.partition_index)
+        if named.pinning not in set(Pinning):
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"Unknown pinning {named.pinning}")
+        if named.pinning == Pinning.ENDED:
             self._pin(partition, None)
             return
-        if asked.replicas is None:  # "Cancel it".
+        if named.replicas is None:  # "Cancel it".
             if self._wanted(partition) is None:
                 raise KafkaError(ErrorCode.NO_REASSIGNMENT_IN_PROGRESS)
             leader_id = self._leader_of(partition)
             self._pin(partition, None if leader_id == NO_NODE else leader_id)
             return
-        self._placement.check_replicas(asked.replicas)
+        self._placement.check_replicas(named.replicas)
         if not may_change_factor:
-            self._check_factor(partition, len(asked.replicas))
-        if asked.pinning == Pinning.LEFT:
-            self._wish(partition, asked.replicas[0])
+            self._check_factor(partition, len(named.replicas))
+        if named.pinning == Pinning.LEFT:
+            self._wish(partition, named.replicas[0])
         else:
-            self._pin(partition, asked.replicas[0])
+            self._pin(partition, named.replicas[0])
 
     async def finish(self, timeout_ms: int) -> None:
         """Make all of it durable; raises KafkaError REQUEST_TIMED_OUT."""
-        # A broker that is alone leads what it is asked to.
+        # A single broker leads every partition already.
         if self._moves is not None and (self._pins or self._wishes):
             changes = self._catalogue.changes
-            await changes.in_time(self._tell(self._moves), changes.time_in(timeout_ms))
+            await changes.in_time(self._store(self._moves), changes.time_in(timeout_ms))
 
-    async def _tell(self, moves: Moves) -> None:
+    async def _store(self, moves: Moves) -> None:
         if self._pins:
             await moves.pin(self._pins)
         if self._wishes:
@@ -383,12 +383,12 @@ class _Reassigning:
             )
         return partition
 
-    def _check_factor(self, partition: Partition, asked: int) -> None:
+    def _check_factor(self, partition: Partition, factor: int) -> None:
         now = len(_replicas(self._brokers, partition))
-        if now != asked:
+        if now != factor:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"The replication factor is changed from {now} to {asked}",
+                f"The replication factor is changed from {now} to {factor}",
             )
 
     def _pin(self, partition: Partition, node_id: int | None) -> None:
@@ -396,7 +396,7 @@ class _Reassigning:
         self._wishes.pop(partition.partition_id, None)
 
     def _wish(self, partition: Partition, node_id: int) -> None:
-        """Wish for a leader; who leads already is no wish, and ends the one there is."""
+        """Plan a next leader; the present leader needs no plan, and ends an existing one."""
         if node_id != self._leader_of(partition):
             self._wishes[partition.partition_id] = node_id
         elif self._wanted(partition) is not None:
@@ -406,7 +406,7 @@ class _Reassigning:
         return self._brokers.view.leader_of(partition.partition_id).node_id
 
     def _wanted(self, partition: Partition) -> int | None:
-        """Return who is to lead a partition, with what this request has asked for so far."""
+        """Return the next leader of a partition, with the changes of this request so far."""
         partition_id = partition.partition_id
         if partition_id in self._wishes:
             return self._wishes[partition_id]

@@ -1,11 +1,11 @@
-"""SaslHandshake 0-1, SaslAuthenticate 0-2: how a client proves who it is.
+"""SaslHandshake 0-1, SaslAuthenticate 0-2: authentication of a client.
 
 Version notes. SaslHandshake: after version 0 tokens come bare, without requests around them
-(broker/network/login_gate.py). SaslAuthenticate: v1 tells how long the login holds (KIP-368).
+(broker/network/login_gate.py). SaslAuthenticate: v1 returns the lifetime of the login (KIP-368).
 
-Where nobody has to log in, and after a login, both are answered with ILLEGAL_SASL_STATE and the
+On a listener without authentication, and after a login, both get ILLEGAL_SASL_STATE and the
 connection stays usable, as with Apache Kafka (measured with 4.3.0). Clients that guess a broker's
-version from what it advertises (kafka-python does) take one without SaslHandshake for Kafka 0.9.
+version from its advertised APIs (kafka-python does) take one without SaslHandshake for Kafka 0.9.
 """
 
 from __future__ import annotations

@@ -4,13 +4,14 @@ Version notes. CreateTopics: v5 answers with counts and settings, v7 with the to
 DeleteTopics: v6 takes ids as well as names; before v3 there was no error for "deletion is switched
 off". CreatePartitions: nothing changed but the encoding.
 Replication factors and assignments by hand: see placement.py.
-Whether a topic exists is told to nobody who may neither create, delete, alter nor describe it.
-A topic in the way of a new one ("a.b", "a_b") is named, as by Kafka, only to who may describe it.
+A client that may neither create, delete, alter nor describe a topic does not learn if it exists.
+A topic in the way of a new one ("a.b", "a_b") is named, as by Kafka, only to clients that may
+describe it.
 Stricter than Kafka: names in one request that collide are refused here, too, and internal topics
 never grow, since the number of their partitions says where the coordinator of a key is.
 Partitions that are created or deleted count against the client's quota (KIP-599).
-``timeout_ms`` counts where the MetaStore may be away; elsewhere a change is complete when it is
-answered.
+``timeout_ms`` counts if the MetaStore can be unavailable; otherwise a change is complete with its
+response.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ from barnabas.protocol.messages.delete_topics import (
 from barnabas.protocol.wire import ZERO_UUID
 
 TOPICS_PER_TURN = 100
-"""Topics that are looked at before the loop may get a turn."""
+"""Topics that are processed before the loop may get a turn."""
 NOT_TOLD = -1
 
 
@@ -106,7 +107,7 @@ async def create_topics(
                 _hide_configs(result)
         except KafkaError as error:
             result = CreatableTopicResult(
-                name=name, error_code=error.code, error_message=_told(context.access, name, error)
+                name=name, error_code=error.code, error_message=_text(context.access, name, error)
             )
         results.append(result)
         if len(results) % TOPICS_PER_TURN == 0:
@@ -117,28 +118,28 @@ async def create_topics(
 async def _create_topic(
     catalogue: Catalogue,
     placement: Placement,
-    asked: CreatableTopic,
+    wanted: CreatableTopic,
     mutations: Mutations | None,
     until_s: float,
 ) -> CreatableTopicResult:
     """Create one topic, or only check it without ``mutations``; raises KafkaError."""
     # The last one of a key given twice counts, as in Kafka.
-    given = {config.name: config.value for config in asked.configs}
+    given = {config.name: config.value for config in wanted.configs}
     broker_config = catalogue.configs.broker_config
-    catalogue.check_new_name(asked.name)
-    partition_count = _partition_count(catalogue, placement, asked)
-    configs = placement.configs_with(_factor(asked), given, broker_config)
-    catalogue.check_new_topic(asked.name, partition_count, configs)
+    catalogue.check_new_name(wanted.name)
+    partition_count = _partition_count(catalogue, placement, wanted)
+    configs = placement.configs_with(_factor(wanted), given, broker_config)
+    catalogue.check_new_topic(wanted.name, partition_count, configs)
     topic_id = new_topic_id()
     if mutations is not None:
         mutations.count(partition_count)
-        topic = await catalogue.create_topic(asked.name, partition_count, configs, until_s)
+        topic = await catalogue.create_topic(wanted.name, partition_count, configs, until_s)
         topic_id = topic.topic_id
-        leaders = {each.partition_index: each.broker_ids[0] for each in asked.assignments}
+        leaders = {each.partition_index: each.broker_ids[0] for each in wanted.assignments}
         await catalogue.changes.in_time(placement.place(topic.partitions, leaders), until_s)
     own = {name: text for name, text in configs.items() if text is not None}
     return CreatableTopicResult(
-        name=asked.name,
+        name=wanted.name,
         topic_id=topic_id,
         error_message=None,
         num_partitions=partition_count,
@@ -150,7 +151,7 @@ async def _create_topic(
     )
 
 
-def _told(access: Access, name: str, error: KafkaError) -> str:
+def _text(access: Access, name: str, error: KafkaError) -> str:
     """Return the message of an error, without the name of a topic that may not be seen."""
     if isinstance(error, CollidingName) and not access.may_see(TOPIC, error.other):
         return f"Topic '{name}' collides with an existing topic"
@@ -164,38 +165,38 @@ def _hide_configs(result: CreatableTopicResult) -> None:
     result.configs = []
 
 
-def _factor(asked: CreatableTopic) -> int:
-    """Return the replication factor that is asked for; USE_DEFAULT: none."""
-    if asked.assignments:
-        return len(asked.assignments[0].broker_ids)
-    return asked.replication_factor
+def _factor(wanted: CreatableTopic) -> int:
+    """Return the requested replication factor, or USE_DEFAULT."""
+    if wanted.assignments:
+        return len(wanted.assignments[0].broker_ids)
+    return wanted.replication_factor
 
 
-def _partition_count(catalogue: Catalogue, placement: Placement, asked: CreatableTopic) -> int:
-    """Return how many partitions a new topic gets; raises KafkaError."""
-    if asked.assignments:
-        return _assigned_count(placement, asked)
-    placement.check_factor(asked.replication_factor)
-    if asked.num_partitions == USE_DEFAULT:
+def _partition_count(catalogue: Catalogue, placement: Placement, wanted: CreatableTopic) -> int:
+    """Return the number of partitions of a new topic; raises KafkaError."""
+    if wanted.assignments:
+        return _assigned_count(placement, wanted)
+    placement.check_factor(wanted.replication_factor)
+    if wanted.num_partitions == USE_DEFAULT:
         return catalogue.configs.broker_config.num_partitions
-    return asked.num_partitions
+    return wanted.num_partitions
 
 
-def _assigned_count(placement: Placement, asked: CreatableTopic) -> int:
-    """Return the number of partitions assigned by hand; raises KafkaError."""
-    if asked.replication_factor != USE_DEFAULT:
+def _assigned_count(placement: Placement, wanted: CreatableTopic) -> int:
+    """Return the number of manually assigned partitions; raises KafkaError."""
+    if wanted.replication_factor != USE_DEFAULT:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but replication factor was not "
             "set to -1.",
         )
-    if asked.num_partitions != USE_DEFAULT:
+    if wanted.num_partitions != USE_DEFAULT:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
             "A manual partition assignment was specified, but numPartitions was not set to -1.",
         )
     indexes = set()
-    for assignment in asked.assignments:
+    for assignment in wanted.assignments:
         if assignment.partition_index in indexes:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -204,7 +205,7 @@ def _assigned_count(placement: Placement, asked: CreatableTopic) -> int:
             )
         indexes.add(assignment.partition_index)
         placement.check_replicas(assignment.broker_ids)
-    check_sizes([each.broker_ids for each in asked.assignments])
+    check_sizes([each.broker_ids for each in wanted.assignments])
     if indexes != set(range(len(indexes))):
         raise KafkaError(
             ErrorCode.INVALID_REPLICA_ASSIGNMENT,
@@ -236,8 +237,8 @@ async def delete_topics(
     if not catalogue.configs.broker_config.delete_topic_enable:
         code = ErrorCode.TOPIC_DELETION_DISABLED
         raise KafkaError(code if context.api_version >= 3 else ErrorCode.INVALID_REQUEST)
-    asked = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
-    results, doomed = await _topics_to_delete(catalogue, context.access, asked)
+    wanted = request.topics or [DeleteTopicState(name=name) for name in request.topic_names]
+    results, doomed = await _topics_to_delete(catalogue, context.access, wanted)
     mutations = Mutations(context, strict_since=5)
     until_s = catalogue.changes.time_in(request.timeout_ms)
     for topic in doomed:
@@ -259,12 +260,12 @@ def _may_delete(access: Access, name: str) -> bool:
 
 
 async def _topics_to_delete(
-    catalogue: Catalogue, access: Access, asked: list[DeleteTopicState]
+    catalogue: Catalogue, access: Access, wanted: list[DeleteTopicState]
 ) -> tuple[list[DeletableTopicResult], list[Topic]]:
-    """Split what was asked for into refusals and topics; a topic named twice is refused."""
+    """Split the requested topics into refusals and topics; a topic named twice is refused."""
     refused: dict[tuple[str | None, bytes], DeletableTopicResult] = {}
     found: dict[bytes, Topic] = {}
-    times = Counter((each.name, each.topic_id) for each in asked)
+    times = Counter((each.name, each.topic_id) for each in wanted)
 
     def refuse(
         name: str | None, topic_id: bytes, code: ErrorCode, message: str | None = None
@@ -305,7 +306,7 @@ async def _topics_to_delete(
 
 
 def _identity_problem(name: str | None, topic_id: bytes, times: int) -> str | None:
-    """Return what is wrong with the way a topic is named in a deletion."""
+    """Return the error in the way a topic is named in a deletion, or None."""
     if name is None and topic_id == ZERO_UUID:
         return "Neither topic name nor id were specified."
     if name is not None and topic_id != ZERO_UUID:
@@ -354,29 +355,29 @@ async def create_partitions(
 async def _grow(
     catalogue: Catalogue,
     placement: Placement,
-    asked: CreatePartitionsTopic,
+    wanted: CreatePartitionsTopic,
     mutations: Mutations | None,
     until_s: float,
 ) -> None:
     """Grow one topic, or only check it without ``mutations``; raises KafkaError."""
-    added = catalogue.check_new_partitions(asked.name, asked.count)
-    if asked.assignments is not None:
-        if len(asked.assignments) != added:
+    added = catalogue.check_new_partitions(wanted.name, wanted.count)
+    if wanted.assignments is not None:
+        if len(wanted.assignments) != added:
             raise KafkaError(
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,
                 f"Attempted to add {added} additional partition(s), but only "
-                f"{len(asked.assignments)} assignment(s) were specified.",
+                f"{len(wanted.assignments)} assignment(s) were specified.",
             )
-        for assignment in asked.assignments:
+        for assignment in wanted.assignments:
             placement.check_replicas(assignment.broker_ids)
-        check_sizes([each.broker_ids for each in asked.assignments])
+        check_sizes([each.broker_ids for each in wanted.assignments])
     if mutations is None:
         return
     mutations.count(added)
-    await catalogue.create_partitions(asked.name, asked.count, until_s)
-    topic = catalogue.topic(asked.name)
-    if asked.assignments and topic is not None:
-        first = asked.count - added
-        leaders = {first + n: each.broker_ids[0] for n, each in enumerate(asked.assignments)}
+    await catalogue.create_partitions(wanted.name, wanted.count, until_s)
+    topic = catalogue.topic(wanted.name)
+    if wanted.assignments and topic is not None:
+        first = wanted.count - added
+        leaders = {first + n: each.broker_ids[0] for n, each in enumerate(wanted.assignments)}
         placing = placement.place(topic.partitions[first:], leaders)
         await catalogue.changes.in_time(placing, until_s)

@@ -2,11 +2,12 @@
 
 Rules and words are Apache Kafka's. A request may name a user once, so both mechanisms of a user
 take two of them. Stricter: an empty salt, a salted password that the mechanism cannot have made,
-and names and salts without end are refused. Who has no right to ask is told so, where Kafka 4.3.0
-never answers a request for all users.
+and names and salts without end are refused.
+A client without permission gets an error, where Kafka 4.3.0 never responds to a request for all
+users.
 
-Sessions that were begun with a credential end when it changes, that of who changes it behind the
-answer.
+Sessions that have used a credential end when it changes, the one that changes it after its
+response.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ Change: TypeAlias = ScramCredentialDeletion | ScramCredentialUpsertion
 CHANGES_MAX: Final = 2000
 """Users that one request may change: 20 ms of work for the MetaStore."""
 PER_TURN: Final = 250
-"""Users that are looked at before the loop gets a turn."""
+"""Users that are processed before the loop gets a turn."""
 NAME_MAX: Final = 1024
 SALT_BYTES_MAX: Final = 1024
 _BY_NUMBER: Final = {each.number: each for each in MECHANISMS.values()}

@@ -121,7 +121,7 @@ class Connection(asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------------- transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Start, or hang up where a limit on connections is reached."""
+        """Start, or close the connection if a limit on connections is reached."""
         transport = self._transport = cast("asyncio.Transport", transport)
         self._intake.start(transport)
         self._writer.start(transport, -1)
@@ -148,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
             self._await("TLS handshake")
 
     def secured(self, certificate: bytes | None) -> None:
-        """Begin to serve: the TLS handshake is over. The certificate is the client's, in DER."""
+        """Start to serve after the TLS handshake. ``certificate`` is the client's, in DER."""
         self._login_deadline = None
         try:
             self._begin(certificate)
@@ -171,7 +171,7 @@ class Connection(asyncio.BufferedProtocol):
         self._pipeline.abandon()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Return where the transport is to receive."""
+        """Return the memory for the transport to receive into."""
         if self._budget.careful:
             return self._intake.room(is_served=not self._pipeline.pauses)
         return self._frames.writable()
@@ -195,15 +195,15 @@ class Connection(asyncio.BufferedProtocol):
             self._intake.pause()
 
     def eof_received(self) -> bool:
-        """Close: as with Apache Kafka, a client that has stopped sending is gone."""
+        """Close: as with Apache Kafka, a client that has stopped sending has disconnected."""
         return False
 
     def pause_writing(self) -> None:
-        """Handle nothing while the peer does not read its answers."""
+        """Stop handling requests while the peer does not read its responses."""
         self.writing_waits()
 
     def resume_writing(self) -> None:
-        """Go on after the peer has read enough."""
+        """Resume after the peer has read enough."""
         if not self._writer.sends_files:
             self.writing_goes_on()
 
@@ -228,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
         return self.login
 
     def logged_in(self, outcome: LoggedIn) -> int:
-        """Serve the client as who it has proved to be; return for how many ms, 0: no limit."""
+        """Serve the client as its proven principal; return its session's lifetime in ms, or 0."""
         self.session = self.listener.security.session_of(
             outcome, self.peer_host, self._server.clock.now_ms()
         )
@@ -254,8 +254,8 @@ class Connection(asyncio.BufferedProtocol):
         return login.step(token)
 
     def login_failed(self, failed: LoginFailed) -> float:
-        """Log and count a failed login; return for how many ms its answer is to be held back."""
-        self._login_deadline = None  # It is over.
+        """Log and count a failed login; return the delay of its response in ms."""
+        self._login_deadline = None  # The login has ended.
         # Bare tokens get no reason, and a client that breaks the order of requests needs none.
         is_raw = self.login is not None and self.login.raw
         self._has_failed = not is_raw and failed.code is not ErrorCode.ILLEGAL_SASL_STATE
@@ -280,8 +280,8 @@ class Connection(asyncio.BufferedProtocol):
             self._await("login")
             self._open_gate(security.new_login())
 
-    def _await(self, what: str) -> None:
-        self._awaited = what
+    def _await(self, step: str) -> None:
+        self._awaited = step
         self._login_deadline = self._server.clock.monotonic() + self._server.login_timeout
 
     def _open_gate(self, login: Login) -> None:
@@ -303,9 +303,9 @@ class Connection(asyncio.BufferedProtocol):
         return left_ms
 
     def _session_ends(self) -> None:
-        """Serve nothing more but a new login; requests under way are still answered.
+        """Serve only a new login; requests under way still get their responses.
 
-        One that is being repeated at the moment may come to its end: nothing else is served then.
+        A login that is being repeated at the moment may complete: nothing else is served then.
         """
         self._expiry = None
         if self.gate is not None:
@@ -337,17 +337,17 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def network(self) -> str:
-        """Return what shares one client's part of memory: its address, or its IPv6 network."""
+        """Return the key of the client's share of memory: its address, or its IPv6 network."""
         return client_network(self.peer_host)
 
     @property
     def requests(self) -> int:
-        """Return how many requests came whole so far."""
+        """Return the number of whole requests received so far."""
         return self._pipeline.requests
 
     @property
     def client_id(self) -> str:
-        """Return what the client's last requests call it."""
+        """Return the client ID of the client's last requests."""
         return self._pipeline.client_id
 
     @property
@@ -358,19 +358,19 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def idle_ms(self) -> int | None:
-        """Return how long ago the last request was; None before there is one."""
+        """Return the time since the last request, or None before there is one."""
         if self._pipeline.last_route is None:
             return None
         return (counter_ns() - self._pipeline.last_ns) // 1_000_000
 
     @property
     def refusals(self) -> int:
-        """Return how many requests were refused as a whole."""
+        """Return the number of requests that were refused as a whole."""
         return self._pipeline.refusals
 
     @property
     def pauses(self) -> int:
-        """Return why nothing is handled at the moment: bits of pipeline.py."""
+        """Return the reasons why no request is handled at the moment: bits of pipeline.py."""
         return self._pipeline.pauses
 
     @property
@@ -389,7 +389,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def sent_bytes(self) -> int:
-        """Return how many bytes of answers were written."""
+        """Return the number of bytes of responses that were written."""
         return self._writer.sent_bytes
 
     @property
@@ -403,33 +403,33 @@ class Connection(asyncio.BufferedProtocol):
         return self._frames.frame_is_owned
 
     def writing_waits(self) -> None:
-        """Handle nothing more: the peer does not read its answers."""
+        """Stop handling requests: the peer does not read its responses."""
         self._pipeline.pauses |= WRITING
 
     def writing_goes_on(self) -> None:
-        """Go on: the peer has read enough."""
+        """Resume: the peer has read enough."""
         self._pipeline.pauses &= ~WRITING
         self.queue_delivery()
 
     def writing_failed(self, error: OSError) -> None:
-        """Hang up: either the peer has, or a file cannot be read."""
+        """Close the connection: either the peer has disconnected, or a file cannot be read."""
         if not isinstance(error, ConnectionError):
             self._server.complain(f"connection closed: peer={self.peer} reason={error}")
         self.abort()
 
     def close(self, reason: str) -> None:
-        """Hang up because of what the client did; answers that are ready still leave."""
+        """Close the connection because of its client; responses that are ready are still sent."""
         if self._pipeline.pauses & CLOSED:
             return
         self._server.complain(f"connection closed: peer={self.peer} {reason}")
-        self._hang_up()
+        self._disconnect()
 
     def bug(self, name: str, error: BaseException) -> None:
-        """Log an error of ours with its traceback and hang up."""
+        """Log an internal error with its traceback and close the connection."""
         logger.error(
             "request failed: peer=%s api=%s error=%r", self.peer, name, error, exc_info=error
         )
-        self._hang_up()
+        self._disconnect()
 
     # ------------------------------------------------------------------------- called by others
 
@@ -454,11 +454,11 @@ class Connection(asyncio.BufferedProtocol):
             self._finish()
 
     def forget_plans(self) -> None:
-        """Look routes up again: the table has changed."""
+        """Forget the routes that were looked up: the table has changed."""
         self._pipeline.forget_plans()
 
     def drain(self) -> None:
-        """Handle nothing more; answers that are due still leave."""
+        """Stop handling requests; responses that are due are still sent."""
         if self._leaves is not None:
             self._transport.close()
             return
@@ -505,7 +505,7 @@ class Connection(asyncio.BufferedProtocol):
             if overdue:
                 self.close(f"reason={overdue}")
         elif self._is_silent_for_long(now):
-            self._hang_up()
+            self._disconnect()
 
     # --------------------------------------------------------------------------------- private
 
@@ -528,7 +528,7 @@ class Connection(asyncio.BufferedProtocol):
         return is_waiting and is_librdkafka(self.seen)
 
     def _process(self) -> None:
-        """Handle whole frames until something pauses the connection or its turn is over."""
+        """Handle whole frames until something pauses the connection or its turn ends."""
         pipeline = self._pipeline
         begun_ns = counter_ns()
         left = TURN_REQUESTS
@@ -574,7 +574,7 @@ class Connection(asyncio.BufferedProtocol):
         size, pipeline.out_bytes = pipeline.out_bytes, 0
         self._writer.write(out, size)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         pipeline = self._pipeline
         if pipeline.pauses & CLOSED:
             return

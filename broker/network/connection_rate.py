@@ -1,13 +1,13 @@
-"""Connections that come faster than they may (KIP-612).
+"""Limits on the rate of new connections (KIP-612).
 
 Rules of this file:
 
-* **Next to nothing is read of a connection that waits**, and it has none of what a Connection has,
-  no TLS either. Apache Kafka does not accept it meanwhile; clients cannot tell the two apart.
-* **Beyond the rate of the broker or of a listener it waits for its turn.** Whose turn would come
-  later than clients wait is closed at once.
-* **Beyond the rate of its address it is held and then closed**, as with Apache Kafka: who comes
-  back at once is slowed down by that. Only so many are held; more are closed at once.
+* **Next to nothing is read of a connection that waits**, and it has no Connection object and no
+  TLS. Apache Kafka does not accept it meanwhile; clients cannot distinguish the two.
+* **Beyond the rate of the broker or of a listener it waits for its turn.** A connection whose turn
+  would come later than clients wait is closed at once.
+* **Beyond the rate of its address it is held and then closed**, as with Apache Kafka: that slows
+  down a client that reconnects at once. At most HELD_MAX are held; more are closed at once.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ if TYPE_CHECKING:
     from barnabas.broker.security.quotas.quotas import Quotas
 
 WAIT_MAX_S: Final = 30.0
-"""How long a connection waits for its turn: clients ask for no longer than that by default."""
+"""Maximum time a connection waits for its turn: by default clients wait no longer."""
 HOLD_MAX_S: Final = 1.0
-"""How long one is held that is closed then."""
+"""Maximum time for which a connection is held before it is closed."""
 HELD_MAX: Final = 1000
 EARLY_BYTES: Final = 256
-"""What is read of a connection that waits: no more than buffers of those that serve it hold."""
+"""Bytes that are read of a connection that waits: no more than the buffers of a served one hold."""
 ADDRESSES_MAX: Final = 10_000
 """Addresses whose rate is remembered; then the one that came first is forgotten."""
 RATE_KEY: Final = "max.connection.creation.rate"
 
 
 class Verdict(NamedTuple):
-    """What becomes of a new connection: after so many seconds it is served, or closed."""
+    """Verdict about a new connection: after ``wait_s`` seconds it is served, or closed."""
 
     wait_s: float = 0.0
     refused: str = ""
-    """Why it is closed."""
+    """The reason to close it, or ""."""
 
 
 AT_ONCE: Final = Verdict()
 
 
 class ConnectionRates:
-    """How quickly connections come, and may come."""
+    """Rates of new connections, and their limits."""
 
     def __init__(self, clock: Clock, quotas: Quotas, config: BrokerConfig) -> None:
         self._clock = clock
@@ -118,10 +118,10 @@ class ConnectionRates:
 
 
 class Host(Protocol):
-    """Who has a doorman."""
+    """The owner of a doorman."""
 
     def held(self, doorman: Doorman) -> bool:
-        """Keep it until it lets go; False: there are too many."""
+        """Keep a connection until it is released; False if there are too many."""
 
     def released(self, doorman: Doorman) -> None:
         """Forget it."""
@@ -131,7 +131,7 @@ class Host(Protocol):
 
 
 class Doorman(asyncio.BufferedProtocol):
-    """Stands before one connection until that may begin."""
+    """Protocol of a connection that has to wait before it is served."""
 
     __slots__ = (
         "_clock",
@@ -173,26 +173,26 @@ class Doorman(asyncio.BufferedProtocol):
             peer = address_text(peer_host, address[1])
             self._host.refused(f"connection refused: peer={peer} reason={verdict.refused}")
         if not verdict.wait_s:
-            self._go_on()
+            self._serve_or_close()
         elif self._host.held(self):
             self._timer = self._clock.call_later(verdict.wait_s * 1000, self._waited)
         else:
             self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Return little room: a transport cannot be told not to begin with reading."""
+        """Return little memory: a transport always starts to read."""
         if self._room is None:
             self._room = memoryview(bytearray(EARLY_BYTES))
         return self._room
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Read no more of the client."""
+        """Stop reading from the client."""
         self._transport.pause_reading()
         if self._room is not None:
             self._early = self._room[:nbytes]
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """Wait no longer."""
+        """Stop waiting: the connection is lost."""
         self._end()
 
     def abort(self) -> None:
@@ -209,9 +209,9 @@ class Doorman(asyncio.BufferedProtocol):
     def _waited(self) -> None:
         self._timer = None
         self._host.released(self)
-        self._go_on()
+        self._serve_or_close()
 
-    def _go_on(self) -> None:
+    def _serve_or_close(self) -> None:
         transport = self._transport
         if self._verdict.refused:
             transport.abort()

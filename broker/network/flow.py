@@ -1,4 +1,4 @@
-"""What connections share: the turn to write, and the wait for the journal."""
+"""State shared by connections: the turn to write, and the wait for the journal."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import asyncio
 from typing import Final, Protocol
 
 TURN_NS: Final = 20_000_000
-"""How long connections handle requests in one iteration of the loop. Then the sockets are looked at
-again, whatever else there is to do: /livez, other connections, the disk's answers."""
+"""Maximum time for which connections handle requests in one iteration of the loop. Then the sockets
+are polled again, for other work: /livez, other connections, the disk's results."""
 
 NOTICED_NS: Final = 100_000
 
@@ -23,22 +23,22 @@ class Waiting(Protocol):
     """Requests that are not handled because the journal is behind."""
 
     def caught_up(self) -> None:
-        """Go on."""
+        """Resume."""
 
 
 class Backlog:
-    """Whether the journal is behind, and who goes on when it is not any more."""
+    """Whether the journal has a backlog, and the connections that wait for its end."""
 
     def __init__(self) -> None:
         self.is_behind = False
         self._waiting: list[Waiting] = []
 
     def wait(self, waiting: Waiting) -> None:
-        """Have ``waiting`` called when the journal has caught up."""
+        """Call ``waiting`` when the backlog of the journal has ended."""
         self._waiting.append(waiting)
 
     def set(self, is_behind: bool) -> None:  # noqa: FBT001
-        """Hold back each connection that produces from now on, or let them all go on."""
+        """Start to pause each connection that produces, or resume them all."""
         self.is_behind = is_behind
         if not is_behind:
             waiting, self._waiting = self._waiting, []
@@ -49,8 +49,9 @@ class Backlog:
 class Delivery:
     """Connections that have something to write or to resume, served once per loop iteration.
 
-    And the loop's time: each connection says what it spends. Once that is a turn, who comes
-    in later queues up here for the next iteration, behind those who queued before.
+    Also the loop's time: each connection reports the time it spends. Once that is a turn, a
+    connection that receives later is queued here for the next iteration, after those that queued
+    before.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -68,7 +69,7 @@ class Delivery:
         self._schedule()
 
     def spend(self, took_ns: int) -> None:
-        """Count what a connection took of this iteration, unless it is next to nothing."""
+        """Count a connection's time in this iteration, unless it is next to nothing."""
         if took_ns > NOTICED_NS:
             self._spent_ns += took_ns
             self._schedule()
@@ -79,9 +80,9 @@ class Delivery:
         return self._spent_ns > TURN_NS
 
     def flush(self) -> None:
-        """Serve the queued connections now; what they cause is left to the next iteration.
+        """Serve the queued connections now; work that they cause is left to the next iteration.
 
-        And who comes behind what took a whole turn.
+        So are connections after one that took a whole turn.
         """
         if not self._ready:
             return
@@ -94,12 +95,12 @@ class Delivery:
                 break
 
     def end(self) -> None:
-        """Let nothing leave any more, whatever was made ready."""
+        """Stop all sending, even of prepared responses."""
         self._ended = True
         self._ready = []
 
     def _schedule(self) -> None:
-        """Have the next iteration begin with this."""
+        """Start the next iteration with the flush."""
         if not self._scheduled:
             self._scheduled = True
             self._loop.call_soon(self._run)

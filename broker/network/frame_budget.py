@@ -1,29 +1,31 @@
-"""The memory for requests that have not come whole, over all connections: ``FrameBudget``.
+"""The memory for requests that have not arrived whole, over all connections: ``FrameBudget``.
 
 Rules of this file:
 
-* **What has arrived counts, not what was announced.** A Claim is an incomplete frame whose bytes
-  lie in memory of its connection alone. Seven eighths of the limit are for these; the last one is
-  for whole requests that wait while their connection is not served (``read_ahead``).
-* **Up to half of the limit everything is received as it comes.** Beyond, a frame goes on only if
-  what is missing of it fits below the limit together with what is missing of all running ones that
-  are as short or shorter; the others wait, their sockets unread. So shorter frames never wait for
-  longer ones, and those that run can all end.
+* **Arrived bytes count, not the announced length.** A Claim is an incomplete frame whose bytes lie
+  in memory of its connection alone. Seven eighths of the limit are for these; the last one is for
+  whole requests that wait while their connection is not served (``read_ahead``).
+* **Up to half of the limit everything is received at once.** Beyond, a frame continues only if its
+  missing bytes fit below the limit together with those of all running frames that miss as few or
+  fewer. The others wait, their sockets unread. So shorter frames never wait for longer ones, and
+  all running frames can complete.
 * **Small frames never wait**: those that fit a ring (``may_wait`` is False).
-* **There is always progress.** One frame at a time, the leader, goes on beyond the limit: who has
-  waited for LEAD_SECONDS, or the shortest where nothing else that may wait runs.
-* **While a connection waits, all others have to move.** Who runs and sent nothing in JUDGE_SECONDS,
-  or is slower than SLOW_BYTES_PER_SECOND and would take longer than FINISH_SECONDS, is closed, the
-  longest silent first, until no claim waits. After that an address with more than its share of
-  the limit is closed down to it, in the same order, for one that waits and holds less than that.
-  And where those that wait hold nearly everything, the longest of them go, for shorter ones.
+* **There is always progress.** One frame at a time, the leader, continues beyond the limit: one
+  that has waited for LEAD_SECONDS, or the shortest if nothing else that may wait runs.
+* **While a connection waits, all others have to move.** A running sender is closed if it sent
+  nothing in JUDGE_SECONDS, or if it is slower than SLOW_BYTES_PER_SECOND and would take longer than
+  FINISH_SECONDS. The longest silent is closed first, until no claim waits. After that an address
+  with more than its share of the limit is closed down to it, in the same order, for a waiting one
+  that holds less than that. And if waiting frames hold nearly everything, the longest of them are
+  closed, for shorter ones.
 * **The limit is hard.** Small frames may arrive beyond it, and the first bytes of any: the longest
   silent of the addresses above their share are closed at once, until there is room again.
-* **Who has never completed a request**, or not logged in where that is asked for, is a stranger.
-  Strangers together have a small limit of their own, to which all of this applies as well.
+* **A stranger** is a client that has never completed a request, or not logged in if that is
+  required. Strangers together have a small limit of their own, to which all of this applies as
+  well.
 
-So what is counted never exceeds the limit by more than one arrival, and what is held that by one
-frame more. Nothing here knows of sockets or time but through a Sender and a function.
+So the counted bytes never exceed the limit by more than one arrival, and the held bytes by one
+frame more. Nothing here uses sockets or time except through a Sender and a function.
 """
 
 from __future__ import annotations
@@ -35,38 +37,38 @@ from typing import Final, Protocol
 from barnabas.protocol.frame import LENGTH_BYTES, PIECE_BYTES
 
 JUDGE_SECONDS: Final = 0.25
-"""How long a frame that is received may stand still while others wait."""
+"""Maximum time for which a frame may stall while others wait."""
 LATE_SECONDS: Final = 2 * JUDGE_SECONDS
-"""What stood still longer than this since it was looked at last is looked at once more: no
-connection was waiting, or the loop was held and has not received what is there."""
+"""Time since the last check after which a stalled frame is checked once more: no connection was
+waiting, or the loop was blocked and has not received the available bytes."""
 LEAD_SECONDS: Final = 1.0
-"""How long a frame may wait before it is one of those that go on beyond the limit, in turn."""
+"""Time after which a waiting frame may become the leader, which continues beyond the limit."""
 FINISH_SECONDS: Final = 10.0
-"""How much longer a slow sender may need for the rest of its frame while others wait."""
+"""Maximum time for a slow sender to complete its frame while others wait."""
 SLOW_BYTES_PER_SECOND: Final = 1024 * 1024
-"""Who is faster than this may take as long as it likes."""
+"""Rate above which a sender may take any time."""
 EVICTIONS_MOST: Final = 200
-"""How many are closed in a row, unless the limit demands more."""
+"""Maximum number of connections closed in a row, unless the limit demands more."""
 STRANGERS_BYTES_MAX: Final = 64 * 1024 * 1024
 """Most that strangers hold together: an eighth of the limit, if that is less."""
 STRANGERS_BYTES_MIN: Final = 4 * 1024 * 1024
-"""What they may hold however small the limit is, unless it is smaller than this."""
+"""Minimum of that, regardless of the limit, unless the limit is smaller."""
 FIRST_BYTES: Final = 16 * 1024
-"""What is received of a frame of which nothing is known yet when memory is crowded."""
+"""Bytes that are received of an unknown frame when memory is crowded."""
 AHEAD_BYTES: Final = 2 * 1024
-"""What is received of a connection that is not served when no more is to be read ahead."""
+"""Bytes that are received of a connection that is not served when reading ahead is full."""
 
 _RANKS: Final = 32
 
 
 class Sender(Protocol):
-    """Whose frame a claim stands for."""
+    """The connection of a claim's frame."""
 
-    def go_on(self) -> None:
+    def resume_receiving(self) -> None:
         """Receive: the claim runs."""
 
-    def hold_on(self) -> None:
-        """Receive nothing until ``go_on``: the claim waits."""
+    def pause_receiving(self) -> None:
+        """Stop receiving until ``resume_receiving``: the claim waits."""
 
     def give_up(self, reason: str) -> None:
         """Close, drop what was received, and release the claim before returning."""
@@ -77,7 +79,7 @@ class Sender(Protocol):
 
 
 class Claim:
-    """One incomplete frame: what has come of it, what is missing, and whether it is received."""
+    """One incomplete frame: its bytes received, its bytes missing, and whether it is received."""
 
     __slots__ = (
         "address",
@@ -123,7 +125,7 @@ class Pool:
         self.used_bytes = 0
         self.crowded = False
         self._half_bytes = limit_bytes // 2
-        # Less, as each change costs a look at everybody.
+        # Less, as each change costs a check of all claims.
         self._calm_bytes = limit_bytes * 3 // 8
         # Bytes that are missing of running claims, by the bit length of what one of them misses.
         self.missing = [0] * _RANKS
@@ -189,7 +191,7 @@ class FrameBudget:
         """Whether connections should ask ``receive_most`` before they receive."""
         self.evicted = 0
         self.waiting = 0
-        """How many wait for what others hold."""
+        """Number of claims that wait for memory of others."""
         self._now_s = now_s
         self._on_contested = on_contested
         self._judging = False
@@ -204,7 +206,7 @@ class FrameBudget:
 
     @property
     def used_bytes(self) -> int:
-        """Return what is held, the leader's part beyond the limit included."""
+        """Return the bytes held, the leader's part beyond the limit included."""
         leader = self._leader
         beyond = leader.held_bytes - leader.counted_bytes if leader is not None else 0
         return self._pool.used_bytes + self.ahead_bytes + beyond
@@ -215,7 +217,7 @@ class FrameBudget:
         return self.ahead_bytes > self.limit_bytes // 8
 
     def receive_most(self, pending_bytes: int, *, is_served: bool) -> int:
-        """Return how much a connection should receive at once; ``pending_bytes`` are there."""
+        """Return the bytes that a connection should receive at once, after ``pending_bytes``."""
         if not is_served and self.is_ahead_full:
             return AHEAD_BYTES
         is_known = pending_bytes >= LENGTH_BYTES or not is_served
@@ -230,7 +232,7 @@ class FrameBudget:
         self.arrived(claim, held_bytes, claim.missing_bytes)
 
     def arrived(self, claim: Claim, held_bytes: int, missing_bytes: int) -> None:
-        """Say how much has come by now; afterwards the claim runs, waits, or has been given up."""
+        """Register the bytes received by now; afterwards the claim runs, waits, or was given up."""
         grown = held_bytes - claim.held_bytes
         counts = claim.runs and not claim.leads
         if counts:
@@ -247,7 +249,7 @@ class FrameBudget:
             self._stop_if_crowded(claim)
 
     def release(self, claim: Claim) -> None:
-        """Stop counting a frame: it is handled, or its connection is gone."""
+        """Stop counting a frame: it is handled, or its connection has ended."""
         if claim not in self._claims:
             return
         del self._claims[claim]
@@ -258,17 +260,17 @@ class FrameBudget:
         if claim is self._leader:
             self._leader = None
         self._count(claim, -claim.counted_bytes)
-        self._let_in()
+        self._resume_waiting()
 
     def read_ahead(self, size: int) -> None:
         """Count, or stop counting, whole requests that wait until their connection is served."""
         self.ahead_bytes += size
-        self._look()
+        self._update_careful()
 
     # --------------------------------------------------------------------------------- judging
 
     def judge(self) -> bool:
-        """Close who stands still while others wait; return whether anybody still waits."""
+        """Close stalled senders while others wait; return whether any claim still waits."""
         now_s = self._now_s()
         last = self.evicted + EVICTIONS_MOST
         for claim in [each for each in self._claims if self._stands_still(each, now_s)]:
@@ -284,7 +286,7 @@ class FrameBudget:
         return self._judging
 
     def _stands_still(self, claim: Claim, now_s: float) -> bool:
-        """Measure a running claim's pace since it was looked at last."""
+        """Measure a running claim's pace since its last check."""
         span_s = now_s - claim.marked_s
         if not claim.runs or span_s < JUDGE_SECONDS * 0.9:
             return False
@@ -325,7 +327,9 @@ class FrameBudget:
                     self._evict(claim, "too long while shorter ones wait for memory")
 
     def _lead(self, claim: Claim | None, now_s: float) -> None:
-        """Let a claim that has waited long go on beyond the limit, until it ends."""
+        """Make a claim that has waited long the leader, which continues beyond the limit until it
+        ends.
+        """
         if claim is None or now_s - claim.waits_since_s < LEAD_SECONDS:
             return
         self._make_leader(claim)
@@ -335,7 +339,7 @@ class FrameBudget:
         self._leader = claim
         claim.leads = True
         self._run(claim)
-        claim.sender.go_on()
+        claim.sender.resume_receiving()
 
     def _evict(self, claim: Claim, reason: str) -> None:
         if claim in self._claims:
@@ -346,7 +350,7 @@ class FrameBudget:
     def _make_room(self, pool: Pool, newest: Claim) -> None:
         """Close the longest silent, first of addresses above their share, when a limit is reached.
 
-        Down to seven eighths of it: looking at everybody for each arrival would cost too much. But
+        Down to seven eighths of it: a check of all claims for each arrival would cost too much. But
         no more than EVICTIONS_MOST beyond what is needed: each takes its time as well.
         """
         members = [each for each in self._claims if each.is_stranger or pool is self._pool]
@@ -383,7 +387,7 @@ class FrameBudget:
         claim.waits_since_s = self._now_s()
         self._waiting[claim.rank + _RANKS * claim.is_stranger][claim] = None
         self.waiting += 1
-        claim.sender.hold_on()
+        claim.sender.pause_receiving()
         self._lead_if_idle()
         if not self._judging and self.waiting:
             self._judging = True
@@ -391,8 +395,8 @@ class FrameBudget:
                 self._mark(other, claim.waits_since_s)
             self._on_contested()
 
-    def _let_in(self) -> None:
-        """Let those go on for whom there is room: shorter frames first, then in order."""
+    def _resume_waiting(self) -> None:
+        """Resume claims for which there is room: shorter frames first, then in order."""
         if not self.waiting:
             return
         for waiting in self._waiting:
@@ -402,7 +406,7 @@ class FrameBudget:
                     break
                 self._forget_waiting(claim)
                 self._run(claim)
-                claim.sender.go_on()
+                claim.sender.resume_receiving()
         self._lead_if_idle()
 
     def _lead_if_idle(self) -> None:
@@ -426,7 +430,7 @@ class FrameBudget:
         if claim.is_stranger:
             changed |= self._strangers.count(size)
         if changed:
-            self._look()
+            self._update_careful()
         if changed and size > 0:
             for other in list(self._claims):
                 self._stop_if_crowded(other)
@@ -436,7 +440,7 @@ class FrameBudget:
             if claim.is_stranger and self._strangers.used_bytes > self._strangers.limit_bytes:
                 self._make_room(self._strangers, claim)
 
-    def _look(self) -> None:
+    def _update_careful(self) -> None:
         self.careful = self._pool.crowded or self.is_ahead_full
 
     def _has_room(self, claim: Claim) -> bool:
@@ -456,7 +460,7 @@ class FrameBudget:
 
 
 def held_by_address(claims: Iterable[Claim]) -> Counter[str]:
-    """Return how many bytes each address holds."""
+    """Return the number of bytes that each address holds."""
     held: Counter[str] = Counter()
     for claim in claims:
         held[claim.address] += claim.held_bytes

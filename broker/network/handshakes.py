@@ -1,14 +1,13 @@
-"""TLS handshakes of all connections: how many are under way, and the threads that compute them.
+"""TLS handshakes of all connections: a limit on their number, and the threads that compute them.
 
 A handshake costs up to some milliseconds (RSA of 4096 bits): the loop only passes bytes on. One
-that is too many takes the place of the oldest of the address that has the most, so that clients
-which never finish cannot keep others out; those have the time that such a client needs to begin
-another.
+beyond the limit replaces the oldest of the address with the most handshakes. So clients that never
+finish cannot keep others out; those have the time that such a client needs to start another.
 
-Where more begin than can be computed, those of clients that have gone are not, those that have
-cost most of their time already go on, and addresses take turns: a flood from one of them costs
-another a turn, not the flood. Of an address the newest comes first: of all it has the most time
-left until it is displaced, so that who is served does come to the end.
+More may start than the threads can compute. Then handshakes of disconnected clients are skipped,
+those with most of their cost behind them continue, and addresses take turns. A flood from one of
+them costs the others a turn, not the flood. Of an address the newest comes first: it has the most
+time left until it is displaced, so that a handshake that is served does complete.
 """
 
 from __future__ import annotations
@@ -32,10 +31,11 @@ class Handshake(Protocol):
     """One that is under way."""
 
     source: str
-    """Whose share it takes: the client's address, or its IPv6 network; it does not change."""
+    """Key of the share of handshakes: the client's address, or its IPv6 network; it does not
+    change."""
 
     def displaced(self) -> None:
-        """Give up, and call ``Handshakes.end``."""
+        """Abort the handshake, and call ``Handshakes.end``."""
 
 
 class _Step(NamedTuple):
@@ -74,7 +74,7 @@ class _BySource(Generic[Item]):
         return True
 
     def take(self, *, newest: bool) -> Item:
-        """Take what is the newest or the oldest of the source whose turn it is."""
+        """Remove and return the newest or the oldest item of the source whose turn it is."""
         source = next(iter(self._sources))
         items = self._sources.pop(source)
         self._size -= 1
@@ -95,10 +95,10 @@ class _BySource(Generic[Item]):
 
 
 class Handshakes:
-    """Those that are under way."""
+    """All handshakes under way."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: Callable[[], int]) -> None:
-        """``limit`` is how many there may be."""
+        """``limit`` returns the maximum number of handshakes."""
         self.completed = 0
         self.failed = 0
         self.displaced = 0
@@ -114,12 +114,12 @@ class Handshakes:
 
     @property
     def under_way(self) -> int:
-        """How many there are."""
+        """Number of handshakes under way."""
         return len(self._under_way)
 
     @property
     def waiting(self) -> int:
-        """How many have a step that no thread has got yet."""
+        """Number of handshakes with a step that no thread has started yet."""
         return len(self._first_steps) + len(self._later_steps)
 
     def begin(self, handshake: Handshake) -> None:

@@ -1,13 +1,13 @@
-"""What one connection takes in: its frames, the memory they may hold, and when to stop receiving.
+"""The receiving side of one connection: its frames, their memory, and pauses of receiving.
 
 Rules of this file:
 
-* **Nothing is counted while a ring does**: requests that come whole cost one comparison for each
-  arrival. What stays behind in memory of its own (``FrameBuffer.settle``) is either an incomplete
-  frame, for which a Claim stands (frame_budget.py), or whole requests that wait because the
-  connection is not served: these are counted as read ahead.
+* **Nothing is counted while a ring does**: requests that arrive whole cost one comparison for each
+  arrival. The rest in memory of its own (``FrameBuffer.settle``) is either an incomplete frame, for
+  which a Claim stands (frame_budget.py), or whole requests that wait because the connection is not
+  served: these are counted as read ahead.
 * **The socket is read unless** there is no room, the claim waits, too much was read ahead, or the
-  connection ends. ``resume`` looks at all of them again.
+  connection ends. ``resume`` checks all of them again.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ if TYPE_CHECKING:
     import asyncio
 
 SLOWEST_BYTES_PER_SECOND: Final = 32 * 1024
-"""What a connection must at least receive to keep an incomplete frame alive beyond its time."""
+"""Minimum rate of a connection with an incomplete frame beyond its time."""
 
 PEER_HAS_GONE: Final = POLLERR | POLLHUP | 0x2000
 """The last is POLLRDHUP, which exists on Linux alone."""
 
 
 class Owner(Protocol):
-    """What an intake must know of its connection."""
+    """The connection, as far as its intake needs it."""
 
     @property
     def is_stranger(self) -> bool:
-        """Whether nothing is known of its client yet."""
+        """Whether the client is still unknown."""
 
     @property
     def network(self) -> str:
-        """Whose share of memory this is."""
+        """Key of the connection's share of memory."""
 
     @property
     def is_not_read(self) -> bool:
         """Whether the connection waits for its client to read answers."""
 
     def close(self, reason: str) -> None:
-        """Hang up, and log why."""
+        """Close the connection, and log the reason."""
 
 
 class Intake:
@@ -69,9 +69,9 @@ class Intake:
     ) -> None:
         self.frames = FrameBuffer(rings, max_frame_bytes)
         self.held_bytes = 0
-        """What ``settle`` returned when it was counted last."""
+        """Result of ``settle`` when it was last counted."""
         self.is_lent = False
-        """Whether a thread has the frame at hand, which counts until then although all may end."""
+        """Whether a thread uses the frame, which counts until then even if the rest has ended."""
         self._budget = budget
         self._connection: Owner | None = connection
         self._transport: asyncio.Transport
@@ -88,14 +88,14 @@ class Intake:
     # ------------------------------------------------------------------------------- receiving
 
     def room(self, *, is_served: bool) -> memoryview:
-        """Return where to receive while memory is crowded."""
+        """Return the memory to receive into while memory is crowded."""
         frames = self.frames
         return frames.writable()[
             : self._budget.receive_most(frames.pending_bytes, is_served=is_served)
         ]
 
     def settle(self, *, is_served: bool) -> None:
-        """Count what stays behind after what could be handled was, and pause if there is no room.
+        """Count the rest after all that could be handled was, and pause if there is no room.
 
         Call it when ``FrameBuffer.settle`` returns something else than ``held_bytes``.
         """
@@ -112,7 +112,7 @@ class Intake:
                 self._budget.arrived(claim, held, missing)
                 return
             self.handled()
-        # A large frame may still be at work, and what comes behind it is not served.
+        # A large frame may still be at work, and the bytes after it are not served.
         is_ahead = not is_served or not missing or self._claim is not None
         self._read_ahead(held if is_ahead else 0)
         if held and not is_ahead:
@@ -121,7 +121,7 @@ class Intake:
             self.pause()
 
     def begin_large(self) -> None:
-        """Ask for the memory of a frame that is too large for a ring."""
+        """Request the memory of a frame that is too large for a ring."""
         if self._claim is None or not self._claim.may_wait:
             self.handled()
             self._read_ahead(0)
@@ -142,7 +142,7 @@ class Intake:
         self.frames.shrink()
 
     def pause(self) -> None:
-        """Receive nothing for now."""
+        """Stop receiving for now."""
         # A closing transport reads nothing more, and uvloop's raises when told so.
         if not self._paused and not self._transport.is_closing():
             self._paused = True
@@ -157,7 +157,7 @@ class Intake:
             self._transport.resume_reading()
 
     def stop(self) -> None:
-        """Receive nothing any more."""
+        """Stop receiving permanently."""
         self.pause()
         self._ended = True
 
@@ -170,17 +170,17 @@ class Intake:
         self._read_ahead(0)
 
     def end(self) -> None:
-        """Drop everything: the connection is gone."""
+        """Drop everything: the connection has ended."""
         self.release()
         self._connection = None
 
     # --------------------------------------------------------------------------------- time limits
 
     def overdue(self, now: float, receive_timeout: float) -> str:
-        """Return why an incomplete frame must end, or nothing.
+        """Return the reason why an incomplete frame must end, or "".
 
         It may take the configured time plus a second for every SLOWEST_BYTES_PER_SECOND that did
-        arrive: a slow link is served, a trickle is not. One that waits for memory has time.
+        arrive: a slow link is served, a trickle is not. A frame that waits for memory has time.
         """
         if self._claim is not None and not self._claim.runs:
             self._partial_since = None
@@ -198,7 +198,7 @@ class Intake:
         self._partial_since = None
 
     def peer_has_gone(self, descriptor: int) -> bool:
-        """Return whether a peer hung up while nothing was received from it."""
+        """Return whether a peer disconnected while nothing was received from it."""
         if not self._paused or descriptor < 0:
             return False
         poller = poll()
@@ -207,18 +207,18 @@ class Intake:
 
     # ----------------------------------------------------------------- a Sender to the FrameBudget
 
-    def go_on(self) -> None:
+    def resume_receiving(self) -> None:
         """Receive the frame for which there is memory now."""
         if self.frames.wanted_bytes:
             self._grant()
         self.resume()
 
-    def hold_on(self) -> None:
-        """Receive nothing until there is memory."""
+    def pause_receiving(self) -> None:
+        """Stop receiving until there is memory."""
         self.pause()
 
     def give_up(self, reason: str) -> None:
-        """Hang up, and free the memory at once."""
+        """Close the connection, and free the memory at once."""
         self.release()
         self.handled()
         if self._connection is not None:

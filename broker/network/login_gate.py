@@ -1,7 +1,7 @@
-"""What stands between a connection's frames and its handlers until its client has logged in.
+"""The gate between a connection's frames and its handlers until its client has logged in.
 
-The rules are those of ``broker/security/sasl/login.py``; here they meet frames: requests that come
-too early, bare tokens of SASL's first handshake, and how long a failure is held back.
+The rules are those of ``broker/security/sasl/login.py``; here they are applied to frames: early
+requests, bare tokens of SASL's first handshake, and the delay of a failure.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Door(Protocol):
         """Take the next token of the login under way; raises CloseConnection."""
 
     def login_failed(self, failed: LoginFailed) -> float:
-        """Take note of a failed login; return for how many ms its answer is to be held back."""
+        """Register a failed login; return the delay of its response in ms."""
 
 
 class LoginGate:
@@ -62,9 +62,9 @@ class LoginGate:
         self._clock = clock
 
     def judge(self, frame: memoryview) -> Chunks | Run[Encoded] | None:
-        """Return what is answered in place of a handler; None: the request is to be handled.
+        """Return a response in place of the handler's, or None if the request is to be handled.
 
-        Raises CloseConnection where there is no answer.
+        Raises CloseConnection if there is no response.
         """
         login = self.login
         if login.raw and login.state is State.CHOSEN:
@@ -102,7 +102,7 @@ class LoginGate:
         return self._held_back(outcome, [])
 
     def _refuse(self, key: int, frame: memoryview) -> Run[Encoded]:
-        """Refuse what may not be asked in the middle of a login, in the form of its API."""
+        """Refuse a request that is not allowed during a login, in the form of its API."""
         self.login.state = State.FAILED
         header, position = decode_request_header(frame)
         route, version = self._routes.get(key), header.api_version

@@ -1,8 +1,10 @@
-"""Sending answers past the transport: at once what the socket takes, parts of files without a copy.
+"""Sending without the transport: at once as much as the socket takes, parts of files without a
+copy.
 
-uvloop has no ``sendfile``, and watches no socket that a transport of its own has. What a socket
-does not take is left to the transport, unless it lies in a file: then a ``Remainder`` waits for the
-socket under a descriptor of its own, so that a slow reader of much costs neither memory nor copies.
+uvloop has no ``sendfile``, and watches no socket that a transport of its own has. Bytes that a
+socket does not take are left to the transport, unless they lie in a file. Then a ``Remainder``
+waits for the socket under a descriptor of its own, so that a slow reader of much costs neither
+memory nor copies.
 """
 
 from __future__ import annotations
@@ -20,15 +22,15 @@ from barnabas.storage.files.io import IOV_MAX, FileSlice
 
 PAGES_WAIT_SECONDS: Final = 0.01
 PAGES_WAITS_MAX: Final = 100
-"""How often pages that left the cache are waited for before they are sent all the same: then the
-loop waits for the disk, and is called if it cannot read."""
+"""Maximum number of waits for pages that left the cache, before they are sent anyway: then the loop
+waits for the disk, and is called if it cannot read."""
 
 
 def send_unpaced(descriptor: int) -> None:
-    """Have a connection within this machine send at once, where the system spreads sending out.
+    """Make a connection within this machine send at once, if the system spreads sending out.
 
-    BBR paces by timers, also what goes nowhere: a slice of 1 MB then costs two to three times the
-    CPU. Reno does not, and every kernel has it for everyone. Rejected, all stays as it was.
+    BBR paces by timers, also within the machine: a slice of 1 MB then costs two to three times the
+    CPU. Reno does not, and every kernel has it for every user. If it is rejected, nothing changes.
     """
     same = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=descriptor)
     try:
@@ -39,7 +41,7 @@ def send_unpaced(descriptor: int) -> None:
 
 
 def send(descriptor: int, chunks: Chunks) -> None:
-    """Send what a socket takes now; ``chunks`` keeps what it does not. OSError if it is broken."""
+    """Send as much as a socket takes now; ``chunks`` keeps the rest. OSError if it is broken."""
     try:
         while chunks:
             first = chunks[0]
@@ -93,9 +95,9 @@ class Remainder:
         done: Callable[[Chunks], None],
         failed: Callable[[OSError], None],
     ) -> None:
-        """``done`` gets what is left for the transport, all of it in memory.
+        """``done`` gets the rest for the transport, all of it in memory.
 
-        Raises OSError when there is no descriptor to be had.
+        Raises OSError if no descriptor is free.
         """
         self._loop = asyncio.get_running_loop()
         self._descriptor = os.dup(descriptor)
@@ -104,19 +106,19 @@ class Remainder:
         self._failed = failed
         self._waits = 0
         self._timer: Timer | None = None
-        self._loop.add_writer(self._descriptor, self._go_on)
+        self._loop.add_writer(self._descriptor, self._send_next)
 
     @property
     def size_bytes(self) -> int:
-        """How much is still to be sent."""
+        """Number of bytes still to be sent."""
         return sum(map(len, self._chunks))
 
     def add(self, chunks: Chunks) -> None:
-        """Send these behind what is there."""
+        """Send these chunks after the present ones."""
         self._chunks += chunks
 
     def cancel(self) -> None:
-        """Send no more."""
+        """Stop sending."""
         if self._timer is not None:
             self._timer.cancel()
         else:
@@ -124,7 +126,7 @@ class Remainder:
         os.close(self._descriptor)
         self._chunks = []
 
-    def _go_on(self) -> None:
+    def _send_next(self) -> None:
         chunks = self._chunks
         first = chunks[0]
         if type(first) is FileSlice and self._waits < PAGES_WAITS_MAX and not first.is_cached():
@@ -151,4 +153,4 @@ class Remainder:
 
     def _pages_may_be_there(self) -> None:
         self._timer = None
-        self._loop.add_writer(self._descriptor, self._go_on)
+        self._loop.add_writer(self._descriptor, self._send_next)

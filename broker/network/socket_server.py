@@ -53,7 +53,7 @@ RESERVED_FILES = 256
 
 SWEEP_INTERVAL_MS = 5000
 BROKERS_REMEMBERED_S = 900
-"""How long clients may keep a broker in mind that has gone: ``metadata.max.age.ms``."""
+"""Maximum time for which clients may remember a broker that has left: ``metadata.max.age.ms``."""
 COMPLAINTS_PER_SECOND = 10
 
 
@@ -61,7 +61,7 @@ class ListenError(Exception):
     """A listener cannot be opened; the text is one line for the user."""
 
     key = "listeners"
-    """Which setting names the address."""
+    """Name of the setting with the address."""
     is_taken = False
     """Whether another process listens there."""
 
@@ -120,7 +120,8 @@ class SocketServer:
         quotas: Quotas | None = None,
         audit: AuditLog | None = None,
     ) -> None:
-        """``security`` has the rules of listeners by name; who is missing there asks nothing.
+        """``security`` has the rules of listeners by name; a listener without an entry needs no
+        login.
 
         ``generation`` counts the changes of what clients may do.
         """
@@ -143,7 +144,7 @@ class SocketServer:
         idle_ms = config.connections_max_idle_ms
         self.idle_timeout = idle_ms / 1000 if idle_ms >= 0 else float("inf")
         self.offsets_awaited_until_s = -inf
-        """Until when some clients may wait for a broker that has gone: see ``Connection``."""
+        """Time until which clients may wait for a broker that has left: see ``Connection``."""
         self.login_timeout = config.login_timeout_ms / 1000
         self.failed_logins = FailedLogins(
             clock,
@@ -189,7 +190,7 @@ class SocketServer:
     def bind(self) -> None:
         """Reserve the addresses; raise ListenError, with none left reserved, if one is taken.
 
-        A client cannot connect yet. So a taken port shows before anything else is begun.
+        A client cannot connect yet. So a taken port is noticed before anything else starts.
         """
         try:
             for listener in self.listeners:
@@ -209,9 +210,9 @@ class SocketServer:
         self._sweep()
 
     async def stop(self, timeout_ms: float) -> None:
-        """Stop accepting and reading, let the answers in flight leave, close.
+        """Stop accepting and reading, send the responses in flight, close.
 
-        Connections that still owe something after ``timeout_ms`` are cut off.
+        Connections with unsent responses after ``timeout_ms`` are cut off.
         """
         self._stopping = True
         self.close_listeners()
@@ -229,7 +230,7 @@ class SocketServer:
         await self.abort()
 
     async def abort(self) -> None:
-        """Close everything at once, without a word to anyone."""
+        """Close everything at once, without responses."""
         self.cut_off()
         for run in list(self.at_work):
             run.cancel()
@@ -254,7 +255,7 @@ class SocketServer:
 
     @property
     def tls_listeners(self) -> list[ListenerTls]:
-        """Return what listeners with TLS have for it."""
+        """Return the TLS settings of listeners with TLS."""
         return [each.security.tls for each in self.listeners if each.security.tls is not None]
 
     @property
@@ -266,13 +267,13 @@ class SocketServer:
 
     @property
     def received_bytes(self) -> int:
-        """What has come from clients, of connections that are closed, too."""
+        """Number of bytes received from clients, including closed connections."""
         received = sum(connection.received_bytes for connection in self.connections)
         return received + self.closed_received_bytes
 
     @property
     def sent_bytes(self) -> int:
-        """What has gone to clients."""
+        """Number of bytes sent to clients, including closed connections."""
         sent = sum(connection.sent_bytes for connection in self.connections)
         return sent + self.closed_sent_bytes
 
@@ -336,7 +337,7 @@ class SocketServer:
         return True
 
     def forget(self, connection: Connection) -> None:
-        """Let go of a connection that is closed."""
+        """Forget a connection that is closed."""
         if connection not in self.connections:
             return
         del self.connections[connection]
@@ -354,7 +355,7 @@ class SocketServer:
     def close_sessions(self, ended: Callable[[Session], bool], asker: Peer | None = None) -> None:
         """Close the connections whose session is one of those that have ended.
 
-        That of ``asker``, who has asked for it, gets its answer before.
+        That of ``asker``, which has requested it, gets its response before.
         """
         for connection in list(self.connections):
             if not ended(connection.session):
@@ -371,7 +372,7 @@ class SocketServer:
     # ----------------------------------------------------------------------- called by doormen
 
     def held(self, doorman: Doorman) -> bool:
-        """Keep a connection that waits; False: there are too many."""
+        """Keep a connection that waits; False if there are too many."""
         if len(self._held) >= HELD_MAX:
             return False
         self._held[doorman] = None
@@ -401,7 +402,7 @@ class SocketServer:
         self._rates.configure(config)
 
     def brokers_changed(self) -> None:
-        """Take note that another broker of the cluster came or went, or this one did."""
+        """Register that a broker of the cluster joined or left, this one included."""
         self.offsets_awaited_until_s = self.clock.monotonic() + BROKERS_REMEMBERED_S
 
     def replace_route(self, route: Route) -> None:
@@ -438,7 +439,7 @@ class SocketServer:
         )
 
     def _new_protocol(self, listener: Listener) -> asyncio.BufferedProtocol:
-        """Return what gets the next connection of a listener."""
+        """Return the protocol of the next connection of a listener."""
         connection, tls = Connection(self, listener), listener.security.tls
         if self.tls is None or tls is None:
             return connection
@@ -455,7 +456,7 @@ class SocketServer:
             listener.sockets.clear()
 
     def _judge_later(self) -> None:
-        """Look again soon at who holds memory that others wait for."""
+        """Schedule a check of the claims that hold memory for which others wait."""
         self._judge = self.clock.call_later(JUDGE_SECONDS * 1000, self._judge_claims)
 
     def _judge_claims(self) -> None:
@@ -487,7 +488,7 @@ def bytes_or_unlimited(size: int) -> int:
 
 
 def files_for_connections() -> int:
-    """Return how many connections the limit on open files allows."""
+    """Return the number of connections that the limit on open files allows."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit == resource.RLIM_INFINITY:
         return 1 << 30
@@ -528,7 +529,7 @@ def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:
     """Return the addresses a listener's host stands for, IPv4 first."""
     if host in ANY_HOST:
         return [(socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")]  # noqa: S104
-    if host == "localhost":  # both, whatever the machine's hosts file leaves out (RFC 6761)
+    if host == "localhost":  # Both, even if the machine's hosts file lacks one (RFC 6761)
         return [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")]
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     addresses = {(info[0], str(info[4][0])) for info in found}

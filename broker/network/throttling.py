@@ -1,7 +1,7 @@
-"""What a request has used, and how long its client is to wait for that (KIP-219).
+"""Usage of a request, and the throttle time of its client (KIP-219).
 
-The answer leaves at once and says for how long nothing more will be handled; then nothing more is
-handled for that long, whether the client waits or not.
+The response leaves at once and has the throttle time; then no request is handled for that long,
+whether the client waits or not.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def throttle_of(usage: Usage, route: Route, response: Any) -> float:  # noqa: ANN401
-    """Count what a request has used; return for how many ms its client waits, and say so.
+    """Count the usage of a request; return the throttle time in ms, and set it in the response.
 
-    ``response`` is None where there is none: Produce with acks=0, whose time does not count, or the
-    client has left. What its handler has counted itself (the bytes of a Fetch, changes of
-    partitions) stands in it already.
+    ``response`` is None if there is none: Produce with acks=0, whose time does not count, or the
+    client has left. A response already has the throttle time that its handler has counted itself
+    (the bytes of a Fetch, changes of partitions).
     """
     quota, is_produce = usage.quota, route.key == PRODUCE_KEY
     is_exempt = is_produce and response is None
@@ -37,11 +37,11 @@ class Muted(Protocol):
     """The requests of a connection that are not handled for a while."""
 
     def unmute(self) -> None:
-        """Go on."""
+        """Resume handling requests."""
 
 
 class Mute:
-    """How long a connection is not handled; what comes later may make it longer."""
+    """The pause of a connection; a later request may extend it."""
 
     __slots__ = ("_clock", "_muted", "_timer", "_until_s")
 
@@ -52,7 +52,7 @@ class Mute:
         self._until_s = 0.0
 
     def extend(self, throttle_ms: float) -> None:
-        """Go on in so many milliseconds, and no sooner than was said before."""
+        """Resume after ``throttle_ms``, but no sooner than an earlier call said."""
         until_s = self._clock.monotonic() + throttle_ms / 1000
         if until_s > self._until_s:
             self.cancel()
@@ -60,7 +60,7 @@ class Mute:
             self._timer = self._clock.call_later(throttle_ms, self._over)
 
     def cancel(self) -> None:
-        """Do not go on: the client has gone."""
+        """Cancel the resumption: the client has disconnected."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

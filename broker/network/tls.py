@@ -33,14 +33,14 @@ RECEIVE_BYTES: Final = 64 * 1024
 FED_BYTES: Final = 32 * 1024
 """Most that OpenSSL gets at once: room for a request of 16 KB with what is around it."""
 HELD_MAX_BYTES: Final = 64 * 1024
-"""What is received and not looked at while a step of the handshake is under way."""
+"""Maximum size of received bytes that wait while a step of the handshake is under way."""
 HANDSHAKE_MAX_BYTES: Final = 256 * 1024
 """Most of a client's handshake; OpenSSL limits its certificates to 100 KB."""
 
 _RECORD_HEAD_BYTES: Final = 5
 _RECORD_MAX_BYTES: Final = RECORD_BYTES + 2048
 _ALERT: Final = b"\x15\x03\x03\x00\x02\x02\x50"
-"""What Apache Kafka answers to plain text: internal error."""
+"""Apache Kafka's response to plain text: internal error."""
 
 NEW, SHAKING, OPEN, CLOSING, CLOSED = range(5)
 
@@ -53,10 +53,10 @@ _REASONS: Final = {
 
 
 class TlsHost:
-    """What connections with TLS share: the memory they receive into, and handshakes."""
+    """State that connections with TLS share: the memory they receive into, and handshakes."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit: Callable[[], int]) -> None:
-        """``limit`` is how many handshakes there may be at a time."""
+        """``limit`` returns the maximum number of handshakes at a time."""
         self.loop = loop
         self.scratch = memoryview(bytearray(RECEIVE_BYTES))
         self.handshakes = Handshakes(loop, limit)
@@ -97,12 +97,12 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._is_stepping = False
         self._paused = False
         self.source = ""
-        """Whose share of the handshakes this one's is."""
+        """Key of this connection's share of the handshakes."""
 
     # ---------------------------------------------------------------- a protocol to the socket's
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Let the connection be admitted, before any TLS."""
+        """Admit the connection, before any TLS."""
         assert self._connection is not None
         self._raw = cast("asyncio.Transport", transport)
         descriptor = transport.get_extra_info("socket").fileno()
@@ -124,11 +124,11 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             connection.connection_lost(error)
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Return where the socket's transport is to receive."""
+        """Return the memory for the socket's transport to receive into."""
         return self._host.scratch
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Decrypt what has come in, or go on with the handshake."""
+        """Decrypt the received bytes, or continue the handshake."""
         received = self._host.scratch[:nbytes]
         if self._state == OPEN and not self._paused and not self._held:
             self._feed(received)
@@ -145,25 +145,25 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         return True
 
     def pause_writing(self) -> None:
-        """Take note that the socket does not take everything."""
+        """Register that the socket does not take everything."""
         self._sender.filled()
 
     def resume_writing(self) -> None:
-        """Send what has waited."""
+        """Send the bytes that have waited."""
         self._sender.drained()
 
     # ------------------------------------------------------------- a transport to the Connection
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:  # noqa: ANN401
-        """Return what is known of the socket, and of its TLS."""
+        """Return information about the socket, and about its TLS."""
         return self._ssl if name == "ssl_object" else self._raw.get_extra_info(name, default)
 
     def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:  # noqa: ARG002
-        """Set how much may wait before the connection is told to write no more."""
+        """Set the number of bytes that may wait before the connection's writing is paused."""
         self._sender.set_limit(high or 0)
 
     def get_write_buffer_size(self) -> int:
-        """Return how much waits, encrypted or not."""
+        """Return the number of bytes that wait, encrypted or not."""
         return self._sender.unsent_bytes
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -176,11 +176,11 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._sender.write(list_of_data)
 
     def is_closing(self) -> bool:
-        """Return whether the end has begun."""
+        """Return whether the connection is closing."""
         return self._state >= CLOSING or self._raw.is_closing()
 
     def pause_reading(self) -> None:
-        """Deliver nothing for now."""
+        """Stop delivering for now."""
         self._paused = True
         self._pause_raw()
 
@@ -188,7 +188,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         """Deliver again, what is here first."""
         self._paused = False
         if self._state == OPEN and self._has_data:
-            self._host.loop.call_soon(self._go_on)
+            self._host.loop.call_soon(self._resume)
         elif not self._is_stepping:
             self._resume_raw()
 
@@ -203,7 +203,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         if not is_open:
             self._raw.close()
         elif self._sender.is_empty:
-            self._say_goodbye()
+            self._close_tls()
         else:
             self._sender.wait()
 
@@ -216,26 +216,26 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     # ------------------------------------------------------------------------ an Owner of a sender
 
     def sending_waits(self) -> None:
-        """Have nothing more written."""
+        """Pause the connection's writing."""
         if self._connection is not None:
             self._connection.pause_writing()
 
     def sending_goes_on(self) -> None:
-        """Have more written, or end."""
+        """Resume the connection's writing, or end."""
         if self._state == CLOSING:
-            self._say_goodbye()
+            self._close_tls()
         elif self._connection is not None:
             self._connection.resume_writing()
 
     def sending_failed(self, error: OSError) -> None:
-        """Hang up."""
+        """Close the connection."""
         if self._connection is not None:
             self._connection.writing_failed(error)
 
     # --------------------------------------------------------------------------------- handshake
 
     def _shake(self) -> None:
-        """Have OpenSSL see what is here, if that is whole records and nothing is under way."""
+        """Give OpenSSL the received bytes, if those are whole records and no step is under way."""
         held = self._held
         if self._is_stepping:
             if len(held) > HELD_MAX_BYTES:
@@ -263,7 +263,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         )
 
     def _step(self, records: bytes) -> bool:
-        """Go on with the handshake, on a thread; return whether it is done."""
+        """Continue the handshake, on a thread; return whether it is complete."""
         ssl_object, incoming = self._ssl, self._incoming
         if ssl_object is None or incoming is None:
             incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
@@ -278,7 +278,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         return True
 
     def _stepped(self, step: asyncio.Future[bool]) -> None:
-        """Send what the step has to say, and go on or end."""
+        """Send the output of the step, and continue or end."""
         self._is_stepping = False
         if step.cancelled():
             return
@@ -314,14 +314,14 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._host.handshakes.completed += 1
         self._sender.start(self._ssl, self._outgoing)
         self._connection.secured(self._ssl.getpeercert(binary_form=True))
-        self._go_on()
+        self._resume()
 
     def _end_handshake(self) -> None:
         if self._host.handshakes.end(self):
             self._is_stepping = False
 
     def displaced(self) -> None:
-        """Give way to a handshake that has begun later."""
+        """Refuse this handshake in favour of a later one."""
         self._refuse("more handshakes than barnabas.tls.handshakes.max")
 
     def _refuse(self, reason: str) -> None:
@@ -346,7 +346,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     def _deliver(self) -> None:
         """Decrypt what OpenSSL has to where the connection wants it."""
         connection, incoming = self._connection, self._incoming
-        # What is known of its types says that it returns bytes, whatever it gets.
+        # Its type stubs declare bytes as the result, for any argument.
         ssl_object: Any = self._ssl
         assert connection is not None
         assert ssl_object is not None
@@ -387,7 +387,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             return bool(self._held)
         return bool(incoming.pending or ssl_object.pending())
 
-    def _go_on(self) -> None:
+    def _resume(self) -> None:
         """Deliver what is here, then receive."""
         if self._state != OPEN or self._paused:
             return
@@ -399,23 +399,25 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._resume_raw()
 
     def _reply(self) -> None:
-        """Send what TLS itself has to answer."""
+        """Send TLS's own messages."""
         assert self._outgoing is not None
         if not self._sender.reply(self._outgoing.read()):
             self._refuse("the client renews keys or handshakes without end")
             self.abort()
 
     def _broken(self, error: ssl.SSLError) -> None:
-        """Hang up with OpenSSL's alert: what has come in is not what the other end has sent."""
+        """Close the connection with OpenSSL's alert: the received bytes are not those that were
+        sent.
+        """
         self._sender.drop()
         self._refuse(f"TLS failed: {describe(error)}")
 
-    def _say_goodbye(self) -> None:
-        """Say that nothing comes any more, and close."""
+    def _close_tls(self) -> None:
+        """Send TLS's closing message, and close."""
         self._state = CLOSED
         ssl_object, outgoing = self._ssl, self._outgoing
         if ssl_object is not None and outgoing is not None:
-            with suppress(ssl.SSLError):  # The peer's goodbye is not waited for.
+            with suppress(ssl.SSLError):  # The peer's closing message is not awaited.
                 ssl_object.unwrap()
             if outgoing.pending:
                 self._raw.write(outgoing.read())
@@ -432,7 +434,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
 
 def whole_records(data: bytearray) -> int:
-    """Return how many bytes of ``data`` are whole records; all, where it is no TLS."""
+    """Return the number of bytes of ``data`` in whole records; all, if it is not TLS."""
     position = 0
     while len(data) - position >= _RECORD_HEAD_BYTES:
         length = data[position + 3] << 8 | data[position + 4]

@@ -1,8 +1,8 @@
-"""The sending side of TLS: answers wait as they are, and are encrypted as the socket takes them.
+"""The sending side of TLS: responses wait as they are, and are encrypted as the socket takes them.
 
-So an answer in memory is held once, however slow its reader, and of parts of files one piece at a
-time is read. What the socket does not take of a batch is left to its transport, whose limits are
-zero: it says at once that it holds something, and when it does no longer.
+So a response in memory is held once, however slow its reader, and parts of files are read one piece
+at a time. The rest of a batch that the socket does not take is left to its transport, whose limits
+are zero: it reports at once that it holds something, and when it does no longer.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ BATCH_BYTES: Final = 128 * 1024
 TURN_BYTES: Final = 1024 * 1024
 """Encrypted for one connection before the others have their turn."""
 REPLIES_MAX_BYTES: Final = 16 * 1024
-"""What TLS itself may answer in the life of a connection, some 600 times: clients renew keys after
-terabytes, and one that does it without end makes work of a few bytes."""
+"""Maximum size of TLS's own responses during a connection, about 600 of them. Clients renew keys
+after terabytes, and one that does it without end causes work with a few bytes."""
 
 
 class Owner(Protocol):
-    """What a sender must know of its connection."""
+    """The connection, as far as its sender needs it."""
 
     def sending_waits(self) -> None:
-        """Write nothing more for now."""
+        """Stop writing for now."""
 
     def sending_goes_on(self) -> None:
         """All of it has left."""
 
     def sending_failed(self, error: OSError) -> None:
-        """Either the peer has hung up, or a file cannot be read."""
+        """Close: either the peer has disconnected, or a file cannot be read."""
 
 
 class TlsSender:
-    """What one connection has to send."""
+    """Unsent data of one connection."""
 
     __slots__ = (
         "_descriptor",
@@ -78,7 +78,7 @@ class TlsSender:
         raw: asyncio.Transport,
         descriptor: int,
     ) -> None:
-        """``raw`` is the socket's transport, to which nobody else writes."""
+        """``raw`` is the socket's transport, which has no other writer."""
         self._owner: Owner | None = owner
         self._loop = loop
         self._raw = raw
@@ -96,12 +96,12 @@ class TlsSender:
         raw.set_write_buffer_limits(high=0)
 
     def start(self, ssl_object: ssl.SSLObject, outgoing: ssl.MemoryBIO) -> None:
-        """Begin to encrypt: the handshake is over."""
+        """Start to encrypt: the handshake is complete."""
         self._ssl = ssl_object
         self._outgoing = outgoing
 
     def set_limit(self, high_bytes: int) -> None:
-        """Have the owner write nothing more while more than this is there."""
+        """Set the number of unsent bytes above which the owner's writing is paused."""
         self._high_bytes = high_bytes
 
     @property
@@ -111,7 +111,7 @@ class TlsSender:
 
     @property
     def unsent_bytes(self) -> int:
-        """How much was written and has not left."""
+        """Number of bytes that were written and have not left."""
         return self._queued_bytes + self._raw.get_write_buffer_size()
 
     def write(self, chunks: Iterable[Any]) -> None:
@@ -128,11 +128,11 @@ class TlsSender:
                 self._owner.sending_waits()
 
     def wait(self) -> None:
-        """Say when all has been encrypted that was written."""
+        """Notify the owner when all written bytes are encrypted."""
         self._waits = True
 
     def reply(self, data: bytes) -> bool:
-        """Send what TLS itself has to say; False if that has been too much."""
+        """Send TLS's own messages; False if there were too many."""
         self._replies_bytes += len(data)
         if self._replies_bytes > REPLIES_MAX_BYTES:
             return False
@@ -140,17 +140,17 @@ class TlsSender:
         return True
 
     def filled(self) -> None:
-        """Take note that the transport holds something."""
+        """Register that the transport holds something."""
         self._is_full = True
 
     def drained(self) -> None:
-        """Go on: the transport holds nothing any more."""
+        """Continue: the transport holds nothing any more."""
         self._is_full = False
         if self._timer is None:
-            self._go_on()
+            self._continue()
 
     def end(self) -> None:
-        """Send nothing any more: the connection is gone."""
+        """Stop sending: the connection has ended."""
         if self._timer is not None:
             self._timer.cancel()
         self._owner = None
@@ -159,7 +159,7 @@ class TlsSender:
         self.drop()
 
     def drop(self) -> None:
-        """Forget what has not been encrypted."""
+        """Drop all data that is not encrypted yet."""
         self._queue.clear()
         self._queued_bytes = 0
 
@@ -169,7 +169,7 @@ class TlsSender:
     def _is_too_much(self) -> bool:
         return self.unsent_bytes > self._high_bytes or has_slices(list(self._queue))
 
-    def _go_on(self) -> None:
+    def _continue(self) -> None:
         self._timer = None
         if self._queue and not self._is_full:
             first = self._queue[0]
@@ -188,15 +188,15 @@ class TlsSender:
             return False
         first.will_be_needed()
         self._pages_waits += 1
-        self._timer = SystemClock().call_later(PAGES_WAIT_SECONDS * 1000, self._go_on)
+        self._timer = SystemClock().call_later(PAGES_WAIT_SECONDS * 1000, self._continue)
         return True
 
     def _pump(self) -> None:
-        """Encrypt and send until the socket takes no more, or the turn is over."""
+        """Encrypt and send until the socket takes no more, or the turn ends."""
         left = TURN_BYTES
         while self._queue and not self._is_full:
             if left <= 0:
-                self._timer = self._loop.call_soon(self._go_on)
+                self._timer = self._loop.call_soon(self._continue)
                 return
             try:
                 sealed, size = self._sealed_batch()

@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from barnabas.broker.network.framing import Chunks
 
 JOIN_BYTES: Final = 64 * 1024
-"""Up to this much, one joined string is cheaper than a vector of small pieces."""
+"""Size up to which one joined string is cheaper than a vector of small pieces."""
 
 
 class Owner(Protocol):
-    """What a writer must know of its connection."""
+    """The connection, as far as its writer needs it."""
 
     def writing_waits(self) -> None:
-        """Handle nothing more: the peer does not read its answers."""
+        """Stop handling requests: the peer does not read its responses."""
 
     def writing_goes_on(self) -> None:
-        """Go on: the peer has read enough."""
+        """Resume: the peer has read enough."""
 
     def writing_failed(self, error: OSError) -> None:
-        """Hang up: either the peer has, or a file cannot be read."""
+        """Close the connection: either the peer has disconnected, or a file cannot be read."""
 
 
 class Writer:
@@ -65,7 +65,7 @@ class Writer:
 
     @property
     def unsent_bytes(self) -> int:
-        """Return how much was written and has not left."""
+        """Return the number of bytes that were written and have not left."""
         unsent = self._transport.get_write_buffer_size()
         return unsent if self._remainder is None else unsent + self._remainder.size_bytes
 
@@ -87,8 +87,8 @@ class Writer:
             self._remainder.add(chunks)
             return
         if self._descriptor >= 0 and not transport.get_write_buffer_size():
-            # A broken socket ends the connection at once: what has come in behind would be handled
-            # for nobody, and its answers made in memory.
+            # A broken socket ends the connection at once: requests received after it would be
+            # handled without a reader of their responses, which would be built in memory.
             try:
                 send(self._descriptor, chunks)
             except OSError as error:
@@ -111,13 +111,15 @@ class Writer:
             remainder.cancel()
 
     def end(self) -> None:
-        """Send nothing any more: the connection is gone."""
+        """Stop sending: the connection has ended."""
         self._descriptor = -1  # The number may belong to another connection soon.
         self.drop()
         self._owner = None
 
     def _leave_remainder(self, chunks: Chunks) -> bool:
-        """Have what is in files sent as the socket takes it; False if nothing is, or none can."""
+        """Send chunks of files as the socket takes them; False if there are none, or it is
+        impossible.
+        """
         if not has_slices(chunks):
             return False
         try:

@@ -19,7 +19,7 @@ class GroupTable:
         """Groups with members, or with a record of their own. One that only has offsets (a "simple"
         group, of consumers that assign themselves) is not among them."""
         self.offsets = OffsetTable()
-        self.on_generation: Callable[[str, int], None] = _noted_by_nobody
+        self.on_generation: Callable[[str, int], None] = _ignored
         """Called with each new generation (or epoch) of a group, those of a replay included."""
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
@@ -34,5 +34,5 @@ class GroupTable:
         return list(dict.fromkeys([*self.groups, *self.offsets.group_ids()]))
 
 
-def _noted_by_nobody(_group_id: str, _generation: int) -> None:
+def _ignored(_group_id: str, _generation: int) -> None:
     """Ignore a new generation."""

@@ -40,7 +40,7 @@ _FENCED: Final = f"""
             ) AS latest ORDER BY node_id, session_id DESC
         ) AS newest WHERE state = 'fenced' ORDER BY session_id DESC LIMIT {FENCED_MAX}
     ) AS recent
-"""  # noqa: S608  The number is a constant of ours.
+"""  # noqa: S608  The number is a constant.
 """Fenced brokers: an import has a session without endpoints, and is none. A broker that restarts
 again and again leaves many sessions, of which each look reads the newest ones only."""
 _PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s), ({_FENCED}) AS fenced"

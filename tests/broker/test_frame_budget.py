@@ -80,10 +80,10 @@ class ToySender:
         self.done = True
         self.budget.release(self.claim)
 
-    def go_on(self):
+    def resume_receiving(self):
         assert self.claim.runs
 
-    def hold_on(self):
+    def pause_receiving(self):
         assert not self.claim.runs
 
     def give_up(self, reason):

@@ -163,7 +163,7 @@ def test_ids_that_are_here_no_more_are_forgotten_and_what_follows_is_not_known(c
     assert {each.kind for each in before} >= {Kind.INITIALIZED, Kind.ABORTED}
     assert (events.complete_since_ms, events.is_complete) == (50, True)
     events.refused(coordinator.machine.transactions["a"], zombie, 60)
-    events.begin_anew(70)
+    events.restart(70)
     assert len(events) == len(before) + 1
     assert events.complete_since_ms == 70
 

@@ -44,7 +44,7 @@ from tests.storage.metastore.test_conformance import (  # noqa: F401  Run here, 
     test_producer_id_blocks_never_overlap_s10,
     test_quotas_are_set_and_removed,
     test_settings_are_replaced_as_a_whole,
-    test_versions_go_on_after_a_restart,
+    test_version_survives_a_restart,
 )
 from tests.waiting import wait_until
 

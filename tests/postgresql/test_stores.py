@@ -39,7 +39,7 @@ class PostgreSqlCluster(FlushCluster):
 
 
 @pytest.mark.parametrize("number", [case(0, in_test=True), case(1, in_test=False)])
-async def test_whatever_happens_what_is_acknowledged_is_there_once(number, tmp_path):
+async def test_acknowledged_batches_exist_once_after_random_faults(number, tmp_path):
     with Pair() as pair:
         cluster = PostgreSqlCluster(SEED + number, tmp_path, pair)
         try:

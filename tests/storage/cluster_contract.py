@@ -140,7 +140,7 @@ class ClusterIndexContract:
             world.index.fence(each)
         assert [each.session for each in world.index.snapshot(0).fenced] == sessions[1:]
 
-    def test_a_lease_that_is_over_ends_the_session_when_somebody_looks(self, world):
+    def test_fence_expired_ends_sessions_with_expired_leases(self, world):
         lasting, short = world.register(), world.register(lease_ms=1)
         version = world.version
         fenced = set()
@@ -153,7 +153,7 @@ class ClusterIndexContract:
         assert world.index.fence_expired() == frozenset()
         assert world.version == version
 
-    def test_a_new_node_id_is_nobody_elses(self, world):
+    def test_new_node_id_is_above_every_used_id(self, world):
         ids = [world.index.new_node_id() for _ in range(2)]
         assert FIRST_NODE_ID <= ids[0] < ids[1]
         chosen = ids[1] + 1
@@ -180,14 +180,14 @@ class ClusterIndexContract:
 
     # -- who leads ---------------------------------------------------------------------------------
 
-    def test_a_partition_is_led_by_nobody_at_first(self, world):
+    def test_new_partition_has_no_leader(self, world):
         _topic_id, ids = world.topic(2)
         snapshot = world.index.snapshot(0)
         assert [each for each in snapshot.led if each.partition_id in ids] == [
             Led(each, None, -1, None) for each in ids
         ]
 
-    def test_a_partition_of_another_log_goes_on_in_its_epochs(self, world):
+    def test_partition_added_with_an_epoch_continues_from_it(self, world):
         partition_id = UNKNOWN - 1 - next(NODES)
         world.logs.add_partition(partition_id, 6)
         version = world.version
@@ -224,7 +224,7 @@ class ClusterIndexContract:
         assert world.index.assign([]) == frozenset()
         assert world.version == version
 
-    def test_who_was_assigned_first_in_an_epoch_leads_in_it(self, world):
+    def test_first_assignment_of_an_epoch_wins(self, world):
         first, second = world.register(), world.register()
         (partition_id,) = world.partitions()
         assert world.index.assign([Assignment(partition_id, first, -1)]) == {partition_id}
@@ -241,7 +241,7 @@ class ClusterIndexContract:
         assert world.led(partition_id) == Led(partition_id, session, 0, None)
         assert world.index.assign([Assignment(partition_id, session, -1)]) == set()
 
-    def test_what_is_handed_over_is_led_in_the_next_epoch(self, world):
+    def test_handed_over_partition_is_led_in_the_next_epoch(self, world):
         first, second = world.register(), world.register()
         (partition_id,) = world.partitions()
         world.lead(first, partition_id)
@@ -255,7 +255,7 @@ class ClusterIndexContract:
         assert world.version == version
         assert world.led(partition_id) == Led(partition_id, second, 1, None)
 
-    def test_what_is_handed_over_together_is_one_change(self, world):
+    def test_hand_over_of_several_partitions_is_one_change(self, world):
         leader, draining, *takers = (world.register() for _ in range(4))
         ids = world.partitions(6)
         world.lead(leader, *ids[:5])
@@ -280,7 +280,7 @@ class ClusterIndexContract:
         changed = [each.partition_id for each in world.index.snapshot(before.version).led]
         assert changed == ids[:4]
 
-    def test_what_nobody_takes_is_led_by_nobody(self, world):
+    def test_partition_handed_to_no_live_session_has_no_leader(self, world):
         leader, draining, ended = (world.register() for _ in range(3))
         ids = world.partitions(4)
         world.lead(leader, *ids)
@@ -294,7 +294,7 @@ class ClusterIndexContract:
         ]  # fmt: skip
         assert world.index.assign([Assignment(ids[0], leader, 0)]) == {ids[0]}
 
-    def test_what_is_wanted_is_met_by_an_assignment_to_that_node(self, world):
+    def test_assignment_to_the_wanted_node_ends_the_wish(self, world):
         node_id = next(NODES)
         session, other = world.register(node_id), world.register()
         ids = world.partitions(3)
@@ -309,7 +309,7 @@ class ClusterIndexContract:
         world.index.want(dict.fromkeys(ids))
         assert [world.led(each).wanted_node for each in ids] == [None, None, None]
 
-    def test_what_is_pinned_is_wanted_there_and_stays_pinned(self, world):
+    def test_pinned_partition_is_wanted_there_and_stays_pinned(self, world):
         node_id = next(NODES)
         leader, pinned = world.register(), world.register(node_id)
         ids = world.partitions(4)
@@ -500,7 +500,7 @@ class ClusterIndexContract:
 
     # -- waiting -----------------------------------------------------------------------------------
 
-    def test_who_waits_hears_of_a_change(self, world, base):
+    def test_wait_returns_after_a_change(self, world, base):
         waiting = Waiting(base.cluster_index())
         for change in (
             world.register,
@@ -513,14 +513,14 @@ class ClusterIndexContract:
             wait_until(lambda before=before: waiting.returns > before)
         waiting.end()
 
-    def test_who_waits_goes_on_when_the_time_is_up(self, world):
+    def test_wait_returns_after_its_timeout(self, world):
         version = world.version
         for _ in range(3):
             started_s = time.monotonic()
             world.index.wait(version, 0.02)
             assert time.monotonic() - started_s < LONG_S
 
-    def test_who_waits_is_told_that_it_is_over(self, base):
+    def test_close_ends_a_wait(self, base):
         waiting = Waiting(base.cluster_index())
         waiting.settled()
         waiting.end()

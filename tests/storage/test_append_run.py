@@ -91,7 +91,7 @@ def test_together_is_like_alone(number):
     assert state(alone) == state(together), f"seed {SEED}"
 
 
-def test_only_open_transactions_go_on_together():
+def test_append_run_takes_only_batches_of_the_open_transaction():
     host = Host()
     host.boot()
     host.append(batch())

@@ -67,13 +67,13 @@ def test_garbage_under_a_valid_checksum_is_refused(codec, kind):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_what_no_codec_made_is_refused(codec):
+def test_invalid_compressed_data_is_refused(codec):
     header = read_header(batch(3, compression=codec))
     with pytest.raises(InvalidRecord):
         rules().check(seal(header, b"no such thing" * 3))
 
 
-def test_damage_is_told_from_garbage():
+def test_damaged_batch_is_corrupt_message():
     damaged = bytearray(batch(3, compression=LZ4))
     damaged[-1] ^= 1
     with pytest.raises(CorruptMessage):
@@ -113,7 +113,7 @@ def zeros(size):
         batch(value=random.Random(1).randbytes(40_000), compression=GZIP),
     ],
 )
-def test_what_takes_long_is_not_looked_into_at_once(large):
+def test_large_batch_is_not_inspected_on_the_loop(large):
     compacted = rules(cleanup_policy=frozenset((COMPACT,)))
     for ask in (compacted.inspect, compacted.check):
         with pytest.raises(TooMuchToLookHere):

@@ -302,7 +302,7 @@ def test_offsets_by_time(host):
     assert found.offset == records_of(host.log)[0][0]
 
 
-def test_the_newest_timestamp_may_have_been_cleaned_away(host):
+def test_max_timestamp_ignores_compacted_records(host):
     host.append(keyed((b"a", b"1"), first_timestamp=NOW_MS + 500), keyed((b"a", b"2")))
     seal(host)
     run_pass(host)
@@ -419,7 +419,7 @@ def test_the_minimum_lag(host):
     assert host.log.cleaning.clean_offset < host.log.active.base_offset
 
 
-def test_who_walks_over_the_segments_is_not_disturbed(host):
+def test_survey_skips_a_log_during_a_scan(host):
     fill(host)
     host.log.cleaning.scans = 1
     assert survey(host.log, host.now_ms) is None

@@ -151,7 +151,7 @@ class Writers:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_nobody_can_tell(seed):
+def test_readers_see_no_difference_after_random_compaction(seed):
     random = Random(seed)
     host = Host(COMPACTED)
     host.boot()

@@ -40,7 +40,7 @@ def test_without_a_file_nothing_is_known_and_nothing_is_made(disk):
     assert not disk.exists(PATH)
 
 
-def test_what_was_named_and_marked_reads_back(disk):
+def test_named_files_and_marks_are_read_back(disk):
     mark = begun(disk)
     for sequence in range(3, 9):
         mark.advance(sequence)

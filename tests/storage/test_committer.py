@@ -41,7 +41,7 @@ class Clock:
         return self._now_ns
 
 
-def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
+def test_inline_commit_is_durable_without_calling_the_listener(disk):
     heard = Heard()
     committer = JournalCommitter(started(disk), heard)
     committer.commit([group_of(100)])
@@ -56,7 +56,7 @@ def test_a_group_committed_here_is_durable_and_nobody_else_hears_of_it(disk):
     assert heard.events == [("written", 2)]
 
 
-def test_the_loop_works_while_the_disk_does_and_is_told_nothing_too_early(disk, monkeypatch):
+def test_loop_works_between_the_start_and_the_sync_of_a_flush(disk, monkeypatch):
     """A page is begun first; what is longer is durable before the loop goes on."""
     calls = []
     committer = JournalCommitter(started(disk), Heard())
@@ -87,7 +87,7 @@ def test_a_full_disk_at_the_sync_is_final(disk, monkeypatch):
         committer.commit_inline(group_of(100, base_offset=1), nothing)
 
 
-def test_a_large_pile_is_told_of_in_parts(disk):
+def test_large_write_to_segments_is_reported_in_parts(disk):
     """Who waits for memory goes on after the first part."""
     heard = Heard()
     groups = [group_of(300, base_offset=number) for number in range(10)]
@@ -105,7 +105,7 @@ def test_a_large_pile_is_told_of_in_parts(disk):
     assert len(heard.events) == 3, "there was nothing to tell"
 
 
-def test_what_would_hold_the_loop_up_is_not_committed_here(disk):
+def test_inline_commit_declines_a_change_of_the_file(disk):
     committer = JournalCommitter(started(disk), Heard())
     first = committer.commit_inline(group_of(100), nothing)
     assert not first, "the first file of this run is not chosen yet"
@@ -253,7 +253,7 @@ def test_the_end_writes_what_was_committed_here(disk):
     assert ran == [True]
 
 
-def test_what_somebody_waits_for_is_not_put_off(threads, monkeypatch):
+def test_awaited_group_is_written_to_segments_at_once(threads, monkeypatch):
     threads, committer, heard = threads
     monkeypatch.setattr(committer_module, "_HAND_OVER_SECONDS", 2 * TIMEOUT_S)
     let_be_quick(committer)

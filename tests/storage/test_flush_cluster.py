@@ -15,7 +15,7 @@ SEEDS = range(SEED, SEED + 10)
 
 @pytest.mark.parametrize("kind", [FlushCluster, FailoverCluster])
 @pytest.mark.parametrize("number", range(3))
-async def test_whatever_happens_what_is_acknowledged_is_there_once(kind, number, tmp_path):
+async def test_acknowledged_batches_exist_once_after_random_faults(kind, number, tmp_path):
     cluster = kind(SEED + number, tmp_path)
     await cluster.run(STEPS)
     assert cluster.refusals, "nothing has happened"

@@ -36,7 +36,7 @@ class Flushed:
         return group_of(*sizes, partition_id=partition_id, base_offset=base_offset, epoch=0)
 
 
-def test_what_comes_together_lies_together_for_each_partition():
+def test_flush_has_one_item_for_each_partition():
     """However small or large batches are, and in whatever order they come."""
     random = Random(SEED)
     member = Member(1, 2, 3)
@@ -63,7 +63,7 @@ def test_what_comes_together_lies_together_for_each_partition():
     assert 0 < flushes < len(placed[1]), "several batches of a partition are one extent"
 
 
-def test_what_waits_goes_into_one_flush_as_far_as_it_stays_small():
+def test_waiting_groups_are_merged_up_to_the_flush_limit():
     flushed = Flushed(1, flush_bytes_max=1_000)
     groups = [flushed.group(300, base_offset=number) for number in range(4)]
     groups.append(flushed.group(2_000, base_offset=4))
@@ -150,7 +150,7 @@ def test_the_loop_never_commits():
     assert flushed.heard.events == []
 
 
-def test_what_comes_while_a_flush_is_under_way_goes_into_the_next_one():
+def test_groups_submitted_during_a_flush_go_into_the_next():
     flushed = Flushed(1)
     flushed.way.cut()
     threads = running(flushed)
@@ -175,7 +175,7 @@ def test_the_end_waits_for_an_index_that_comes_back():
     stopping.join()
 
 
-def test_the_end_gives_up_on_an_index_that_is_away():
+def test_stop_abandons_groups_if_the_index_is_unreachable():
     flushed = Flushed(1, patience_seconds=0)
     threads = running(flushed)
     threads.submit(flushed.group(10))
@@ -188,7 +188,7 @@ def test_the_end_gives_up_on_an_index_that_is_away():
     assert flushed.index.rows[1].log_end_offset == 1
 
 
-def test_what_no_order_of_events_excuses_is_a_failure():
+def test_misused_index_is_a_failure():
     flushed = Flushed(1)
     failures = []
     flushed.heard.failed = failures.append
@@ -199,7 +199,7 @@ def test_what_no_order_of_events_excuses_is_a_failure():
     assert flushed.heard.events == []
 
 
-def test_what_is_taken_is_all_of_one_run():
+def test_take_rejects_a_group_of_a_later_run():
     flushed = Flushed(1)
     group = CommitGroup(run=1)
     with pytest.raises(AssertionError, match="nobody was told"):

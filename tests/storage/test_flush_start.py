@@ -53,7 +53,7 @@ def index():
     return MemoryIndex()
 
 
-def test_what_one_life_made_durable_the_next_one_has(index):
+def test_durable_batches_survive_the_loss_of_the_process(index):
     disk = SimulatedFileSystem()
     first = Life(index, disk, 1, 2)
     first.append(1, from_producer(7, 0, 3), from_producer(7, 3, transactional=True), batch(2))
@@ -73,7 +73,7 @@ def test_what_one_life_made_durable_the_next_one_has(index):
     second.store.close()
 
 
-def test_a_start_removes_what_the_former_life_left(index):
+def test_start_empties_the_cache_directory(index):
     disk = SimulatedFileSystem()
     Life(index, disk, 1, 2).append(1, batch())
     disk.make_directory(f"{ROOT}/gone-0.00ff-delete")
@@ -83,7 +83,7 @@ def test_a_start_removes_what_the_former_life_left(index):
     assert again.names() == [CACHE_MARK, "barnabas-lock", "lost+found"]
 
 
-def test_nobody_elses_directory_is_emptied(index):
+def test_start_refuses_a_directory_that_is_not_a_cache(index):
     host = Host()
     host.boot()
     host.append(batch())

@@ -381,7 +381,7 @@ def test_of_equal_timestamps_the_first_offset_is_kept():
 
 
 @given(batches, st.data())
-def test_a_resumed_index_goes_on_as_if_nothing_had_happened(steps, data):
+def test_resumed_index_equals_the_uninterrupted_one(steps, data):
     """D4: cut the files anywhere, read them back, feed the rest: the same index."""
     whole = SegmentIndex(50, 1000)
     feed(whole, steps)

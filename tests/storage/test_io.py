@@ -414,7 +414,7 @@ def test_an_error_of_a_directorys_sync_is_not_hidden(tmp_path, monkeypatch):
         os.fstat(asked[0])
 
 
-def test_a_page_that_is_begun_is_written_and_stays_in_memory(local_file):
+def test_started_page_is_written_and_stays_in_the_cache(local_file):
     local_file.pwritev([b"a" * 8192], 0)
     local_file.fdatasync()
     local_file.begin_page([b"b" * 4000, b"c" * 96], 4096)
@@ -627,7 +627,7 @@ def test_read_only_meets_the_lock_of_others(tmp_path):
 
 
 @pytest.mark.parametrize("cached", [-1, 0, 3])
-def test_reading_in_passing_drops_what_nobody_had(tmp_path, monkeypatch, cached):
+def test_passing_read_drops_pages_that_were_not_cached(tmp_path, monkeypatch, cached):
     """Where some of it was in the cache, or the kernel does not say, nothing is taken away."""
     path = tmp_path / "file"
     path.write_bytes(b"0123456789" * 10_000)

@@ -260,7 +260,7 @@ async def test_threads_answer_in_order_and_close_drains(tmp_path):
     assert running.failures == again.failures == []
 
 
-async def test_a_backlog_is_told_and_taken_back(tmp_path):
+async def test_backlog_is_reported_with_its_end(tmp_path):
     running = Running(tmp_path, backlog_max_bytes=100_000)
     await running.checkpoint()
     for _ in range(20):

@@ -196,7 +196,7 @@ def test_a_group_stays_open_while_each_turn_brings_more():
     assert loop.alone == [True]
 
 
-def test_a_group_does_not_stay_open_for_ever():
+def test_group_closes_after_the_maximum_number_of_turns():
     loop = Loop()
     for groups in (1, 2):  # The next one is looked for as often.
         turns = 0
@@ -257,7 +257,7 @@ def test_a_group_that_is_full_goes_at_once():
     assert loop.alone == [False]
 
 
-def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():
+def test_waiters_are_called_in_order_and_late_ones_at_once():
     loop = Loop()
     heard = []
     first = loop.append(1)
@@ -277,7 +277,7 @@ def test_who_waits_is_called_in_order_and_at_once_when_it_is_late():
 
 
 @pytest.mark.parametrize("call", ["add_waiter", "add_answer"])
-def test_a_group_that_stayed_empty_goes_if_somebody_waits_for_it(call):
+def test_empty_group_is_submitted_only_if_awaited(call):
     """A duplicate waits for its original, which is in flight, in the group that is open."""
     loop = Loop()
     loop.append(1)
@@ -310,7 +310,7 @@ def test_answers_are_made_when_groups_are_shown_and_at_once_when_they_are_late()
     assert heard == ["answer", "durable", "late"]
 
 
-def test_the_backlog_is_told_once_each_way():
+def test_backlog_is_reported_once_each_way():
     loop = Loop(backlog_max_bytes=100)
     for _ in range(3):
         loop.append(60)
@@ -333,7 +333,7 @@ def test_a_copied_batch_is_not_the_callers_memory_and_a_stable_one_is(size):
         assert (read_header(chunk, start) == before) is not (stable and size > 65536)
 
 
-def test_what_is_dropped_makes_room_and_begins_a_new_run():
+def test_dropped_groups_end_the_backlog_and_start_a_new_run():
     loop = Loop(backlog_max_bytes=100)
     written = loop.append(60)
     loop.settle()

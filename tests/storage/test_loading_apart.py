@@ -95,7 +95,7 @@ def names(store: LogStore) -> list[str]:
     return found
 
 
-def test_what_is_loaded_is_what_was_written(leader):
+def test_loaded_log_equals_the_written_one(leader):
     store = store_of(leader)
     log = load(leader, store)
     require_whole(leader, log)
@@ -198,7 +198,7 @@ def test_partitions_of_one_long_topic_have_names_of_their_own_while_they_go(tmp_
     assert len(disk.list_directory(str(tmp_path))) == 3
 
 
-def test_what_finds_no_room_leaves_nothing_and_fits_later(leader):
+def test_load_on_a_full_disk_leaves_no_files_and_succeeds_later(leader):
     whole = store_of(leader)
     size = load(leader, whole).size_bytes
     operations = range(store_of(leader).file_system.operations, whole.file_system.operations)
@@ -250,7 +250,7 @@ def test_a_full_disk_is_waited_for_wherever_a_partition_is_removed(leader, is_ap
     assert after > BATCHES
 
 
-def test_a_log_is_given_up_once_nobody_wants_it(leader):
+def test_load_stops_once_the_log_is_not_wanted(leader):
     store = store_of(leader)
     spec = PartitionSpec(1, "t1", 0, bytes(16), CONFIG, leader.log.leader_epoch)
     asked: list[list[str]] = []
@@ -265,7 +265,7 @@ def test_a_log_is_given_up_once_nobody_wants_it(leader):
     assert names(store) == []
 
 
-def test_what_is_damaged_leaves_nothing(leader):
+def test_load_of_a_damaged_log_leaves_no_files(leader):
     def broken() -> Iterator[memoryview]:
         yield from list(durable_of(leader).batches)[:BATCHES]
         raise Corrupt("partition 1 in the store", 0, "the checksum does not match")
@@ -276,7 +276,7 @@ def test_what_is_damaged_leaves_nothing(leader):
     assert names(store) == []
 
 
-def test_what_nobody_takes_in_leaves_nothing(leader):
+def test_abandoned_load_leaves_no_files(leader):
     store = store_of(leader)
     log = load(leader, store)
     remove_apart(log)

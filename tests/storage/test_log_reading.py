@@ -42,7 +42,7 @@ def bases(index):
     return [each.base_offset for each in index.extents(1, 0, most=MANY)]
 
 
-def test_a_producer_whose_batches_are_gone_is_known(index, leader):
+def test_producer_state_survives_deleted_batches(index, leader):
     leader.append(from_producer(7, 0), from_producer(7, 1))
     for _ in range(3):
         leader.append(batch())
@@ -68,7 +68,7 @@ def test_as_long_as_there_is_no_snapshot_what_is_below_the_start_is_read_for_its
     assert producers_of(taken_over(leader)) == producers_of(leader.log) != {}
 
 
-def test_what_lies_below_start_and_snapshot_is_not_read_be_it_there_or_not(index, leader):
+def test_read_skips_extents_below_start_and_snapshot(index, leader):
     for _ in range(5):
         leader.append(batch())
     leader.delete_records(3)
@@ -90,7 +90,7 @@ def test_a_log_may_start_within_an_extent(index, leader):
         log.plan_read(6, 1000)
 
 
-def test_a_log_of_which_nothing_is_left_goes_on_at_its_end(index, leader):
+def test_emptied_log_continues_at_its_end_offset(index, leader):
     leader.append(from_producer(7, 0), batch())
     leader.delete_records(2)
     leader.keep_snapshot()
@@ -142,7 +142,7 @@ def test_how_a_transaction_ended_that_began_below_the_start(index, leader, snaps
         assert (b"2" in found) == (commit and start <= 4)
 
 
-def test_epochs_of_what_is_gone_end_where_the_log_starts(index):
+def test_epochs_of_deleted_batches_end_at_the_log_start(index):
     for life in range(4):
         leader = Broker(index, CONFIG, life)
         leader.append(batch())

@@ -27,7 +27,7 @@ class Throttled(Host):
         self.held_back = backlogged
 
 
-def test_a_group_larger_than_the_journal_holds_nobody_back():
+def test_group_larger_than_the_journal_delays_no_append():
     """No checkpoint gives back the file that is being written: waiting for one would never end."""
     host = Throttled(
         settings=StoreSettings(journal_file_bytes=64 << 10, journal_max_bytes=128 << 10)

@@ -52,7 +52,7 @@ def syncs(seen):
     return seen["fdatasync"] + seen["sync_directory"] + seen["syncfs"]
 
 
-def test_partitions_that_nobody_has_written_to_cost_no_file():
+def test_empty_partitions_have_no_files():
     host = CountedHost()
     host.boot()
     seen = host.counted(host.shut_down)

@@ -81,7 +81,7 @@ def test_a_flush_takes_what_it_takes(store):
 
 
 @pytest.mark.parametrize("kind", range(3))
-def test_who_is_cut_off_waits_until_it_is_mended(store, kind):
+def test_call_on_a_cut_link_waits_until_it_is_mended(store, kind):
     base, other = store.base(), store.base()
     call = calls_of(base)[kind]
     assert (base.last_error, base.warning) == ("", None)
@@ -113,7 +113,7 @@ def test_closing_ends_what_waits(store, kind):
             make()
 
 
-def test_who_is_cut_off_hears_of_nothing_until_it_is_mended(store):
+def test_wait_on_a_cut_link_returns_after_it_is_mended(store):
     base, other = store.base(), store.base()
     index = base.cluster_index()
     other.cluster_index().register(uuid4(), 1, "", LEASE_MS)

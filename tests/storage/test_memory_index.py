@@ -83,7 +83,7 @@ def test_flushes_come_in_order_in_each_lane_f2(index):
     assert index.rows[1].log_end_offset == 2
 
 
-def test_what_does_not_fit_is_a_mistake_of_the_caller(index):
+def test_inconsistent_flush_is_index_misused(index):
     session = register(index, 1)
     assign(index, 1, session)
     cut_short = Flush(Lane.INLINE, 0, [Item(1, 0, 0, 1, 50, 100)], (), bytes(100))
@@ -122,7 +122,7 @@ def test_a_node_has_one_session(index):
     assert index.heartbeat(other, 1000)
 
 
-def test_who_lets_its_lease_end_is_fenced():
+def test_session_with_an_expired_lease_is_fenced():
     now = [0.0]
     index = MemoryIndex(lambda: now[0])
     first, second = register(index, 1), register(index, 2)
@@ -195,7 +195,7 @@ def test_a_way_that_is_cut_under_a_call_loses_its_answer(index):
     assert index.rows[1].log_end_offset == 1
 
 
-def test_a_way_that_was_closed_answers_nobody(index):
+def test_closed_index_raises_index_closed(index):
     way = MemoryLogIndex(index)
     way.cut()
     raised = []

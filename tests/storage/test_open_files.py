@@ -70,7 +70,7 @@ def test_many_segments_share_few_descriptors_and_stay_readable(tmp_path, monkeyp
     assert descriptors() == before
 
 
-def test_the_files_of_a_deleted_partition_are_held_by_nobody(tmp_path, monkeypatch):
+def test_deleted_partition_has_no_open_files(tmp_path, monkeypatch):
     """A file that is unlinked and held open still takes its room on the disk."""
     monkeypatch.setattr("tests.storage.stores.ROOT", str(tmp_path))
     host = Host(LogConfig(segment_bytes=200), disk=LocalFileSystem(), topics=("topic", "other"))

@@ -365,7 +365,7 @@ def test_a_committed_reader_sees_exactly_what_is_committed(seed):
             check_committed_read(log, start, max_bytes, stable, decided)
 
 
-def test_what_is_decided_is_forgotten_where_nobody_reads():
+def test_decided_transactions_are_forgotten_without_reads():
     """Nobody asks for the last stable offset here: what is known must not grow with the traffic."""
     host = booted()
 

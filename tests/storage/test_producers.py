@@ -303,7 +303,7 @@ def test_s8_a_new_epoch_is_accepted_once_and_fences_the_old_one():
     assert state.entry(PRODUCER).batches == [CachedBatch(9, 1059, 9, 1000)]
 
 
-def test_s9_an_expired_producer_goes_on_where_it_was():
+def test_s9_expired_producer_continues_with_its_next_sequence():
     state = build("five batches")
     assert state.expire(now_ms=1000 + 100, expiration_ms=100) == 1
     assert len(state) == 0

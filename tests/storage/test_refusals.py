@@ -70,7 +70,7 @@ class Member:
         return {name for name in self.disk.list_directory(ROOT) if name.startswith("t")}
 
 
-def test_what_lies_in_the_refused_flush_or_behind_it_is_forgotten_and_nothing_else():
+def test_only_logs_of_refused_or_later_batches_are_forgotten():
     member = Member(1, 2, 3, 4)
     for partition_id in (1, 2, 3, 4):
         member.append(partition_id)
@@ -112,7 +112,7 @@ def test_a_session_that_is_lost_takes_every_log_along():
     assert not member.store.logs
 
 
-def test_it_is_said_that_the_session_is_lost_before_the_logs_are_named():
+def test_session_loss_is_reported_before_its_logs():
     member = Member(1)
     member.store.callbacks.on_session_lost = lambda: member.heard.append(("session lost",))
     member.append(1)
@@ -125,7 +125,7 @@ def test_it_is_said_that_the_session_is_lost_before_the_logs_are_named():
     ]
 
 
-def test_what_a_released_log_has_placed_is_still_told_of():
+def test_released_log_still_reports_its_last_batches():
     member = Member(1, 2)
     log = member.store.get(1)
     member.append(1)
@@ -152,7 +152,7 @@ def test_a_released_log_whose_flush_is_refused_is_forgotten_once():
     assert member.take_heard() == [("refused", "1@0"), ("refused", "2@0"), ("forgotten", [2], {1})]
 
 
-def test_a_loaded_log_tells_when_it_is_in_its_segments():
+def test_loaded_log_reports_when_it_is_in_its_segments():
     member = Member(1, 2)
     for partition_id in (1, 2):
         member.append(partition_id)
@@ -191,7 +191,7 @@ def test_a_log_with_batches_of_a_later_leader_is_not_loaded():
     assert not member.store.logs
 
 
-def test_an_answer_that_was_lost_comes_again():
+def test_repeated_flush_gets_the_lost_outcome():
     """The call is repeated; what it committed is there once."""
     member = Member(1)
     member.append(1)
@@ -224,7 +224,7 @@ def test_a_log_start_that_is_refused_closes_its_log():
     assert member.load(1).log_start_offset == 0
 
 
-def test_a_topic_that_was_deleted_meanwhile_is_told_of_once():
+def test_deleted_topic_is_reported_once():
     member = Member(1, 2)
     member.append(1)
     member.settle()
@@ -313,7 +313,7 @@ def test_a_forgotten_log_has_nothing_for_anybody():
     assert log.high_watermark == 1
 
 
-def test_backlogged_appenders_go_on_when_what_waits_was_dropped():
+def test_backlog_ends_when_waiting_groups_are_dropped():
     member = Member(1)
     told = []
     member.store.callbacks.on_backlogged = told.append
@@ -353,7 +353,7 @@ def test_a_log_is_loaded_at_its_own_epoch_with_all_that_is_known_of_its_producer
     assert headers == [0, 2]
 
 
-def test_a_log_whose_head_is_gone_is_loaded_from_a_snapshot_of_its_producers():
+def test_log_without_its_first_batches_is_loaded_from_a_snapshot():
     member = Member(1, config=LogConfig(segment_bytes=200))
     for sequence in range(4):
         member.append(1, from_producer(7, sequence))

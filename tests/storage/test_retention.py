@@ -66,7 +66,7 @@ def test_a_segment_that_ends_where_the_transaction_begins_may_go(way):
     assert host.log.last_stable_offset == 4
 
 
-def test_what_is_not_durable_stays():
+def test_retention_keeps_batches_that_are_not_durable():
     host = booted(BY_TIME)
     host.append(*(batch() for _ in range(4)))
     host.log.append(batch())

@@ -121,7 +121,7 @@ def readable(log, before):
 # ---------------------------------------------------------------------------------- single bytes
 
 
-def test_what_is_sound_is_found_to_be(host):
+def test_sound_segments_have_no_findings(host):
     verdicts = scrub(host)
     assert len(verdicts) == len(host.log.segments) - 1
     assert [each.wrong_files for each in verdicts] == [()] * len(verdicts)
@@ -182,7 +182,7 @@ def test_zeros_over_many_batches(host, size):
         put(host, segment.log_path, 0, content)
 
 
-def test_a_file_that_is_gone_or_shorter(host):
+def test_missing_or_shortened_log_file_is_damage(host):
     first, second = host.log.segments[:2]
     host.disk.unlink(first.log_path)
     marks = places(second)
@@ -332,7 +332,7 @@ def test_an_index_with_a_flipped_byte_is_found_or_says_the_same(host, suffix):
 
 
 @pytest.mark.parametrize("suffix", INDEX_SUFFIXES)
-def test_an_index_that_is_gone_or_cut(host, suffix):
+def test_truncated_index_file_is_wrong(host, suffix):
     log = host.log
     segment = next(each for each in log.segments if len(each.transactions))
     path = segment.log_path.replace(".log", suffix)

@@ -41,7 +41,7 @@ def file(disk):
 # ---------------------------------------------------------------------------------------- contents
 
 
-def test_what_was_synced_survives_every_power_loss(disk, file):
+def test_synced_bytes_survive_every_power_loss(disk, file):
     file.pwritev([b"one"], 0)
     file.fdatasync()
     assert contents(disk, "/data/log") == {b"one"}
@@ -52,7 +52,7 @@ def test_a_durable_write_survives_every_power_loss(disk, file):
     assert contents(disk, "/data/log") == {b"onetwo"}
 
 
-def test_what_was_not_synced_may_survive_or_not_or_leave_zeros(disk, file):
+def test_unsynced_bytes_survive_or_vanish_or_become_zeros(disk, file):
     file.pwritev([b"one"], 0)
     assert contents(disk, "/data/log") == {b"", b"one", b"\0\0\0"}
 
@@ -164,7 +164,7 @@ def test_a_power_loss_changes_nothing_for_the_running_process(disk, file):
     assert contents(disk, "/data/log") == {b"abc"}
 
 
-def test_what_survived_is_durable(disk, file):
+def test_bytes_that_survived_a_crash_are_durable(disk, file):
     file.pwritev([b"abc" * 2000], 0)
     survivor = disk.crash(random.Random(5))
     content = survivor.read_file("/data/log")

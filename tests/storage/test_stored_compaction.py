@@ -194,7 +194,7 @@ def is_subsequence(some, all_of_them):
     ids=["compact", "both"],
 )
 @pytest.mark.parametrize("number", range(3))
-def test_a_takeover_finds_all_that_matters_whatever_was_compacted(policy, number):
+def test_takeover_finds_the_latest_values_after_compaction(policy, number):
     seed = SEED + number
     print("seed", seed)
     workload = Workload(Random(seed), replace(COMPACTED, cleanup_policy=policy))
@@ -258,7 +258,7 @@ def comes_back_after(index, steps):
     return b"a" in found_by_the_next(index)
 
 
-def test_what_was_deleted_does_not_come_back_wherever_a_walk_ends():
+def test_deleted_keys_stay_deleted_wherever_a_walk_ends():
     sizes = set()
     for steps in range(40):
         index = MemoryIndex()
@@ -364,7 +364,7 @@ def test_extents_that_take_the_place_of_others_have_one_epoch_each():
     assert Broker(index, COMPACTED, 3).log.leader_epochs == broker.log.leader_epochs
 
 
-def test_who_leads_no_more_replaces_nothing():
+def test_former_leader_replaces_no_extents():
     index = MemoryIndex()
     broker = deleted_here(index)
     snapshot_offset = broker.keep_snapshot()

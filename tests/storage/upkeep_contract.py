@@ -243,7 +243,9 @@ class UpkeepContract:
         assert snapshot_of(index, partition).next_offset == 20
 
     @pytest.mark.parametrize("how", ["moved", "epoch", "fenced", "deleted"])
-    def test_who_does_not_lead_changes_nothing(self, index, leader, partition, assign, remove, how):
+    def test_session_without_leadership_changes_nothing(
+        self, index, leader, partition, assign, remove, how
+    ):
         leader.snapshot(partition, 4)
         epoch = leader.epoch(partition)
         if how == "moved":
@@ -266,7 +268,7 @@ class UpkeepContract:
         ("start", "snapshot", "first"),
         [(0, 20, 0), (7, None, 0), (7, 3, 2), (7, 20, 6), (6, 20, 6), (20, 20, None), (19, 20, 18)],
     )
-    def test_what_lies_below_start_and_snapshot_is_garbage(
+    def test_extents_below_start_and_snapshot_are_garbage(
         self, index, leader, partition, start, snapshot, first
     ):
         leader.start_at(partition, start)
@@ -280,7 +282,7 @@ class UpkeepContract:
         leader.append(partition)
         assert bases(index, partition) == [*wanted, 20]
 
-    def test_it_goes_in_portions(self, index, leader, partition):
+    def test_garbage_is_collected_in_portions(self, index, leader, partition):
         other = leader.lead()
         for _ in range(3):
             leader.append(other)
@@ -291,7 +293,7 @@ class UpkeepContract:
         assert [index.collect_garbage(4) for _ in range(5)] == [4, 4, 3, 0, 0]
         assert (bases(index, partition), bases(index, other)) == ([18], [4])
 
-    def test_what_is_deleted_goes_without_a_snapshot_and_takes_nothing_more(
+    def test_deleted_partition_is_garbage_and_refuses_flushes(
         self, index, leader, partition, assign, remove
     ):
         kept = leader.lead()
@@ -347,7 +349,7 @@ class UpkeepContract:
             ([(4, 10)], None),
         ],
     )
-    def test_what_does_not_fit_is_a_bug_and_changes_nothing(
+    def test_inconsistent_extents_are_index_misused_without_a_change(
         self, index, leader, partition, new, snapshot
     ):
         if snapshot is not None:
@@ -357,7 +359,7 @@ class UpkeepContract:
             leader.replace(partition, *(Extent(*each, 0, b"x") for each in new))
         assert index.extents(partition, 0, most=MANY) == before
 
-    def test_what_the_log_starts_behind_by_now_is_not_replaced(self, index, leader, partition):
+    def test_extents_before_a_later_log_start_are_not_replaced(self, index, leader, partition):
         leader.snapshot(partition, 20)
         leader.start_at(partition, 5)
         for collected in (2, 0):
@@ -371,7 +373,7 @@ class UpkeepContract:
     # ---------------------------------------------------------------------------------- at random
 
     @pytest.mark.parametrize("number", range(2))
-    def test_whatever_happens_what_can_be_read_is_there(self, index, leader, remove, number):
+    def test_readable_extents_exist_after_random_upkeep(self, index, leader, remove, number):
         """Seeds are printed; what each partition must hold is kept beside it."""
         print("seed", SEED + number)
         random = Random(SEED + number)

@@ -53,7 +53,7 @@ NO_ROOM: Final = (
 def refuse_heartbeat(
     _request: ConsumerGroupHeartbeatRequest, code: ErrorCode, message: str | None
 ) -> ConsumerGroupHeartbeatResponse:
-    """Answer an error; there is no member."""
+    """Return an error without a member."""
     return ConsumerGroupHeartbeatResponse(error_code=code, error_message=message)
 
 
@@ -61,7 +61,7 @@ def refuse_heartbeat(
 def consumer_group_heartbeat(
     groups: Groups, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
-    """Join, go on, report, leave: see coordinator/groups/consumer/heartbeat.py."""
+    """Join, stay, report, leave: see coordinator/groups/consumer/heartbeat.py."""
     # An empty group id is the machine's to refuse: it is INVALID_REQUEST in this API.
     code = groups.refusal(request.group_id)
     if code:
@@ -103,7 +103,7 @@ def _refuse(code: ErrorCode) -> ConsumerGroupHeartbeatResponse:
 def refuse_describe(
     request: ConsumerGroupDescribeRequest, code: ErrorCode, message: str | None
 ) -> ConsumerGroupDescribeResponse:
-    """Answer one error for every group."""
+    """Return one error for every group."""
     groups = [
         DescribedGroup(group_id=group_id, error_code=code, error_message=message)
         for group_id in request.group_ids

@@ -1,8 +1,8 @@
 """ListGroups 0-5, DescribeGroups 0-6, DeleteGroups 0-2: groups of every type, for administrators.
 
 Version notes. ListGroups: v4 states, v5 types. DescribeGroups: v3 the allowed operations, v4 static
-members, v6 an error for a group that is not there (Dead before). It describes classic groups;
-consumer groups have ConsumerGroupDescribe.
+members, v6 an error for a group that does not exist (Dead before).
+It describes classic groups; consumer groups have ConsumerGroupDescribe.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ from barnabas.protocol.messages.list_groups import (
 
 BY_NAME: Final = by("groups_names")
 DEAD: Final = "Dead"
-"""State of a group that is not there."""
+"""State of a group that does not exist."""
 NOT_FOUND_SINCE: Final = 6
 """Version of DescribeGroups."""
 GROUPS_PER_TURN: Final = 250
-"""Groups of which it is asked who may describe them, before the loop gets a turn."""
+"""Groups whose permissions are checked before the loop gets a turn."""
 BYTES_PER_RESPONSE_MAX: Final = 16 * 1024 * 1024
 """Bytes of members after which a response describes no further group."""
 MEMBER_BYTES: Final = 200
@@ -184,7 +184,7 @@ def _delete_groups(
             pending.complete(DeleteGroupsResponse(results=list(results.values())))
 
     allowed = {each for each in results if context.access.may(DELETE, GROUP, each)}
-    is_one_of_many = groups.have_many_offsets([*allowed])
+    is_one_of_many = groups.has_many_offsets([*allowed])
     for group_id in results:
         code = groups.refusal(group_id) if group_id in allowed else GROUP_DENIED
         if code:

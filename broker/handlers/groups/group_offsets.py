@@ -127,9 +127,9 @@ async def _commit_long(
     known: list[OffsetCommitRequest],
     mark: int,
 ) -> list[OffsetCommitResponse] | ErrorCode:
-    """Hand all parts to the group's machine; return the answer to each, or one error for all.
+    """Hand all parts to the group's machine; return the response to each, or one error for all.
 
-    ``mark``: that of the client's access when it was asked what of the parts is allowed.
+    ``mark``: that of the client's access when the parts' permissions were checked.
     """
     group_id = known[0].group_id
     code = groups.refusal(group_id)
@@ -146,7 +146,7 @@ async def _commit_long(
 def offset_commit(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse] | Run[OffsetCommitResponse]:
-    """Commit what exists; what does not is answered partition by partition."""
+    """Commit existing partitions; each other one gets an error of its own."""
     if sum(map(_count_partitions, request.topics)) > PARTITIONS_AT_ONCE:
         mark = context.access.mark
         return Run(_commit_in_slices(catalogue, groups, context, request, mark), is_large=True)
@@ -161,7 +161,7 @@ def _count_partitions(topic: OffsetCommitRequestTopic) -> int:
 def _take_out_unknown_of_commit(
     catalogue: Catalogue, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse:
-    """Leave what exists in the request, with names and ids; return what to answer for the rest."""
+    """Keep existing topics in the request, with names and ids; return the response for the rest."""
     by_id = context.api_version >= COMMIT_TOPIC_IDS_SINCE
     response = OffsetCommitResponse()
     known: list[OffsetCommitRequestTopic] = []
@@ -199,7 +199,7 @@ def _commit(
     request: OffsetCommitRequest,
     refused: OffsetCommitResponse,
 ) -> Deferred[OffsetCommitResponse]:
-    """Hand the topics that exist to the group's machine; ``refused`` is answered beside them."""
+    """Hand the existing topics to the group's machine; ``refused`` becomes part of the response."""
     pending: Deferred[OffsetCommitResponse] = Deferred()
 
     def respond(response: OffsetCommitResponse) -> None:
@@ -220,9 +220,9 @@ def _commit(
 
 
 def _denial_since(access: Access, mark: int, parts: Iterable[OffsetCommitRequest]) -> ErrorCode:
-    """Why a commit that had to wait for others is not allowed any more; NONE if it is.
+    """Return the error of a commit that is not allowed any more after a wait, or NONE.
 
-    ``mark`` is that of ``access`` when it was; while nothing has changed nothing is asked.
+    ``mark`` is that of ``access`` before the wait; while it is unchanged nothing is checked.
     """
     if access.mark == mark:
         return ErrorCode.NONE
@@ -303,7 +303,7 @@ class _GroupAnswers:
 def refuse_offset_fetch(
     request: OffsetFetchRequest, code: ErrorCode, _message: str | None
 ) -> OffsetFetchResponse:
-    """Answer one error for every group, in the form of each version."""
+    """Return one error for every group, in the form of each version."""
     return OffsetFetchResponse(
         topics=[
             OffsetFetchResponseTopic(
@@ -335,10 +335,10 @@ def offset_fetch(
     context: RequestContext,
     request: OffsetFetchRequest,
 ) -> OffsetFetchResponse | Run[OffsetFetchResponse]:
-    """Collect the committed offsets of every group that is asked for.
+    """Collect the committed offsets of every group in the request.
 
-    In a cluster none is told before this broker is sure to be the group's coordinator still: a
-    client that went on from an older offset would see everything since then once more.
+    In a cluster no offset is returned before this broker is sure to be the group's coordinator
+    still: a client that continued from an older offset would see everything since then once more.
     """
     count = len(_asked_groups(request, context.api_version))
     if count > GROUPS_PER_REQUEST_MAX:
@@ -362,7 +362,7 @@ async def _offset_fetch(
     client = context.connection.seen
     found = _GroupAnswers(len(asked), client)
     in_full = [each.group_id for each in asked if each.topics is None]
-    is_one_of_many = groups.have_many_offsets(in_full)
+    is_one_of_many = groups.has_many_offsets(in_full)
     seen: set[str] = set()
     for number, group in enumerate(asked):
         if group.group_id in seen:
@@ -406,7 +406,7 @@ def _fetch_group(
     command: OffsetFetch,
     respond: Callable[[OffsetFetchResponseGroup], None],
 ) -> None:
-    """Ask one group's machine for the topics that are known, and may be described."""
+    """Fetch offsets of one group, for topics that exist and may be described."""
     group, access = command.request, context.access
     if not access.may(DESCRIBE, GROUP, group.group_id):
         respond(_fetch_error(group, GROUP_DENIED))
@@ -420,7 +420,8 @@ def _fetch_group(
 
     def finish(answer: OffsetFetchResponseGroup) -> None:
         if not answer.error_code:
-            if group.topics is None and not access.is_open:  # All: what is hidden is left out.
+            # For all topics: hidden ones are omitted.
+            if group.topics is None and not access.is_open:
                 answer.topics = [each for each in answer.topics if access.may_see(TOPIC, each.name)]
             answer.topics += refused
         respond(answer)
@@ -443,9 +444,9 @@ def _fetch_group(
 def _take_out_unknown_of_fetch(
     catalogue: Catalogue, access: Access, group: OffsetFetchRequestGroup, *, by_id: bool
 ) -> list[OffsetFetchResponseTopics]:
-    """Leave what may be described in the request, with its name; return the answer to the rest.
+    """Keep describable topics in the request, with names; return the response for the rest.
 
-    By its name a topic need not exist: its offsets may outlive it for a moment.
+    A topic requested by name need not exist: its offsets may outlive it for a moment.
     """
     if group.topics is None or (access.is_open and not by_id):
         return []
@@ -480,7 +481,7 @@ def _fetch_error(group: OffsetFetchRequestGroup, code: ErrorCode) -> OffsetFetch
 def refuse_offset_delete(
     _request: OffsetDeleteRequest, code: ErrorCode, _message: str | None
 ) -> OffsetDeleteResponse:
-    """Answer an error for the group."""
+    """Return an error for the group."""
     return OffsetDeleteResponse(code)
 
 
@@ -488,7 +489,7 @@ def refuse_offset_delete(
 def offset_delete(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse] | Run[OffsetDeleteResponse]:
-    """Forget offsets of topics that exist; what does not is answered partition by partition."""
+    """Delete offsets of existing topics; each other partition gets an error of its own."""
     handle = partial(_offset_delete, catalogue, groups, context)
     if BY_PARTITION.is_long(request):
         return Run(in_parts(request, BY_PARTITION, handle))
@@ -520,7 +521,7 @@ def _offset_delete(
 def _take_out_unknown(
     catalogue: Catalogue, access: Access, request: OffsetDeleteRequest
 ) -> list[OffsetDeleteResponseTopic]:
-    """Leave what exists in the request; return what to answer for the rest."""
+    """Keep existing partitions in the request; return the response for the rest."""
     refused = []
     known = []
     for asked in request.topics:

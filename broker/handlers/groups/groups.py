@@ -5,9 +5,9 @@ protocol's type, v8 a reason (for people, and ignored), v9 SkipAssignment. SyncG
 members, v5 the protocol's type and name, which must match. Heartbeat: v3 static members.
 LeaveGroup: v3 several members, v5 a reason.
 
-A JoinGroup or SyncGroup that waits for the other members does not hold its connection up: a
-LeaveGroup behind it is heard, and ends the wait. Whether the client may still read the group is
-asked again when it is over.
+A JoinGroup or SyncGroup that waits for the other members does not block its connection: a later
+LeaveGroup is handled, and ends the wait. After the wait the client's permission to read the group
+is checked again.
 """
 
 from __future__ import annotations
@@ -38,21 +38,21 @@ NULL_PROTOCOL_NAME_SINCE: Final = 7
 PROTOCOL_MUST_MATCH_SINCE: Final = 5
 """Version of SyncGroup."""
 METADATA_BYTES_MAX: Final = 4 * 1024 * 1024
-"""What one member may say about itself under all its protocols. Kafka has no limit; a group whose
-members say more than a record can hold would never come to an end of its rebalance."""
+"""Maximum metadata of one member under all its protocols. Kafka has no limit; a group whose
+members' metadata exceed a record would never complete a rebalance."""
 
 NAME_BYTES_MAX: Final = 32_767 - len("-") - len(str(UUID(int=0)))
-"""What a string of a record can hold, less what is added to a name for a member's id."""
+"""Maximum length of a name: that of a record's string, without the suffix of a member's id."""
 
 
 def caller_of(context: RequestContext) -> Caller:
-    """Who sent this request; the host looks as in Kafka's records and tools."""
+    """Return the sender of this request; the host has the form of Kafka's records and tools."""
     host = f"/{context.connection.peer_host}"
     return Caller(context.client_id or "", host, context.api_version)
 
 
 def group_refusal(groups: Groups, group_id: str) -> ErrorCode:
-    """Why nothing can be done for this group here; NONE if it can."""
+    """Return the error for a group that this broker cannot serve, or NONE."""
     if not group_id:
         return ErrorCode.INVALID_GROUP_ID
     return groups.refusal(group_id)
@@ -61,7 +61,7 @@ def group_refusal(groups: Groups, group_id: str) -> ErrorCode:
 def refuse_join_group(
     _request: JoinGroupRequest, code: ErrorCode, _message: str | None
 ) -> JoinGroupResponse:
-    """Answer an error; there is no member, and in no version a null."""
+    """Return an error, without a member and without a null in any version."""
     return JoinGroupResponse(error_code=code)
 
 
@@ -96,7 +96,7 @@ def join_group(
 
 
 def _member_refusal(host: Host, context: RequestContext, request: JoinGroupRequest) -> ErrorCode:
-    """Why a member cannot join like this, whatever the group; NONE if one can."""
+    """Return the error of a member that no group would admit, or NONE."""
     config = host.config
     low = config.group_min_session_timeout_ms
     high = config.group_max_session_timeout_ms
@@ -128,8 +128,8 @@ def sync_group(
         code = GROUP_DENIED
     code = code or group_refusal(groups, request.group_id)
     if code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        # No client expects that here: Java's consumers and aiokafka raise it to the application.
-        # Whoever is told of a rebalance joins once more, and is told there to wait.
+        # No client expects that here: Java's consumers and aiokafka raise it to the application. A
+        # client with a rebalance joins once more, and that response makes it wait.
         code = ErrorCode.REBALANCE_IN_PROGRESS
     if code:
         return _refuse_sync(code)
@@ -152,11 +152,11 @@ def _refuse_sync(code: ErrorCode) -> SyncGroupResponse:
 def heartbeat(
     groups: Groups, context: RequestContext, request: HeartbeatRequest
 ) -> HeartbeatResponse | Deferred[HeartbeatResponse]:
-    """Keep a member's session alive, and tell it of a rebalance."""
+    """Extend a member's session, and report a rebalance to it."""
     pending: Deferred[HeartbeatResponse] = Deferred()
     code = group_refusal(groups, request.group_id)
     if code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
-        # Sessions start afresh once the group is there: the member has nothing to do but wait.
+        # Sessions restart once the group is loaded: the member only has to wait.
         return HeartbeatResponse()
     if code:
         return _refuse_heartbeat(code)
@@ -172,7 +172,7 @@ def _refuse_heartbeat(code: ErrorCode) -> HeartbeatResponse:
 def refuse_leave_group(
     _request: LeaveGroupRequest, code: ErrorCode, _message: str | None
 ) -> LeaveGroupResponse:
-    """Answer an error, for all members."""
+    """Return an error for all members."""
     return _refuse_leave(code)
 
 
@@ -180,7 +180,7 @@ def refuse_leave_group(
 def leave_group(
     groups: Groups, context: RequestContext, request: LeaveGroupRequest
 ) -> LeaveGroupResponse | Deferred[LeaveGroupResponse]:
-    """Let members go at once, without waiting for their sessions to end."""
+    """Remove members at once, without waiting for their sessions to end."""
     pending: Deferred[LeaveGroupResponse] = Deferred()
 
     def respond(response: LeaveGroupResponse) -> None:

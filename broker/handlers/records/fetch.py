@@ -4,15 +4,15 @@ Version notes: v7 sessions (KIP-227); v12 flexible, diverging epochs; v13 topics
 replica id in a tag; v16 node endpoints (only with other brokers); v17 and v18 concern replicas.
 Knowingly absent: fetching by replicas (there is one copy), preferred read replicas, rack ids.
 
-Whether the client may read a partition is checked in every pass over it, so also when a fetch that
-has waited is answered, and for what its session remembers.
+The permission to read a partition is checked in every pass over it, so also at the end of a wait,
+and for the partitions of a session.
 
-Of a partition that another broker leads the answer names that one, from version 16 on.
+For a partition that another broker leads the response names that broker, from version 16 on.
 
-A fetch reads what is there; when that is less than ``min_bytes`` it waits until more becomes
+A fetch reads the available batches; if they are less than ``min_bytes`` it waits until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
-cache is read on a thread, as much as an answer may copy in one go, then the fetch starts over with
-that at hand. Very many partitions, of a request or of its session, are read and answered in slices.
+cache is read on a thread, as much as a response may copy at once, then the fetch starts again with
+that data. Very many partitions, of a request or of its session, are read in slices.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ FetchAnswer: TypeAlias = FetchResponse | Run[FetchResponse]
 
 
 def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) -> FetchResponse:
-    """Answer one error for the whole request, and for its partitions: before v7 only they have one.
+    """Return one error for the whole request, and for its partitions: before v7 only they have one.
 
-    Not in a session: what an incremental request leaves out is meant too.
+    Not in a session: an incremental request means omitted partitions, too.
     """
     del message
     topics = request.topics if request.session_epoch <= 0 else []
@@ -71,7 +71,7 @@ def refuse_fetch(request: FetchRequest, code: ErrorCode, message: str | None) ->
             FetchableTopicResponse(
                 topic.topic,
                 topic.topic_id,
-                [failed(asked, code) for asked in topic.partitions],
+                [failed(wanted, code) for wanted in topic.partitions],
             )
             for topic in topics
         ],
@@ -122,9 +122,9 @@ def _plan(
     host: Host,
     context: RequestContext,
     request: FetchRequest,
-    asked: list[Asked] | None,
+    wanted: list[Asked] | None,
 ) -> Reader:
-    """Return what reads the partitions; ``asked``: those that the request names, or None."""
+    """Return the reader of the partitions; ``wanted``: those that the request names, or None."""
     by_id = context.api_version >= TOPIC_IDS_SINCE
     readable = Readable(context.access, is_replica=_is_of_replica(request))
 
@@ -142,7 +142,7 @@ def _plan(
         by_id=by_id,
         now_ms=host.clock.now_ms(),
         exists=exists,
-        asked=asked,
+        asked=wanted,
     )
     context.connection.seen.fetches(request.isolation_level, plan)
     return Reader(catalogue, brokers, context, request, plan, readable, fetch_sessions, by_id=by_id)
@@ -151,12 +151,13 @@ def _plan(
 async def _fetch_when_enough(
     fetch_waits: FetchWaits, reader: Reader, logs: list[PartitionLog], missing_bytes: int
 ) -> FetchResponse:
-    """Wait until there are ``missing_bytes`` more, the time is over, or the connection needs it."""
+    """Wait for ``missing_bytes`` more, the end of the time, or another request of the client."""
     request = reader.request
     watch = Watch(fetch_waits, logs, missing_bytes=missing_bytes, wait_ms=request.max_wait_ms)
     try:
         while await watch:
-            # More bytes in the log need not be more for a reader of committed ones: it looks again.
+            # More bytes in the log may be uncommitted, invisible to a ``read_committed`` consumer:
+            # it reads again.
             if request.isolation_level != READ_COMMITTED:
                 break
             response = reader.read_if_enough()

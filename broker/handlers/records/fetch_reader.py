@@ -43,36 +43,37 @@ from barnabas.storage.log.segment_read import FileSpan, LoadedSpan, read_cached,
 NAMES_LEADERS_SINCE: Final = 16
 UNKNOWN_OFFSET: Final = -1
 COPIED_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Of one answer, what cannot be sent from the page cache and so is in memory until the client has
-read it: where many ask for much and read nothing, each keeps no more than this and one batch."""
+"""Maximum size of the data of one response that cannot be sent from the page cache, and is in
+memory until the client has read it. So many clients that fetch much and read nothing each hold no
+more than this and one batch."""
 PARTITIONS_PER_SLICE: Final = 250
 _NOTHING: Final = memoryview(b"")
 _LEADER_IS_ANOTHER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""What a client hears that has to turn to another broker, or to the same in its newer epoch."""
+"""Errors of a client that has to turn to another broker, or to the same one in its newer epoch."""
 
 
 class Readable:
-    """What the client of one fetch may read; asked again when anything has changed of that."""
+    """Permissions of the client of one fetch; checked again when any of them has changed."""
 
     def __init__(self, access: Access, *, is_replica: bool) -> None:
         self._access = access
         self._is_replica = is_replica
         self.mark = access.mark
-        """What is allowed is marked with this; asked before every pass."""
+        """Marks allowed partitions; compared before every pass."""
 
-    def look_again(self) -> None:
-        """Take note of what has changed."""
+    def refresh(self) -> None:
+        """Register that permissions have changed."""
         self.mark = self._access.mark
 
-    def has(self, asked: Asked, name: str) -> bool:
-        """Whether the client may read a topic, of which ``asked`` is a partition."""
-        if asked.allowed_mark == self.mark and not self._is_replica:
+    def has(self, named: Asked, name: str) -> bool:
+        """Whether the client may read a topic, of which ``named`` is a partition."""
+        if named.allowed_mark == self.mark and not self._is_replica:
             return True
         if self._is_replica:  # No consumer gets past its own rights by calling itself one.
             return self._access.may(CLUSTER_ACTION, CLUSTER, CLUSTER_NAME)
         if not self._access.may(READ, TOPIC, name):
             return False
-        asked.allowed_mark = self.mark
+        named.allowed_mark = self.mark
         return True
 
 
@@ -109,9 +110,9 @@ class Reader:
         by_id: bool,
     ) -> None:
         self._find: Callable[[Asked], Topic | None] = (
-            (lambda asked: catalogue.topic_by_id(asked.topic_id))
+            (lambda named: catalogue.topic_by_id(named.topic_id))
             if by_id
-            else (lambda asked: catalogue.topic(asked.topic))
+            else (lambda named: catalogue.topic(named.topic))
         )
         self._by_id = by_id
         self._readable = readable
@@ -126,7 +127,7 @@ class Reader:
             self._max_bytes = quota.fetch_bytes_max(self._max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
         self.cold: list[tuple[Key, FileSpan]] = []
-        """What the last pass met that the disk has to be waited for."""
+        """Cold spans of the last pass, which would have to wait for the disk."""
         self._warm: dict[Key, tuple[FileSpan, LoadedSpan | Exception]] = {}
         self._may_wait = False
 
@@ -138,16 +139,16 @@ class Reader:
         return result
 
     async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], object]) -> Result:
-        """As ``read``; ``looked_at`` is called with the logs in the turn in which they are read.
+        """Read like ``read``; ``looked_at`` gets the logs in the turn in which they are read.
 
-        In an incremental session only what is news is kept.
+        In an incremental session only news is kept.
         """
         result = Result()
         self.cold = []
-        asked, incremental = self.plan.asked, self.plan.incremental
-        for start in range(0, len(asked), PARTITIONS_PER_SLICE):
+        named, incremental = self.plan.asked, self.plan.incremental
+        for start in range(0, len(named), PARTITIONS_PER_SLICE):
             before, read = len(result.data), len(result.logs)
-            self._read_some(asked[start : start + PARTITIONS_PER_SLICE], result)
+            self._read_some(named[start : start + PARTITIONS_PER_SLICE], result)
             if incremental:
                 result.data[before:] = [each for each in result.data[before:] if _is_news(*each)]
             looked_at(result.logs[read:])
@@ -155,30 +156,30 @@ class Reader:
         return result
 
     def _read_some(self, some: list[Asked], result: Result) -> None:
-        self._readable.look_again()
-        for asked in some:
-            data = self._read_partition(asked, result)
+        self._readable.refresh()
+        for named in some:
+            data = self._read_partition(named, result)
             if data.error_code or data.diverging_epoch is not None:
                 result.urgent = True
-            result.data.append((asked, data))
+            result.data.append((named, data))
 
     def missing_bytes(self, result: Result) -> int:
-        """How many bytes more the reader wants to wait for."""
+        """Return the number of bytes for which the reader still waits."""
         return 0 if result.urgent else self._min_bytes - result.size_bytes
 
     def read_and_respond(self) -> FetchResponse:
-        """Answer with what there is now, waiting for the disk if it must be."""
+        """Respond with the data available now, waiting for the disk if necessary."""
         self._may_wait = True
         return self.respond(self.read())
 
     def read_if_enough(self) -> FetchResponse | None:
-        """Answer if there is as much as was asked for."""
+        """Respond if there is as much data as the request wants."""
         self._may_wait = True
         result = self.read()
         return self.respond(result) if self.missing_bytes(result) <= 0 else None
 
     def wait_for_the_disk(self) -> None:
-        """From now on wait on the loop for what is cold."""
+        """Wait on the loop for cold data from now on."""
         self._may_wait = True
 
     def warm(self) -> None:
@@ -192,51 +193,51 @@ class Reader:
                 assert loaded is not None
                 self._warm[key] = span, loaded
 
-    def _read_partition(self, asked: Asked, result: Result) -> PartitionData:
-        log, error = self._log(asked)
+    def _read_partition(self, named: Asked, result: Result) -> PartitionData:
+        log, error = self._log(named)
         if log is None:
-            return self._refused(asked, error)
+            return self._refused(named, error)
         try:
-            if asked.request.last_fetched_epoch >= 0:
-                divergence = _divergence(log, asked.request)
+            if named.request.last_fetched_epoch >= 0:
+                divergence = _divergence(log, named.request)
                 if divergence is not None:
                     return divergence
-            return self._read_log(log, asked, result)
+            return self._read_log(log, named, result)
         except Rejected as refused:
             log.counts.failed_reads += 1
-            return failed(asked.request, error_code_of(refused))
+            return failed(named.request, error_code_of(refused))
         except (Corrupt, OSError) as damage:
             log.counts.failed_reads += 1
-            log.suspect(asked.request.fetch_offset, damage)
-            return failed(asked.request, ErrorCode.KAFKA_STORAGE_ERROR)
+            log.suspect(named.request.fetch_offset, damage)
+            return failed(named.request, ErrorCode.KAFKA_STORAGE_ERROR)
 
-    def _log(self, asked: Asked) -> tuple[PartitionLog | None, ErrorCode]:
-        topic = self._find(asked)
+    def _log(self, named: Asked) -> tuple[PartitionLog | None, ErrorCode]:
+        topic = self._find(named)
         if topic is None and self._by_id:
             return None, ErrorCode.UNKNOWN_TOPIC_ID
-        if not self._readable.has(asked, asked.topic if topic is None else topic.name):
+        if not self._readable.has(named, named.topic if topic is None else topic.name):
             return None, ErrorCode.TOPIC_AUTHORIZATION_FAILED
         if topic is None:
             return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        index = asked.request.partition
+        index = named.request.partition
         if not 0 <= index < len(topic.partitions):
             return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         partition = topic.partitions[index]
-        error = partition.leader_epoch_error(asked.request.current_leader_epoch)
+        error = partition.leader_epoch_error(named.request.current_leader_epoch)
         return (None, error) if error else (partition.log, ErrorCode.NONE)
 
-    def _refused(self, asked: Asked, error: ErrorCode) -> PartitionData:
-        data = failed(asked.request, error)
+    def _refused(self, named: Asked, error: ErrorCode) -> PartitionData:
+        data = failed(named.request, error)
         if error in _LEADER_IS_ANOTHER and self._context.api_version >= NAMES_LEADERS_SINCE:
-            topic = self._find(asked)
+            topic = self._find(named)
             assert topic is not None
-            partition = topic.partitions[asked.request.partition]
+            partition = topic.partitions[named.request.partition]
             leader = self._brokers.view.leader_of(partition.partition_id)
             data.current_leader = LeaderIdAndEpoch(leader.node_id, leader.epoch)
         return data
 
-    def _read_log(self, log: PartitionLog, asked: Asked, result: Result) -> PartitionData:
-        wanted = asked.request
+    def _read_log(self, log: PartitionLog, named: Asked, result: Result) -> PartitionData:
+        wanted = named.request
         isolation = self.request.isolation_level
         room = self._max_bytes - result.size_bytes
         result.logs.append(log)
@@ -247,7 +248,7 @@ class Reader:
         limit = min(room, wanted.partition_max_bytes)
         plan = log.plan_read(wanted.fetch_offset, max(limit, 0), isolation)
         if plan is not None and (limit > 0 or at_least_one):
-            found = self._load(log, asked, plan, result)
+            found = self._load(log, named, plan, result)
             if found is not None:
                 records, upper_offset = found
             if len(records) > limit and not at_least_one:
@@ -271,18 +272,18 @@ class Reader:
         )
 
     def _load(
-        self, log: PartitionLog, asked: Asked, plan: FileSpan | MemorySlice, result: Result
+        self, log: PartitionLog, named: Asked, plan: FileSpan | MemorySlice, result: Result
     ) -> tuple[memoryview, int] | None:
         """Batches and the offset behind them; None when they are cold, or too much with the rest.
 
-        Many are left in the page cache: a ``FileSlice`` stands in for them, of which only the
-        length is asked until the connection sends it.
+        Many are left in the page cache: a ``FileSlice`` represents them, and only its length is
+        used until the connection sends it.
         """
         if isinstance(plan, MemorySlice):
             chunks = plan.chunks
             data = chunks[0] if len(chunks) == 1 else memoryview(b"".join(chunks))
             return data, plan.upper_offset
-        loaded = self._warmed(asked, plan) if self._warm else None
+        loaded = self._warmed(named, plan) if self._warm else None
         if loaded is not None:
             result.copied_bytes += len(loaded.data)
         else:
@@ -295,20 +296,20 @@ class Reader:
                 return None
             if plan.max_bytes > room:
                 isolation = self.request.isolation_level
-                plan = cast("FileSpan", log.plan_read(asked.request.fetch_offset, room, isolation))
+                plan = cast("FileSpan", log.plan_read(named.request.fetch_offset, room, isolation))
             result.copied_bytes += plan.size_bytes
             loaded = plan.load(read_waiting if self._may_wait else read_cached)
         if loaded is None:
-            # After a round on the thread there is something to answer with; more is not waited for.
+            # After a round on the thread the response has data; no more is awaited.
             if not (self._warm and result.size_bytes):
-                self.cold.append((asked.key, plan))
+                self.cold.append((named.key, plan))
                 result.size_bytes += plan.size_bytes
             return None
         return loaded.data, loaded.upper_offset
 
-    def _warmed(self, asked: Asked, plan: FileSpan) -> LoadedSpan | None:
-        """What was loaded on a thread for this partition, if it is what is wanted now."""
-        span, loaded = self._warm.get(asked.key, (None, None))
+    def _warmed(self, named: Asked, plan: FileSpan) -> LoadedSpan | None:
+        """Return the data loaded on a thread for this partition, if it matches the plan."""
+        span, loaded = self._warm.get(named.key, (None, None))
         if span is None or span.file is not plan.file or span.start_offset != plan.start_offset:
             return None
         if isinstance(loaded, Exception):
@@ -328,7 +329,7 @@ class Reader:
         return response
 
     async def respond_in_slices(self, result: Result) -> FetchResponse:
-        """As ``respond``."""
+        """Build the response like ``respond``, in slices."""
         response = FetchResponse(session_id=self.plan.session_id)
         if not self._is_within_quota(response, result):
             return response
@@ -340,7 +341,7 @@ class Reader:
         return response
 
     def _add_endpoints(self, response: FetchResponse) -> None:
-        """Say where the leaders are that the answer names."""
+        """Add the endpoints of the leaders that the response names."""
         leaders = [
             data.current_leader.leader_id
             for topic in response.responses
@@ -352,10 +353,11 @@ class Reader:
             response.node_endpoints = [NodeEndpoint(*each) for each in reachable]
 
     def _is_within_quota(self, response: FetchResponse, result: Result) -> bool:
-        """Count what is read; when it is too much the client gets nothing yet, and waits (KIP-219).
+        """Count the bytes read; if they exceed the quota the client gets nothing yet, and waits
+        (KIP-219).
 
-        It asks for all of that again, so a session goes on as if nothing had been asked, and one
-        that would begin does not: the client takes such an answer for that.
+        It then requests all of that again, so a session continues as if nothing had been requested.
+        A new session does not start: the client interprets such a response that way.
         """
         if self._quota is None:
             return True
@@ -373,16 +375,16 @@ class Reader:
         served: list[Asked] = []
         topics = response.responses
         last = topics[-1] if topics else None
-        for asked, data in some:
+        for named, data in some:
             if session is not None:
-                if self.plan.incremental and not _is_news(asked, data):
+                if self.plan.incremental and not _is_news(named, data):
                     continue
-                asked.sent_high_watermark = data.high_watermark
-                asked.sent_log_start = data.log_start_offset
+                named.sent_high_watermark = data.high_watermark
+                named.sent_log_start = data.log_start_offset
                 if data.records:
-                    served.append(asked)
-            if last is None or last.topic != asked.topic or last.topic_id != asked.topic_id:
-                last = FetchableTopicResponse(asked.topic, asked.topic_id, [])
+                    served.append(named)
+            if last is None or last.topic != named.topic or last.topic_id != named.topic_id:
+                last = FetchableTopicResponse(named.topic, named.topic_id, [])
                 topics.append(last)
             last.partitions.append(data)
         if session is not None:
@@ -393,14 +395,14 @@ class Reader:
             log.counts.read_bytes += size_bytes
 
 
-def _is_news(asked: Asked, data: PartitionData) -> bool:
-    """Whether an incremental answer must mention a partition (KIP-227)."""
+def _is_news(named: Asked, data: PartitionData) -> bool:
+    """Whether an incremental response must contain a partition (KIP-227)."""
     return bool(
         data.records
         or data.error_code
         or data.diverging_epoch is not None
-        or data.high_watermark != asked.sent_high_watermark
-        or data.log_start_offset != asked.sent_log_start
+        or data.high_watermark != named.sent_high_watermark
+        or data.log_start_offset != named.sent_log_start
     )
 
 
@@ -418,9 +420,10 @@ def failed(wanted: FetchPartition, error: ErrorCode) -> PartitionData:
 
 
 def _divergence(log: PartitionLog, wanted: FetchPartition) -> PartitionData | None:
-    """What to tell a reader whose last epoch ended before its offset: it has another log (KIP-595).
+    """Return the divergence of a reader whose last epoch ended before its offset (KIP-595), or
+    None.
 
-    An epoch that has not begun here, and an offset that is deleted, are out of range.
+    It has another log. An epoch that has not started here, and a deleted offset, are out of range.
     """
     epoch, end_offset = log.end_offset_for_epoch(wanted.last_fetched_epoch)
     if epoch < 0 or wanted.fetch_offset < log.log_start_offset:

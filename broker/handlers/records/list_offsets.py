@@ -1,12 +1,12 @@
 """ListOffsets 1-11.
 
-Version notes: v2 isolation level; v4 leader epochs; v7 the offset of the largest timestamp (-3);
-v8 earliest local (-4), v9 latest tiered (-5), v11 earliest pending upload (-6): with no tiers, -4
-is the earliest offset and the other two are unknown.
+Version notes: v2 isolation level; v4 leader epochs; v7 the offset of the largest timestamp (-3). v8
+has earliest local (-4), v9 latest tiered (-5), v11 earliest pending upload (-6). As there are no
+tiers, -4 is the earliest offset and the other two are unknown.
 
--1 and -2 are answered at once from two integers. Searches by timestamp run step by step, their disk
-reads and decompression on a thread, and the connection waits. The response says so of what may not
-be described any more by then. Very many partitions are looked up in parts.
+-1 and -2 are looked up at once from two integers. Searches by timestamp run step by step, their
+disk reads and decompression on a thread, and the connection waits. The response has an error for a
+partition that may not be described any more by then. Very many partitions are looked up in parts.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ ListOffsetsAnswer: TypeAlias = ListOffsetsResponse | Run[ListOffsetsResponse]
 def refuse_list_offsets(
     request: ListOffsetsRequest, code: ErrorCode, message: str | None
 ) -> ListOffsetsResponse:
-    """Answer one error for every partition of the request, and nothing that looks found."""
+    """Return one error for every partition of the request, without an offset."""
     del message
     return ListOffsetsResponse(topics=[_refused(topic, code) for topic in request.topics])
 
 
 def _refused(topic: ListOffsetsTopic, code: ErrorCode) -> ListOffsetsTopicResponse:
     results = [
-        ListOffsetsPartitionResponse(asked.partition_index, code) for asked in topic.partitions
+        ListOffsetsPartitionResponse(wanted.partition_index, code) for wanted in topic.partitions
     ]
     return ListOffsetsTopicResponse(topic.name, results)
 
@@ -93,7 +93,7 @@ def list_offsets(
     context: RequestContext,
     request: ListOffsetsRequest,
 ) -> ListOffsetsAnswer:
-    """Return where logs start, where they end, or where a time begins in them."""
+    """Return the start or end offsets of logs, or their offsets for a timestamp."""
     if BY_PARTITION.is_long(request):
         handle = partial(_list_offsets, catalogue, readers, context)
         return Run(in_parts(request, BY_PARTITION, handle))
@@ -118,15 +118,15 @@ def _list_offsets(
             response.topics.append(_refused(topic, ErrorCode.TOPIC_AUTHORIZATION_FAILED))
             continue
         results = []
-        for asked in topic.partitions:
-            result = ListOffsetsPartitionResponse(asked.partition_index)
+        for wanted in topic.partitions:
+            result = ListOffsetsPartitionResponse(wanted.partition_index)
             results.append(result)
-            key = topic.name, asked.partition_index
+            key = topic.name, wanted.partition_index
             partition = catalogue.partition(*key)
-            result.error_code = _error(context.api_version, asked, partition, twice=key in twice)
+            result.error_code = _error(context.api_version, wanted, partition, twice=key in twice)
             log = None if partition is None or result.error_code else partition.log
             if log is not None:
-                search = _look_up(log, asked.timestamp, isolation, result)
+                search = _look_up(log, wanted.timestamp, isolation, result)
                 if search is not None and partition is not None:
                     searches.append(_Sought(partition, log, search, result))
         response.topics.append(ListOffsetsTopicResponse(topic.name, results))
@@ -134,30 +134,30 @@ def _list_offsets(
 
 
 def _asked_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
-    """Partitions that a request names more than once: their answers could not be told apart."""
+    """Partitions that a request names more than once: their results could not be distinguished."""
     seen: set[tuple[str, int]] = set()
     twice: set[tuple[str, int]] = set()
     for topic in request.topics:
-        for asked in topic.partitions:
-            key = topic.name, asked.partition_index
+        for wanted in topic.partitions:
+            key = topic.name, wanted.partition_index
             (twice if key in seen else seen).add(key)
     return twice
 
 
 def _error(
-    version: int, asked: ListOffsetsPartition, partition: Partition | None, *, twice: bool
+    version: int, wanted: ListOffsetsPartition, partition: Partition | None, *, twice: bool
 ) -> ErrorCode:
     if twice:
         return ErrorCode.INVALID_REQUEST
     if partition is None:
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    timestamp = asked.timestamp
+    timestamp = wanted.timestamp
     if timestamp < EARLIEST_PENDING_UPLOAD or (
         timestamp <= MAX_TIMESTAMP
         and version < _FIRST_VERSION.get(timestamp, _FIRST_VERSION_OF_REST)
     ):
         return ErrorCode.UNSUPPORTED_VERSION
-    return partition.leader_epoch_error(asked.current_leader_epoch)
+    return partition.leader_epoch_error(wanted.current_leader_epoch)
 
 
 def _look_up(
@@ -189,11 +189,11 @@ class _Sought(NamedTuple):
 
     @property
     def has_moved(self) -> bool:
-        """Whether the log is this broker's no more: nothing that was found in it is to be told."""
+        """Whether the log is not this broker's any more: then no result from it is returned."""
         return self.partition.log is not self.log
 
     def fails(self, code: ErrorCode) -> None:
-        """Tell of an error, and of nothing that looks found."""
+        """Set an error, without an offset."""
         self.result.error_code = code
         self.result.timestamp = self.result.offset = self.result.leader_epoch = NOT_FOUND
 

@@ -56,7 +56,9 @@ NO_OFFSET = -1
 def offset_for_leader_epoch(
     catalogue: Catalogue, context: RequestContext, request: OffsetForLeaderEpochRequest
 ) -> OffsetForLeaderEpochResponse | Run[OffsetForLeaderEpochResponse]:
-    """Return where a leader epoch ends, so that a client notices a log that was cut (KIP-320)."""
+    """Return the end offset of a leader epoch, so that a client notices a log that was cut
+    (KIP-320).
+    """
     handle = partial(_epoch_ends, catalogue, context)
     return Run(in_parts(request, BY, handle)) if BY.is_long(request) else handle(request)
 
@@ -70,27 +72,27 @@ def _epoch_ends(
         topics=[
             OffsetForLeaderTopicResult(
                 topic.topic,
-                [_epoch_end(catalogue, topic.topic, asked) for asked in topic.partitions]
+                [_epoch_end(catalogue, topic.topic, named) for named in topic.partitions]
                 if is_replica or access.may(DESCRIBE, TOPIC, topic.topic)
-                else [EpochEndOffset(TOPIC_DENIED, asked.partition) for asked in topic.partitions],
+                else [EpochEndOffset(TOPIC_DENIED, named.partition) for named in topic.partitions],
             )
             for topic in request.topics
         ]
     )
 
 
-def _epoch_end(catalogue: Catalogue, topic: str, asked: OffsetForLeaderPartition) -> EpochEndOffset:
-    partition = catalogue.partition(topic, asked.partition)
+def _epoch_end(catalogue: Catalogue, topic: str, named: OffsetForLeaderPartition) -> EpochEndOffset:
+    partition = catalogue.partition(topic, named.partition)
     if partition is None:
-        return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, asked.partition)
-    error = partition.leader_epoch_error(asked.current_leader_epoch)
+        return EpochEndOffset(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, named.partition)
+    error = partition.leader_epoch_error(named.current_leader_epoch)
     if error or partition.log is None:
-        return EpochEndOffset(error, asked.partition)
+        return EpochEndOffset(error, named.partition)
     try:
-        epoch, end_offset = partition.log.end_offset_for_epoch(asked.leader_epoch)
+        epoch, end_offset = partition.log.end_offset_for_epoch(named.leader_epoch)
     except Rejected as refused:
-        return EpochEndOffset(error_code_of(refused), asked.partition)
-    return EpochEndOffset(ErrorCode.NONE, asked.partition, epoch, end_offset)
+        return EpochEndOffset(error_code_of(refused), named.partition)
+    return EpochEndOffset(ErrorCode.NONE, named.partition, epoch, end_offset)
 
 
 # ---------------------------------------------------------------------------------- DeleteRecords
@@ -110,19 +112,19 @@ async def _delete_records(
     catalogue: Catalogue, context: RequestContext, request: DeleteRecordsRequest
 ) -> DeleteRecordsResponse:
     response = DeleteRecordsResponse()
-    # Everything is begun before anything is awaited: one group of the journal serves all.
+    # Everything is started before anything is awaited: one commit group serves all.
     begun: list[tuple[DeleteRecordsPartitionResult, PartitionLog, asyncio.Future[None]]] = []
     for topic in request.topics:
         results = []
         is_allowed = context.access.may(DELETE, TOPIC, topic.name)
-        for asked in topic.partitions:
-            result = DeleteRecordsPartitionResult(asked.partition_index, NO_OFFSET)
+        for named in topic.partitions:
+            result = DeleteRecordsPartitionResult(named.partition_index, NO_OFFSET)
             log, result.error_code = (
-                _deletable(catalogue, topic.name, asked) if is_allowed else (None, TOPIC_DENIED)
+                _deletable(catalogue, topic.name, named) if is_allowed else (None, TOPIC_DENIED)
             )
             if log is not None:
                 try:
-                    begun.append((result, log, _begin_deletion(log, asked.offset)))
+                    begun.append((result, log, _begin_deletion(log, named.offset)))
                 except Rejected as error:
                     result.error_code = error_code_of(error)
             results.append(result)
@@ -138,11 +140,11 @@ async def _delete_records(
 
 
 def _deletable(
-    catalogue: Catalogue, topic: str, asked: DeleteRecordsPartition
+    catalogue: Catalogue, topic: str, named: DeleteRecordsPartition
 ) -> tuple[PartitionLog | None, ErrorCode]:
-    """Return the partition's log if its records may be deleted, else why not."""
+    """Return the partition's log if its records may be deleted, or an error."""
     found = catalogue.topic(topic)
-    partition = catalogue.partition(topic, asked.partition_index)
+    partition = catalogue.partition(topic, named.partition_index)
     if found is None or partition is None:
         return None, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if found.is_internal:
@@ -155,7 +157,7 @@ def _deletable(
 
 
 def _begin_deletion(log: PartitionLog, offset: int) -> asyncio.Future[None]:
-    """Ask for a new log start; returns what has to be waited for. Raises Rejected."""
+    """Set a new log start; returns a future for its durability. Raises Rejected."""
     group = log.delete_records(offset)
     durable: asyncio.Future[None] = asyncio.get_running_loop().create_future()
     waiter = Durability(durable, ErrorCode.NOT_LEADER_OR_FOLLOWER)

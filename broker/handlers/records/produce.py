@@ -1,20 +1,19 @@
 """Produce 3-13 (advertised from 0, see ApiVersions).
 
-Version notes: v3 is the first with magic 2 batches, the only ones Kafka 4 takes; v7 the first that
-may bring zstd; v9 is flexible; v13 names topics by id. Versions 10-12 changed nothing that an
-idempotent producer sees.
-v11 tells a producer that it may abort (TRANSACTION_ABORTABLE), from v12 on writing to a partition
-makes it part of the transaction (KIP-890).
-acks=1 is answered like acks=all, once the batch is durable; acks=0 is not answered at all, an error
-closes the connection (there is no other way to tell).
+Version notes: v3 is the first with magic 2 batches, the only ones that Kafka 4 takes. v7 is the
+first that may have zstd; v9 is flexible; v13 names topics by id. Versions 10-12 changed nothing for
+idempotent producers. v11 has the error TRANSACTION_ABORTABLE. From v12 on writing to a partition
+makes it part of the transaction (KIP-890). A request with acks=1 is acknowledged like acks=all,
+once the batch is durable. One with acks=0 gets no response; an error closes the connection, for
+there is no other way to report it.
 
-Phase one (everything here) runs before the next request of the connection is looked at, so batches
-get their places in request order; the answer leaves when the journal group is durable. Where the
-loop would be held by looking into the batches, or the transaction before is still ending, or
-another broker has to be asked about the transaction, the request waits, and its connection with it.
+Phase one (everything here) runs before the next request of the connection is handled, so batches
+are appended in request order; the response leaves when the commit group is durable. A request
+waits, and its connection with it, in three cases: an inspection of its batches would block the
+loop, the previous transaction is still ending, or the transaction's coordinator is another broker.
 
-Of a partition that another broker leads the answer names that one, from version 10 on.
-What the client may write is asked at the moment of the append, however long the request has waited.
+For a partition that another broker leads the response names that broker, from version 10 on.
+The permission to write is checked at the moment of the append, however long the request has waited.
 """
 
 from __future__ import annotations
@@ -94,14 +93,14 @@ from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.store.log_store import LogStore
 
 Known: TypeAlias = dict[int, Contents]
-"""What is in the batches of a request, by the id of their PartitionProduceData."""
+"""Contents of the batches of a request, by the id of their PartitionProduceData."""
 Aside: TypeAlias = list[tuple[PartitionProduceData, Encoding | None]]
 """Batches for the inspector's thread, and the codec that each must be brought into."""
 
 SMALL_BYTES: Final = 16 * 1024
 """Uncompressed batches up to this size are left to the logs: to look into one takes 40 us."""
 ASKED_MS: Final = (1_000, 30_000)
-"""The least and the most that another coordinator is waited for, whatever the client's timeout."""
+"""Minimum and maximum wait for another coordinator, regardless of the client's timeout."""
 TOPIC_IDS_SINCE: Final = 13
 ZSTD_SINCE: Final = 7
 NAMES_LEADERS_SINCE: Final = 10
@@ -111,7 +110,7 @@ NO_OFFSET: Final = -1
 def refuse_produce(
     request: ProduceRequest, code: ErrorCode, message: str | None
 ) -> ProduceResponse:
-    """Answer one error for every partition of the request."""
+    """Return one error for every partition of the request."""
     return ProduceResponse(
         [
             TopicProduceResponse(
@@ -153,7 +152,7 @@ class ProduceHandler:
         if has_many(request):
             _keep_records(context, request)
             return Run(in_slices(self, context, request))
-        contents, aside = self._look_into(context, request)
+        contents, aside = self._inspect(context, request)
         if aside:
             if not self.inspector.has_room(_size(request)):
                 return refuse_produce(request, ErrorCode.REQUEST_TIMED_OUT, "too many wait already")
@@ -168,7 +167,7 @@ class ProduceHandler:
             context, request, verification, contents, stable=context.records_stay
         )
         if acks == 0:
-            _hang_up_on_error(response)
+            _disconnect_on_error(response)
             return None
         if bad is not None and self._can_name(bad):
             if not context.records_stay:  # What they point to is used again.
@@ -180,9 +179,9 @@ class ProduceHandler:
         newest.add_answer(pending)
         return pending
 
-    # A request that waits holds its bytes until its batches have their places. It is not completed
-    # early: what comes behind it on the connection was sent after it, and must be appended after it
-    # (S12). When its client leaves nothing of it is appended.
+    # A request that waits holds its bytes until its batches are appended. It is not completed
+    # early: later requests on the connection were sent after it, and must be appended after it
+    # (S12). If its client disconnects, none of it is appended.
 
     async def _after_inspection(
         self, context: RequestContext, request: ProduceRequest, known: Known, aside: Aside
@@ -238,18 +237,18 @@ class ProduceHandler:
         verification: Verification,
         known: Known,
     ) -> ProduceResponse | None:
-        """Append; whatever is refused now is the response, which is durable when it returns."""
+        """Append; errors known now are in the response, which is durable on return."""
         response, newest, bad = self.append_all(context, request, verification, known, stable=True)
         if request.acks == 0:
-            _hang_up_on_error(response)
+            _disconnect_on_error(response)
             return None
         if bad is not None and self._can_name(bad):
             return await named(self.inspector, response, newest, bad)
         refusal = None if newest is None else await waits.Durable(newest)
         return response if refusal is None else without_refused(response, refusal)
 
-    def _look_into(self, context: RequestContext, request: ProduceRequest) -> tuple[Known, Aside]:
-        """Find out what the logs will ask about batches; return apart what would hold the loop.
+    def _inspect(self, context: RequestContext, request: ProduceRequest) -> tuple[Known, Aside]:
+        """Inspect batches as the logs will need it; return work that would block the loop apart.
 
         Small batches of known writers are left to the logs, as long as there are few of them, and
         in the codec of their topic.
@@ -294,7 +293,7 @@ class ProduceHandler:
         if topic is None or topic.is_internal or not 0 <= index < len(topic.partitions):
             return None
         if not context.access.may_see(TOPIC, topic.name, WRITE):
-            return None  # Nothing is looked into for who may not write it.
+            return None  # A client without permission to write costs no inspection.
         return topic.partitions[index].log
 
     def verification(
@@ -305,10 +304,10 @@ class ProduceHandler:
     ) -> Verification:
         """Judge the transactional batches that have a partition to go to, all at once.
 
-        ``answer`` is that of another coordinator; what it admits has to be appended right now.
+        ``answer`` is that of another coordinator; what it admits has to be appended now.
 
         A client that may not use the transactional id writes nothing at all (CVE-2018-17196: every
-        batch is looked at), and what it may not write to becomes no part of the transaction.
+        batch is checked), and what it may not write to becomes no part of the transaction.
         """
         if not _names_transactions(request):
             return NOTHING_REFUSED
@@ -365,10 +364,10 @@ class ProduceHandler:
     ) -> tuple[ProduceResponse, CommitGroup | None, list[BadBatch] | None]:
         """Append every batch; return the response and the last group to wait for.
 
-        And the batches of which the response is to name the bad records, or None.
+        Also returns the batches whose bad records the response is to name, or None.
 
-        ``known``: what is in them, as far as it was looked into. ``stable``: the batches' memory
-        stays as it is.
+        ``known``: contents of the batches that were inspected. ``stable``: the batches' memory does
+        not change.
         """
         if verification.error:
             return refuse_produce(request, verification.error, None), None, None
@@ -394,7 +393,7 @@ class ProduceHandler:
         return self.inspector.has_room(sum(len(each.records) for each in batches))
 
     def _add_endpoints(self, context: RequestContext, response: ProduceResponse) -> None:
-        """Say where the leaders are that the answer names."""
+        """Add the endpoints of the leaders that the response names."""
         leaders = [
             result.current_leader.leader_id
             for topic in response.responses
@@ -499,7 +498,7 @@ class ProduceHandler:
         verification: Verification,
         context: RequestContext,
     ) -> ErrorCode:
-        """Why a batch may not be of the producer that it names."""
+        """Return the error of a batch whose producer may not write it, or NONE."""
         if is_transactional(records):
             return verification.refused.get(partition.topic_partition, ErrorCode.NONE)
         if records is not None and not context.access.is_open and is_idempotent(records):
@@ -513,7 +512,7 @@ class ProduceHandler:
     def _topic_error(
         self, context: RequestContext, topic_data: TopicProduceData, topic: Topic | None
     ) -> ErrorCode:
-        """Why nothing may be written to a topic; who may not write does not learn if it exists."""
+        """Return the error of a write to a topic; without permission it hides the topic."""
         by_id = context.api_version >= TOPIC_IDS_SINCE
         if topic is None and by_id:
             return ErrorCode.UNKNOWN_TOPIC_ID
@@ -546,7 +545,7 @@ def _names_transactions(request: ProduceRequest) -> bool:
 
 
 def _size(request: ProduceRequest) -> int:
-    """How many bytes of records a request holds."""
+    """Return the number of bytes of records in a request."""
     return sum(
         len(data.records)
         for topic in request.topic_data
@@ -586,8 +585,8 @@ def _refused(index: int, code: ErrorCode, message: str | None = None) -> Partiti
     return PartitionProduceResponse(index, code, NO_OFFSET, error_message=message)
 
 
-def _hang_up_on_error(response: ProduceResponse) -> None:
-    """A producer that asked for no answer learns of an error by losing its connection."""
+def _disconnect_on_error(response: ProduceResponse) -> None:
+    """Close the connection on an error of a request with acks=0."""
     for topic in response.responses:
         for result in topic.partition_responses:
             if result.error_code:

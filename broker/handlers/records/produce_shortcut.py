@@ -1,26 +1,27 @@
-"""The common Produce, without decoding it: one topic, one partition, the same words as last time.
+"""The common Produce, without decoding it: one topic, one partition, the same bytes as last time.
 
 A producer's requests to one partition differ in their correlation id and records only. So the first
-such request of a connection is decoded the ordinary way and its fixed bytes are remembered; what
-comes next is compared with them. What does not match, and whatever may end in an error, takes the
-ordinary way (``handlers/records/produce.py``), so there is one place that knows the rules. Small
-requests that have come in together are taken together: one place in the journal, one answer to
-send. The answer is learned likewise: the generated encoder writes one, its numbers are replaced.
-Versions before 7 are left out: they may not bring zstd, so each batch would have to be looked at.
+such request of a connection is decoded the ordinary way and its fixed bytes are remembered; later
+requests are compared with them. A request that differs, or that may end in an error, takes the
+ordinary way (``handlers/records/produce.py``), so there is one place for the rules. Small requests
+that arrive together are handled together: one place in the journal, one response to send. The
+response is learned as well: the generated encoder writes one, its numbers are replaced.
+Versions before 7 are excluded: they may not have zstd, so each batch would have to be checked for
+it.
 
-What a client may not write is never learned, and what was learned is dropped with the whole
-shortcut as soon as anything changes of what clients may do (``network/pipeline.py``).
+A request that a client may not send is never learned, and the whole shortcut is dropped as soon as
+any permission of the client changes (``network/pipeline.py``).
 
-A transactional batch is taken when the log knows its transaction as open, and its producer id is
-the one that the request's transactional id had when the request was learned: then no coordinator
-has to be asked about it (``coordination/verification.py``). A transaction's first batch is none of
-those. Under access control a batch outside of transactions is taken without a producer, or with the
-producer id that the request had that was learned, if that belongs to no transactional id.
-Where there are other brokers such a batch with a producer takes the ordinary way: whether the id
-belongs to one of their transactional ids is for the log to say. So does a transactional batch whose
-coordinator is another broker.
-Of a client whose software is no known writer only batches of few records are taken: the records of
-larger ones have to be compared with their headers.
+A transactional batch is taken if the log has its transaction as open, and its producer id belonged
+to the request's transactional id when the request was learned. Then no coordinator needs to be
+queried (``coordination/verification.py``). A transaction's first batch is not among those. Under
+access control a batch outside of transactions is taken without a producer, or with the producer id
+of the learned request, if that belongs to no transactional id. With other brokers such a batch with
+a producer takes the ordinary way: the log decides whether the id belongs to one of their
+transactional ids. So does a transactional batch whose coordinator is another broker.
+
+For a client whose software is not a known writer only batches of few records are taken: the records
+of larger ones have to be compared with their headers.
 """
 
 from __future__ import annotations
@@ -68,16 +69,16 @@ FLEXIBLE_SINCE: Final = 9
 TOPIC_IDS_SINCE: Final = 13
 
 RUN_BYTES: Final = 16 * 1024
-"""How much of what has come in is looked at together."""
+"""Number of received bytes that are handled together."""
 SMALL_BYTES: Final = 4 * 1024
 """Requests up to this size are taken together: copying them costs less than a look at each."""
 
 _NO_TAGS: Final = b"\0\0\0"
-"""How a flexible request ends: no tags of the partition, of the topic, of the request."""
+"""End of a flexible request: no tags of the partition, of the topic, of the request."""
 _LENGTH_BYTES: Final = 4
 _KEY_BYTES: Final = 4
 _FIXED_FROM: Final = 8
-"""Where in a frame the bytes behind the correlation id begin."""
+"""Position in a frame after the correlation id."""
 _INDEX_AND_SIZE_BYTES: Final = 4 + 5
 _SENTINEL: Final = 0x7EADBEEF
 """Stands for the partition index while an answer is learned; the bytes behind it never hold it."""
@@ -99,7 +100,7 @@ class ShortProduce(DurableAnswer):
         self, answers: bytearray, requests: int, log: PartitionLog, result_position: int
     ) -> None:
         """``answers`` are of one length, with the result for ``log`` at one position of each."""
-        # Not super().__init__(): nothing else of it is looked at, and this is a hot object.
+        # Not super().__init__(): no other field of it is used, and this is a hot object.
         self.chunks = self.connection = self.run = self.usage = None
         self.requests = requests
         self._answers = answers
@@ -107,12 +108,12 @@ class ShortProduce(DurableAnswer):
         self._result_position = result_position
 
     def prepare(self) -> None:
-        """Have the answers leave when what they promise is on disk."""
+        """Send the responses once their batches are on disk."""
         if self.connection is not None:
             self.complete_encoded([self._answers])
 
     def refused(self, _refusal: Refusal) -> None:
-        """Answer with an error for what lies behind all that the log ever showed."""
+        """Respond with an error for batches at or above the log's high watermark."""
         answers = self._answers
         for at in range(self._result_position, len(answers), len(answers) // self.requests):
             index, _, base_offset = _result(answers, at)
@@ -133,11 +134,11 @@ class CommonRequest:
         self._fixed = bytes(frame[_FIXED_FROM:index_position])
         self._index_position = index_position
         self.tail = _NO_TAGS if self._flexible else b""
-        """What must stand behind the records."""
+        """The bytes that must follow the records."""
 
     @property
     def head_bytes(self) -> int:
-        """How much of a frame ``locate`` looks at."""
+        """Number of bytes of a frame that ``locate`` reads."""
         return self._index_position + _INDEX_AND_SIZE_BYTES
 
     def is_like(self, frame: memoryview, span: tuple[int, int, int]) -> bool:
@@ -149,9 +150,10 @@ class CommonRequest:
         return found == span and frame[span[2] :] == self.tail
 
     def locate(self, data: bytes, start: int, end: int) -> tuple[int, int, int] | None:
-        """The partition index of a frame, and where its records begin and end; None: not like this.
+        """Return a frame's partition index and the start and end of its records, or None if it
+        differs.
 
-        The frame is ``data[start:end]``, of which only ``head_bytes`` must be there. Raises
+        The frame is ``data[start:end]``, of which only ``head_bytes`` must be present. Raises
         IndexError or struct.error where it ends too early.
         """
         if not (
@@ -181,7 +183,7 @@ class CommonRequest:
 
 
 class ProduceShortcut:
-    """What one connection's producer keeps repeating, for one api version and client id."""
+    """The repeated request of one connection's producer, for one API version and client id."""
 
     __slots__ = (
         "_access",
@@ -206,7 +208,7 @@ class ProduceShortcut:
         remote_coordinators: RemoteCoordinators | None,
         context: RequestContext,
     ) -> None:
-        """Nothing is known yet."""
+        """Start without a known request."""
         self._transactions = transactions
         self._is_alone = remote_coordinators is None
         self._access = context.access
@@ -219,9 +221,9 @@ class ProduceShortcut:
         self._common: CommonRequest | None = None
         self._topic_key: str | bytes = b""
         self._producer_id = NO_PRODUCER_ID
-        """Of the transactional id that the known request names, if it names one."""
+        """Producer id of the transactional id in the known request, if it has one."""
         self._plain_producer_id: int | None = None
-        """The only one that the client may write with outside of transactions; None: with any."""
+        """The only producer id that the client may use outside of transactions, or None for any."""
         self._answer = bytearray()
         self._result_position = 0
 
@@ -304,7 +306,8 @@ class ProduceShortcut:
     # -------------------------------------------------------------------------------------- taking
 
     def take(self, frames: FrameBuffer) -> ShortProduce | None:
-        """Append what the next requests of the known kind bring; None: the next is not like that.
+        """Append the batches of the next requests of the known kind, or return None if the next
+        differs.
 
         Requests that were taken are not among the ``frames`` any more.
         """
@@ -407,9 +410,10 @@ class ProduceShortcut:
         try:
             appended = log.append(records)
         except (Rejected, TooMuchToLookHere):
-            return None  # Nothing was changed: the ordinary way is refused likewise, and says why.
+            # Nothing was changed: the ordinary way is refused as well, and reports why.
+            return None
         if appended.group is None:
-            log.uncount_duplicate()  # Asked again, the log says, and counts, the same again.
+            log.uncount_duplicate()  # Repeated the ordinary way, it is found, and counted, again.
             return None
         frames.skip(end)
         answer = self._answer[:]
@@ -456,5 +460,5 @@ class ProduceShortcut:
 
 
 def _varint_bytes(value: int) -> int:
-    """How many bytes an unsigned varint takes."""
+    """Return the number of bytes of an unsigned varint."""
     return max(1, -(-value.bit_length() // 7))

@@ -25,7 +25,7 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
 def refuse_add_offsets(
     _request: AddOffsetsToTxnRequest, code: ErrorCode, _message: str | None
 ) -> AddOffsetsToTxnResponse:
-    """Answer an error."""
+    """Return an error."""
     return AddOffsetsToTxnResponse(error_code=code)
 
 

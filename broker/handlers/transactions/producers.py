@@ -47,7 +47,7 @@ TWO_PHASE_SINCE = 6
 def refuse_init_producer_id(
     request: InitProducerIdRequest, code: ErrorCode, message: str | None
 ) -> InitProducerIdResponse:
-    """Answer an error with an id and epoch that cannot be used."""
+    """Return an error with an id and epoch that cannot be used."""
     del request, message
     return InitProducerIdResponse(error_code=code, producer_epoch=NO_PRODUCER_EPOCH)
 
@@ -80,9 +80,9 @@ async def init_producer_id(
 
 
 def _denial(access: Access, request: InitProducerIdRequest) -> ErrorCode:
-    """Why a client may not have this producer; NONE if it may.
+    """Return the error of a client that may not have this producer, or NONE.
 
-    Without a transactional id it is enough that there is any topic to write to (KIP-679).
+    Without a transactional id one topic that the client may write to is enough (KIP-679).
     """
     key = request.transactional_id
     if key is not None:
@@ -148,7 +148,7 @@ async def _init_transactional(
 
 
 def _refuse_two_phase_commit_unless(request: InitProducerIdRequest, *, enabled: bool) -> None:
-    """Answer what Apache Kafka answers where two-phase commit is off (measured)."""
+    """Refuse as Apache Kafka does if two-phase commit is off (measured)."""
     if enabled:
         return
     if request.enable2_pc:

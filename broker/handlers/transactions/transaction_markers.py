@@ -1,22 +1,22 @@
-"""WriteTxnMarkers 1-2: what decided a transaction elsewhere has its markers written here.
+"""WriteTxnMarkers 1-2: markers of a transaction that was decided on another broker.
 
 The markers of partitions that the coordinator's own broker leads are written in process, by the
-same ``coordination/markers.py``. The request comes from brokers that decide elsewhere, and from
-Apache Kafka's tools, which end a hanging transaction with it. v2 says of which version the
-transaction is (KIP-1228).
+same ``coordination/markers.py``. The request comes from other brokers' coordinators, and from
+Apache Kafka's tools, which end a hanging transaction with it. v2 has the version of the transaction
+(KIP-1228).
 
-Stricter than Kafka 4.3.0 (measured), so that no client harms a partition for good: a producer id,
-epoch or version below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it writes the
-marker), and so is a coordinator epoch that no coordinator can have had yet, which would fence every
-real one: no partition of ``__transaction_state`` has one as late, in so far as the cluster is known
-here (R6). A partition named twice for one producer gets its marker once and is answered twice
-(Kafka never answers).
+Stricter than Kafka 4.3.0 (measured), so that no client damages a partition permanently. A producer
+id, epoch or version below 0 is INVALID_REQUEST for the partition (Kafka: -1, or it writes the
+marker). So is a coordinator epoch that no coordinator can have had yet, which would fence every
+real one: no partition of ``__transaction_state`` has one as late, as far as this broker knows the
+cluster (R6). A partition named twice for one producer gets its marker once and two results (Kafka
+never responds).
 
-Brokers also say which partition they mean, by the id of its topic and by the leader epoch: one that
-has another leader by now, or was deleted and made anew, is not it (R10). What a later marker has
-ended already is answered NONE to them, as it is written off in process. Of a broker whose newer
-connection has taken this one's place nothing more is written, not even the rest of what is being
-written (R10).
+Brokers also identify the partition by its topic id and leader epoch: a partition that has another
+leader by now, or was deleted and created again, is not meant (R10). If a later marker has ended the
+transaction already, brokers get NONE, as for a marker in process. Once a newer connection of the
+same broker has replaced this one, nothing more is written for it, not even the rest of the present
+request (R10).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from barnabas.protocol.wire import ZERO_UUID
 from barnabas.storage.log.transaction_marker import TransactionMarker
 
 MARKERS_MAX: Final = 100_000
-"""Of one request, each partition counted: each takes more room in the journal than here."""
+"""Maximum number of partitions in one request: each takes more room in the journal than here."""
 MARKERS_PER_TURN: Final = 256
 """Markers written before the loop gets a turn."""
 _NO_COORDINATOR_EPOCH: Final = -1
@@ -63,13 +63,13 @@ async def write_txn_markers(
     request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse:
     """Write each marker to each partition; answered when all are durable, offsets shown (R5)."""
-    count = sum(len(topic.partition_indexes) for asked in request.markers for topic in asked.topics)
+    count = sum(len(topic.partition_indexes) for named in request.markers for topic in named.topics)
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
     epoch = _latest_epoch(catalogue, transactions, brokers)
     work = _Work(catalogue, markers, epoch, context.connection.link)
     refusals = transactions.refusals
-    response = WriteTxnMarkersResponse([await work.write(asked) for asked in request.markers])
+    response = WriteTxnMarkersResponse([await work.write(named) for named in request.markers])
     await transactions.durable(refusals)
     return response
 
@@ -102,19 +102,19 @@ class _Work:
         self._left_in_turn = MARKERS_PER_TURN
         self._check()
 
-    async def write(self, asked: WritableTxnMarker) -> WritableTxnMarkerResult:
+    async def write(self, named: WritableTxnMarker) -> WritableTxnMarkerResult:
         """Write one producer's marker to its partitions."""
         marker = TransactionMarker(
-            asked.producer_id,
-            asked.producer_epoch,
-            commit=asked.transaction_result,
-            coordinator_epoch=asked.coordinator_epoch,
-            transaction_version=asked.transaction_version,
+            named.producer_id,
+            named.producer_epoch,
+            commit=named.transaction_result,
+            coordinator_epoch=named.coordinator_epoch,
+            transaction_version=named.transaction_version,
         )
         refused = self._refusal(marker)
         done: dict[tuple[str, int], ErrorCode] = {}
         topics = []
-        for topic in asked.topics:
+        for topic in named.topics:
             results = []
             for index in topic.partition_indexes:
                 topic_partition = topic.name, index
@@ -123,10 +123,10 @@ class _Work:
                     done[topic_partition] = refused or self._write_one(topic, index, marker)
                 results.append(WritableTxnMarkerPartitionResult(index, done[topic_partition]))
             topics.append(WritableTxnMarkerTopicResult(topic.name, results))
-        return WritableTxnMarkerResult(asked.producer_id, topics)
+        return WritableTxnMarkerResult(named.producer_id, topics)
 
     def _refusal(self, marker: TransactionMarker) -> ErrorCode:
-        """Why this marker can be written nowhere; NONE if it can."""
+        """Return the error of a marker that no partition can take, or NONE."""
         if min(marker.producer_id, marker.producer_epoch, marker.transaction_version) < 0:
             return ErrorCode.INVALID_REQUEST
         if marker.coordinator_epoch < _NO_COORDINATOR_EPOCH:

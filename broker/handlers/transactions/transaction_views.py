@@ -1,14 +1,14 @@
 """ListTransactions 0-2, DescribeTransactions 0: what operators see of transactions (KIP-664).
 
 Version notes. ListTransactions: v1 brought the filter by duration, v2 the one by pattern
-(KIP-1152). DescribeTransactions: the client that last used an id goes out in tags of our own,
+(KIP-1152). DescribeTransactions: the client that last used an id goes out in tags of Barnabas,
 which other clients skip.
 
-Kafka lets a duration filter pass whatever is not open too, by the time of something long over; here
-only an open or a decided transaction has a duration.
+Kafka's duration filter also matches transactional ids without an open transaction, by the time of a
+past one; here only an open or a decided transaction has a duration.
 
-What is shown is in the journal already, but perhaps not durable: the answer waits until it is
-(C14). A broker of a cluster that was paused may show what was so before.
+The state shown is in the journal already, but perhaps not durable: the response waits until it is
+(C14). A broker of a cluster that was paused may show an older state.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
 IDS_PER_TURN: Final = 2_000
 """Transactional ids looked at before the loop gets a turn."""
 IDS_JUDGED_PER_TURN: Final = 500
-"""Likewise, where it is asked of each who may describe it."""
+"""Transactional ids whose permissions are checked before the loop gets a turn."""
 LISTED_MAX: Final = 100_000
-"""Transactional ids in one answer; who has more asks with filters."""
+"""Maximum number of transactional ids in one response; filters reduce them."""
 IDS_PER_REQUEST_MAX: Final = 10_000
 """Transactional ids that one request may ask to have described."""
 PARTITIONS_PER_ANSWER_MAX: Final = 100_000
-"""Where an answer ends: a short request can name a large transaction very often."""
+"""Size at which a response ends: a short request can name a large transaction very often."""
 
 STATES: Final = {state.kafka_name: state for state in State}
 _TIMED: Final = frozenset({State.ONGOING, State.PREPARE_COMMIT, State.PREPARE_ABORT})
@@ -76,7 +76,7 @@ Include = Callable[[Transaction], bool]
 def refuse_list(
     _request: ListTransactionsRequest, code: ErrorCode, _message: str | None
 ) -> ListTransactionsResponse:
-    """Answer an error."""
+    """Return an error."""
     return ListTransactionsResponse(error_code=code)
 
 
@@ -141,7 +141,7 @@ def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
 def refuse_describe(
     request: DescribeTransactionsRequest, code: ErrorCode, _message: str | None
 ) -> DescribeTransactionsResponse:
-    """Answer one error for every id."""
+    """Return one error for every id."""
     return DescribeTransactionsResponse(
         transaction_states=[_refused(key, code) for key in request.transactional_ids]
     )
@@ -151,7 +151,7 @@ def refuse_describe(
 def describe_transactions(
     transactions: Transactions, context: RequestContext, request: DescribeTransactionsRequest
 ) -> Deferred[DescribeTransactionsResponse]:
-    """Say all there is to know of transactional ids."""
+    """Describe transactional ids."""
     if len(request.transactional_ids) > IDS_PER_REQUEST_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     response = DescribeTransactionsResponse()
@@ -170,7 +170,7 @@ def describe_transactions(
 
 
 class _Description:
-    """What is true once everything that it tells of is durable (C14)."""
+    """A description that is sent once all of it is durable (C14)."""
 
     __slots__ = ("_answer", "_pending", "_request")
 
@@ -185,11 +185,11 @@ class _Description:
         self._answer = answer
 
     def durable(self) -> None:
-        """Answer with it."""
+        """Send the response."""
         self._pending.complete(self._answer)
 
     def refused(self, _refusal: Refusal) -> None:
-        """Answer that another broker may know better."""
+        """Respond that another broker may be the coordinator."""
         refused = refuse_describe(self._request, ErrorCode.NOT_COORDINATOR, None)
         self._pending.complete(refused)
 

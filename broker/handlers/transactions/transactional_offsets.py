@@ -1,19 +1,19 @@
 """TxnOffsetCommit 0-5: the offsets that a transaction has read up to (KIP-98, KIP-447, KIP-890).
 
 Version notes: v3 brought generation, member and instance of the group's member, by which a zombie
-is recognised (KIP-447); v4 may answer TRANSACTION_ABORTABLE; from v5 on the commit itself makes
+is recognised (KIP-447); v4 may return TRANSACTION_ABORTABLE; from v5 on the commit itself makes
 ``__consumer_offsets`` part of the transaction (KIP-890).
 
-The transaction is asked for twice: first of all, because its errors come before the group's as in
-Apache Kafka (a commit of version 5 that the group refuses has opened the transaction); and again at
-the moment of the append, because a commit may have to wait behind others of its group. So is what
-the client may do.
+The transaction is checked twice. First of all, because its errors come before the group's as in
+Apache Kafka: a commit of version 5 that the group refuses has opened the transaction. And again at
+the moment of the append, because a commit may have to wait for others of its group. So are the
+client's permissions.
 
-A coordinator that is another broker is asked once (R1), with a guard in the place of the second
-question: a marker that comes while the commit waits drops it (R7). Where there is no answer, or its
-guard is gone, the client is told COORDINATOR_LOAD_IN_PROGRESS, with which it tries again: Apache
-Kafka's word where the coordinator cannot be reached. (It answers INVALID_TXN_STATE for a guard that
-is gone, which ends the producer for good.)
+A coordinator on another broker is queried once (R1), with a guard in the place of the second check:
+a marker that arrives while the commit waits drops it (R7). Without a response, or after its guard
+was dropped, the client gets COORDINATOR_LOAD_IN_PROGRESS, with which it tries again: Apache Kafka's
+error for an unreachable coordinator. (Kafka returns INVALID_TXN_STATE for a dropped guard, which
+ends the producer permanently.)
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ LOADING_SINCE: Final = 2
 ABORTABLE_SINCE: Final = 4
 ADDS_SINCE: Final = 5
 ASKED_MS: Final = 5_000
-"""How long another coordinator is waited for: Kafka's ``offsets.commit.timeout.ms``."""
+"""Maximum wait for another coordinator: Kafka's ``offsets.commit.timeout.ms``."""
 
 
 # Parts are as good as one: no offset counts before its transaction is committed (O2), which the
@@ -89,7 +89,7 @@ def txn_offset_commit(
     context: RequestContext,
     request: TxnOffsetCommitRequest,
 ) -> CommitAnswer:
-    """Commit what exists; what does not is answered partition by partition."""
+    """Commit existing partitions; each other one gets an error of its own."""
     if BY_PARTITION.is_long(request):
         handle = partial(
             _commit, catalogue, groups, transactions, host, remote_coordinators, context
@@ -119,7 +119,7 @@ def _commit(
         question = commit.question()
         if question is not None:
             access = context.access
-            return Run(_commit_as_told(remote_coordinators, question, access, request, again))
+            return Run(_commit_after_answer(remote_coordinators, question, access, request, again))
     if code:
         return commit.refused(code)
     # What follows on the connection, the end of the transaction maybe, does not overtake a commit
@@ -147,7 +147,7 @@ async def _commit_after(
     return await _committed(access, request, again, _Commit.refusal)
 
 
-async def _commit_as_told(
+async def _commit_after_answer(
     remote_coordinators: RemoteCoordinators,
     question: Question,
     access: Access,
@@ -180,7 +180,7 @@ async def _committed(
 
 
 class _Commit:
-    """One request, and what the coordinators are asked about it."""
+    """One request, and the coordinators' decisions about it."""
 
     __slots__ = (
         "_catalogue",
@@ -203,7 +203,7 @@ class _Commit:
         context: RequestContext,
         request: TxnOffsetCommitRequest,
     ) -> None:
-        """Of the request those partitions are committed that exist and may be read."""
+        """Keep the partitions of the request that exist and may be read."""
         access = context.access
         self._mark = access.mark
         self._denied = frozenset(
@@ -226,17 +226,17 @@ class _Commit:
         return not self._command.request.topics
 
     def refusal(self) -> ErrorCode:
-        """Why nothing can be committed at all; NONE if it can."""
+        """Return the error of the commit as a whole, or NONE."""
         request = self._request
         if not request.transactional_id:
-            # Apache Kafka takes it, with no transaction to commit or abort it: it hangs for ever.
+            # Apache Kafka takes it, with no transaction to commit or abort it: it hangs forever.
             return ErrorCode.INVALID_REQUEST
         if not request.group_id:
             return ErrorCode.INVALID_GROUP_ID
         return self._groups.refusal(request.group_id) or self.verification_error()
 
     def question(self) -> Question | None:
-        """What the coordinator is to be asked that is another broker; None: it is the group's."""
+        """Return the request to a coordinator on another broker, or None if the group refuses."""
         context, request = self._context, self._request
         if not request.transactional_id or self._groups.refusal(request.group_id):
             return None
@@ -249,7 +249,7 @@ class _Commit:
         return Question(*asked, {partition.topic_partition: log}, adds)
 
     def use(self, remote_coordinators: RemoteCoordinators, answer: Answer) -> ErrorCode:
-        """Go by what another coordinator has said; why nothing can be committed at all, or NONE."""
+        """Use another coordinator's answer; return the error of the commit as a whole, or NONE."""
         code = self._groups.refusal(self._request.group_id)
         if code:
             return code
@@ -264,7 +264,7 @@ class _Commit:
         return ErrorCode.NONE
 
     def _offsets_partition(self) -> Partition | None:
-        """The partition of the group's offsets; None: the topic was deleted."""
+        """Return the partition of the group's offsets, or None if the topic was deleted."""
         catalogue = self._catalogue
         if catalogue.topic(GROUP_OFFSETS) is None:
             return None
@@ -307,7 +307,7 @@ class _Commit:
         return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if code == NO_WORD else code
 
     def _denial(self) -> ErrorCode:
-        """Why the client may not do this any more; nothing is asked while nothing has changed."""
+        """Return the error of a permission that was lost, or NONE; checked only after changes."""
         access, request = self._context.access, self._request
         if access.mark == self._mark:
             return ErrorCode.NONE
@@ -316,7 +316,7 @@ class _Commit:
         return transaction_denial(access, request.transactional_id, request.group_id)
 
     def must_wait(self) -> bool:
-        """Whether other commits of the group are in front of this one."""
+        """Whether other commits of the group precede this one."""
         return self._groups.must_wait(self._request.group_id)
 
     def submit(self) -> Deferred[TxnOffsetCommitResponse]:
@@ -383,7 +383,7 @@ def _answer(
     denied: frozenset[str],
     response: OffsetCommitResponse,
 ) -> TxnOffsetCommitResponse:
-    """The answer for each partition in the order it was asked for."""
+    """Return the result of each partition in the order of the request."""
     codes = {
         (topic.name, partition.partition_index): partition.error_code
         for topic in response.topics

@@ -1,14 +1,14 @@
 """AddPartitionsToTxn 0-5, EndTxn 0-5: a transaction grows and ends.
 
 Version notes. AddPartitionsToTxn: up to v3 a client adds partitions of one transaction; from v4 on
-a broker asks for several, perhaps only to verify (KIP-890). EndTxn: v5 is the protocol of KIP-890,
-its answer carries the epoch of the next transaction. Before v2 a fenced producer receives
+a broker sends several, perhaps only to verify (KIP-890). EndTxn: v5 is the protocol of KIP-890, its
+response has the epoch of the next transaction. Before v2 a fenced producer receives
 INVALID_PRODUCER_EPOCH instead of PRODUCER_FENCED.
 
-A request that had to wait for the transaction before is asked again whether it is allowed. A broker
-that asks never waits for it, for on its connection the answers to others wait behind: it is told,
-and asks again. So what it asks is decided as it is handled, and nothing is of a connection that was
-ended since (R10). What it is told is durable (R9).
+A request that had to wait for the previous transaction has its permissions checked again. A
+broker's request never waits, for other responses on its connection would wait, too: it gets an
+error, and the broker repeats it. So it is decided while it is handled, and never for a connection
+that has ended since (R10). Its response is durable (R9).
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnRes
 FENCED_SINCE: Final = 2
 BATCHED_SINCE: Final = 4
 EPOCH_EACH_SINCE: Final = 5
-"""From this version of EndTxn on each transaction has an epoch of its own (KIP-890)."""
+"""First version of EndTxn with an epoch for each transaction (KIP-890)."""
 
 Errors = dict[TopicPartition, ErrorCode]
 
 
 def error_of_version(error: ErrorCode, version: int) -> ErrorCode:
-    """What old clients know a fenced producer by."""
+    """Return the error by which clients of a version recognise a fenced producer."""
     if error == ErrorCode.PRODUCER_FENCED and version < FENCED_SINCE:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     return error
@@ -71,7 +71,7 @@ def error_of_version(error: ErrorCode, version: int) -> ErrorCode:
 def refuse_add_partitions(
     request: AddPartitionsToTxnRequest, code: ErrorCode, _message: str | None
 ) -> AddPartitionsToTxnResponse:
-    """Answer one error: at the top (since v4), and for every partition (before)."""
+    """Return one error: at the top (since v4), and for every partition (before)."""
     topics = request.v3_and_below_topics
     errors = {
         TopicPartition(topic.name, index): code for topic in topics for index in topic.partitions
@@ -94,7 +94,7 @@ def add_partitions_to_txn(
     if context.api_version >= BATCHED_SINCE:
         _add_several(catalogue, transactions, context, request.transactions, pending)
         return pending
-    asked = AddPartitionsToTxnTransaction(
+    wanted = AddPartitionsToTxnTransaction(
         request.v3_and_below_transactional_id,
         request.v3_and_below_producer_id,
         request.v3_and_below_producer_epoch,
@@ -102,10 +102,10 @@ def add_partitions_to_txn(
     )
 
     def respond(errors: Errors) -> None:
-        topics = _topic_results(asked.topics, errors, context.api_version)
+        topics = _topic_results(wanted.topics, errors, context.api_version)
         pending.complete(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics))
 
-    _add(catalogue, transactions, context, asked, respond)
+    _add(catalogue, transactions, context, wanted, respond)
     return pending
 
 
@@ -113,23 +113,23 @@ def _add_several(
     catalogue: Catalogue,
     transactions: Transactions,
     context: RequestContext,
-    asked: list[AddPartitionsToTxnTransaction],
+    wanted: list[AddPartitionsToTxnTransaction],
     pending: Deferred[AddPartitionsToTxnResponse],
 ) -> None:
-    results: list[AddPartitionsToTxnResult] = [AddPartitionsToTxnResult()] * len(asked)
-    missing = len(asked)
+    results: list[AddPartitionsToTxnResult] = [AddPartitionsToTxnResult()] * len(wanted)
+    missing = len(wanted)
 
     def respond(number: int, errors: Errors) -> None:
         nonlocal missing
-        topics = _topic_results(asked[number].topics, errors, context.api_version)
-        results[number] = AddPartitionsToTxnResult(asked[number].transactional_id, topics)
+        topics = _topic_results(wanted[number].topics, errors, context.api_version)
+        results[number] = AddPartitionsToTxnResult(wanted[number].transactional_id, topics)
         missing -= 1
         if not missing:
             pending.complete(AddPartitionsToTxnResponse(results_by_transaction=results))
 
-    if not asked:
+    if not wanted:
         pending.complete(AddPartitionsToTxnResponse())
-    for number, transaction in enumerate(asked):
+    for number, transaction in enumerate(wanted):
         _add(
             catalogue,
             transactions,
@@ -143,21 +143,21 @@ def _add(
     catalogue: Catalogue,
     transactions: Transactions,
     context: RequestContext,
-    asked: AddPartitionsToTxnTransaction,
+    wanted: AddPartitionsToTxnTransaction,
     respond: Callable[[Errors], None],
 ) -> None:
     """Add all partitions of a transaction, or none if one of them does not exist."""
-    key = asked.transactional_id
+    key = wanted.transactional_id
     topic_partitions = frozenset(
-        TopicPartition(topic.name, index) for topic in asked.topics for index in topic.partitions
+        TopicPartition(topic.name, index) for topic in wanted.topics for index in topic.partitions
     )
     if not key:
         respond(dict.fromkeys(topic_partitions, ErrorCode.INVALID_REQUEST))
         return
-    producer = (asked.producer_id, asked.producer_epoch)
+    producer = (wanted.producer_id, wanted.producer_epoch)
     link = context.connection.link
 
-    if asked.verify_only:
+    if wanted.verify_only:
         verification = VerifyPartitions(key, *producer, topic_partitions)
         transactions.submit(
             lambda: verification,
@@ -194,10 +194,11 @@ def _refused(
     key: str,
     topic_partitions: frozenset[TopicPartition],
 ) -> Errors:
-    """Why none of these partitions is added: one error, or one for each; nothing if they may be.
+    """Return the errors of partitions if none of them can be added: one error, or one for each; or
+    {}.
 
-    Up to v3 a client asks, which has to have the right to; nobody adds an internal topic like this.
-    A broker that asks leads the partitions: those that are not known here are not known yet.
+    Up to v3 the request is a client's, which needs permissions; no client adds an internal topic. A
+    broker's request is about partitions that it leads: unknown ones are not known here yet.
     """
     refused: Errors = {}
     may_write: dict[str, bool] = {}
@@ -241,7 +242,7 @@ def _topic_results(
 
 
 def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
-    """Where the offsets of a group are committed; ``__consumer_offsets`` must be there."""
+    """Return the partition for the offsets of a group; ``__consumer_offsets`` must exist."""
     topic = catalogue.topics[GROUP_OFFSETS]
     return TopicPartition(GROUP_OFFSETS, java_hash(group_id) % len(topic.partitions))
 
@@ -252,7 +253,7 @@ def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
 def refuse_end_txn(
     _request: EndTxnRequest, code: ErrorCode, _message: str | None
 ) -> EndTxnResponse:
-    """Answer an error, and no epoch."""
+    """Return an error, and no epoch."""
     return EndTxnResponse(error_code=code)
 
 

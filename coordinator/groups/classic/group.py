@@ -98,7 +98,7 @@ class ClassicGroup:
 
     type_name = CLASSIC
 
-    # ---------------------------------------------------------------- what every group can be asked
+    # ---------------------------------------------------------------- the interface of every group
 
     @property
     def state_name(self) -> str:

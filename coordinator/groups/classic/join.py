@@ -10,7 +10,7 @@ from barnabas.coordinator.groups.classic.group import ClassicGroup, Member
 from barnabas.coordinator.groups.classic.rebalance import (
     complete_join_if_all_are_there,
     prepare_rebalance,
-    rebalance_or_go_on,
+    rebalance_or_resume,
 )
 from barnabas.coordinator.groups.classic.responses import everybody, generation_of, join_error
 from barnabas.coordinator.groups.classic.states import State
@@ -132,7 +132,7 @@ def _join_again(turn: Turn, command: JoinGroup) -> Decision:
             return Decision(generation_of(group, member_id))
     turn.update(changed)
     turn.park_join(member_id, command.ticket)
-    rebalance_or_go_on(turn)
+    rebalance_or_resume(turn)
     return turn.decision()
 
 
@@ -153,7 +153,7 @@ def _add_member(turn: Turn, command: JoinGroup, member_id: str) -> Decision:
     turn.add(member, command.request.protocol_type)
     turn.park_join(member_id, command.ticket)
     turn.expect(member_id, NEW_MEMBER_JOIN_TIMEOUT_MS)
-    rebalance_or_go_on(turn)
+    rebalance_or_resume(turn)
     return turn.decision()
 
 
@@ -171,7 +171,7 @@ def _restart_static_member(turn: Turn, command: JoinGroup, instance_id: str) -> 
         return turn.decision(_as_before(turn, command, old_leader_id))
     turn.park_join(member.member_id, command.ticket)
     if group.state is State.STABLE:
-        rebalance_or_go_on(turn)
+        rebalance_or_resume(turn)
     elif group.state is State.COMPLETING_REBALANCE:
         # The leader may be assigning to the old id right now.
         prepare_rebalance(turn)

@@ -12,7 +12,7 @@ from barnabas.coordinator.groups.classic.rebalance import (
     complete_join_if_all_are_there,
     join_time_is_up,
     prepare_rebalance,
-    rebalance_or_go_on,
+    rebalance_or_resume,
 )
 from barnabas.coordinator.groups.classic.states import State
 from barnabas.coordinator.groups.classic.turn import Turn
@@ -74,7 +74,7 @@ def decide_leave(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
     if group.state is State.PREPARING_REBALANCE:
         complete_join_if_all_are_there(turn)
     elif group.state is not State.EMPTY:
-        rebalance_or_go_on(turn)
+        rebalance_or_resume(turn)
     return turn.decision(response)
 
 
@@ -146,7 +146,7 @@ def _session_is_over(turn: Turn, member_id: str) -> Decision:
         if group.all_have_joined:
             complete_join(turn)
     elif was_member:
-        rebalance_or_go_on(turn)
+        rebalance_or_resume(turn)
     return turn.decision()
 
 

@@ -22,7 +22,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 
-def rebalance_or_go_on(turn: Turn) -> None:
+def rebalance_or_resume(turn: Turn) -> None:
     """Begin a rebalance; if there is one already, end its first part if it can."""
     if turn.group.state in PREVIOUS[State.PREPARING_REBALANCE]:
         prepare_rebalance(turn)

@@ -120,7 +120,7 @@ def _unknown(request: ConsumerGroupHeartbeatRequest) -> Refusal:
     return Refusal(ErrorCode.UNKNOWN_MEMBER_ID, words)
 
 
-# -------------------------------------------------------------------------- joining and going on
+# -------------------------------------------------------------------------- joining and staying
 
 
 def _join_or_stay(draft: Draft, command: ConsumerGroupHeartbeat) -> Decision | Refusal:
@@ -234,7 +234,7 @@ def _answered(
     if isinstance(resolved, Refusal):
         return resolved
     draft.resolve_regexes(member)
-    merged = _was_somebody_else(draft.group, change)
+    merged = _replaces_another(draft.group, change)
     draft.refresh_epoch(change, subscription_changed=names_changed or resolved or merged)
     regex_changed = (before.topic_regex or "") != (member.topic_regex or "")
     moved = draft.reconcile(
@@ -258,7 +258,7 @@ def _answered(
     return draft.decision(response)._replace(is_known=not is_new)
 
 
-def _was_somebody_else(group: ConsumerGroup, change: Change) -> bool:
+def _replaces_another(group: ConsumerGroup, change: Change) -> bool:
     """Whether a member takes another one's place and had one already.
 
     No good client does that. What the first one was to own has to be assigned to a member.

@@ -252,7 +252,7 @@ def coordinator(code, **more):
     answers = {
         "refusal": lambda key: code,
         "is_coordinator": lambda: True,
-        "have_many_offsets": lambda keys: False,
+        "has_many_offsets": lambda keys: False,
         "refusals": 0,
         "durable": AsyncMock(),
         **more,

@@ -72,7 +72,7 @@ async def ask(
 ) -> Any:
     groups: Any = SimpleNamespace(
         refusal=lambda _key: code,
-        have_many_offsets=lambda _keys: False,
+        has_many_offsets=lambda _keys: False,
         image=None,
         log=SimpleNamespace(partition_id_of=lambda _key: 1),
     )

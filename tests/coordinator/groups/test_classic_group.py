@@ -97,7 +97,7 @@ def test_a_tombstone_removes_classic_groups_only():
     assert run.shard.groups[GROUP] is consumer
 
 
-def test_what_was_there_before_goes_in_the_same_decision():
+def test_previous_group_is_removed_in_the_same_decision():
     run = Run()
     gone = Record(GROUP_METADATA_RECORD, GroupMetadataKey(GROUP), None)
     decision = join_new_group(run.config, run.join(new_id="a"), run.now, [gone])
@@ -107,7 +107,7 @@ def test_what_was_there_before_goes_in_the_same_decision():
 # ---------------------------------------------------------------------------------------- rebalance
 
 
-def test_the_first_rebalance_waits_longer_while_members_come_but_not_for_ever():
+def test_initial_delay_grows_with_new_members_up_to_its_maximum():
     run = Run(GroupConfig(initial_rebalance_delay_ms=25_000))
     run.do(run.join(version=3, new_id="a"))
     begun_ms = run.tick_ms
@@ -124,7 +124,7 @@ def test_the_first_rebalance_waits_longer_while_members_come_but_not_for_ever():
     assert list(run.group.members) == list("abcd")
 
 
-def test_nobody_new_means_no_longer_wait():
+def test_initial_delay_is_not_extended_without_new_members():
     run = Run()
     run.do(run.join(version=3, new_id="a"))
     run.expire(JOIN)
@@ -158,7 +158,7 @@ def test_a_group_above_a_lowered_limit_shrinks_after_a_restart():
     assert list(run.group.members) == ["a", "c"]
 
 
-def test_ids_that_nobody_uses_have_a_limit(monkeypatch):
+def test_pending_member_ids_have_a_limit(monkeypatch):
     monkeypatch.setattr(join, "PENDING_MEMBERS_MAX", 2)
     run = Run()
     codes = [run.do(run.join(new_id=name)).response.error_code for name in ("p1", "p2", "p3")]
@@ -184,7 +184,7 @@ def test_a_commit_is_a_sign_of_life_of_members_only():
     assert run.group.commit_effects(Identity("nobody", 1), Now(0, 500)) == ()
 
 
-def test_it_is_known_since_when_a_group_is_empty():
+def test_empty_group_knows_when_it_became_empty():
     run = Run()
     joined(run, "a")
     assert run.group.empty_since_ms() == -1

@@ -82,7 +82,7 @@ def test_uniform_leaves_no_two_apart_who_could_share(counts, topics):
                 assert len(pairs(target)) - len(pairs(found[receiver])) <= 1, (giver, receiver)
 
 
-def test_uniform_forgets_partitions_that_are_gone_and_doubles():
+def test_uniform_drops_missing_and_doubly_owned_partitions():
     first = TOPICS[0]
     targets = {"a": {first: frozenset({0, 1, 7})}, "b": {first: frozenset({1, 2})}}
     given_before = subscribers({"a": {first}, "b": {first}}, targets)
@@ -132,7 +132,7 @@ def test_range_puts_equal_numbers_together_and_goes_by_instance():
     }
 
 
-def test_nobody_and_nothing():
+def test_assignors_accept_no_members_and_no_topics():
     for assign in (uniform, ranges):
         assert assign({}, of({})) == {}
         assert assign(subscribers({"a": set()}), of({})) == {"a": {}}

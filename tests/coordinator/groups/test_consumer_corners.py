@@ -72,7 +72,7 @@ class TestUpgrade:
         ],
         ids=["disabled", "down only", "size", "user data", "short", "cut", "version", "connect"],
     )
-    def test_what_cannot_be_turned_stays_as_it_is(self, config, given, protocol_type):
+    def test_inconvertible_classic_group_stays_classic(self, config, given, protocol_type):
         run = classic_run(given, config, protocol_type)
         assert error_of(run, run.join("m")) == "GROUP_ID_NOT_FOUND"
         assert isinstance(run.shard.groups[GROUP], ClassicGroup)
@@ -83,7 +83,7 @@ class TestUpgrade:
         assert run.group is not None
         assert sum(len(target[T]) for target in run.group.targets.values()) == 4
 
-    def test_an_empty_group_is_turned_whatever_the_policy(self):
+    def test_empty_group_is_converted_under_any_policy(self):
         run = classic_run(assignment([0]), replace(CONFIG, consumer_migration_policy="disabled"))
         run.do(run.leave_classic(("c", None)))
         assert error_of(run, run.join("m")) == "NONE"
@@ -167,7 +167,7 @@ class TestOlderRecords:
         assert error_of(run, run.heartbeat("m", owned={})) == "NONE"
         assert run.members["m"].state is MemberState.STABLE
 
-    def test_what_kafka_wrote_about_partitions_before_4_1_is_removed(self):
+    def test_partition_metadata_of_kafka_before_4_1_is_removed(self):
         run = Run()
         run.do(run.join("m"))
         key = ConsumerGroupPartitionMetadataKey(GROUP)
@@ -204,7 +204,7 @@ class TestOffsets:
             (Identity("m", 3, transactional=True), "NONE"),
         ],
     )
-    def test_who_may_commit(self, group, identity, expected):
+    def test_commit_is_refused_by_member_and_epoch(self, group, identity, expected):
         assert group.refuse_commit(identity).name == expected
 
     def test_a_member_behind_may_commit_what_it_never_gave_up(self, group):
@@ -226,7 +226,7 @@ class TestOffsets:
             (Identity(), "NONE"),
         ],
     )
-    def test_who_may_fetch(self, group, identity, expected):
+    def test_fetch_is_refused_by_member_and_epoch(self, group, identity, expected):
         assert group.refuse_fetch(identity).name == expected
 
     def test_topics_in_use(self, group):

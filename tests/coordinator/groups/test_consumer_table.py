@@ -403,7 +403,7 @@ def test_nothing_is_left_out() -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_comes_of_it(command: str) -> None:
+def test_outcome_of_each_command_in_each_state(command: str) -> None:
     for state in STATES:
         assert outcome(state, command) == EXPECTED[state, command], state
 

@@ -70,7 +70,7 @@ def test_a_record_of_a_group_that_is_not_served_is_passed_over():
     ids=["fits", "a byte too many", "beyond the basic plane"],
 )
 @pytest.mark.parametrize("keep_ms", [-1, 1000])
-def test_metadata_that_no_record_can_hold_is_refused_whatever_the_setting(metadata, code, keep_ms):
+def test_metadata_too_long_for_a_record_is_refused(metadata, code, keep_ms):
     shard = GroupShard(GroupConfig(offset_metadata_max_bytes=100_000))
     partition = OffsetCommitRequestPartition(0, 1, -1, metadata)
     topic = OffsetCommitRequestTopic("topic", b"t" * 16, [partition])

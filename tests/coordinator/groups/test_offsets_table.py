@@ -111,9 +111,7 @@ def test_a_fetch_in_steps_shows_one_moment_whenever_the_marker_comes(
 @pytest.mark.parametrize("outcome_of", [True, False], ids=["commit", "abort"])
 @pytest.mark.parametrize("command", ["delete-group", "expire", "topics-deleted"])
 @pytest.mark.parametrize("state", STATES)
-def test_no_marker_meanwhile_brings_back_what_goes_or_takes_what_stays(
-    state, command, outcome_of, monkeypatch
-):
+def test_concurrent_marker_changes_no_offset_of_a_removal(state, command, outcome_of, monkeypatch):
     in_steps(monkeypatch)
     for steps in range(20):
         run = Run(state)

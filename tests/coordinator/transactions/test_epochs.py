@@ -229,7 +229,7 @@ def test_the_epoch_before_the_last_does_not_rotate():
     assert began(run) == (producer[0], LARGEST_CLIENT_EPOCH)
 
 
-def test_a_classic_fence_may_use_the_largest_epoch_but_gives_it_to_nobody_c11():
+def test_v1_fence_may_use_the_largest_epoch_but_hands_it_out_never_c11():
     run, producer = at_epoch(LARGEST_CLIENT_EPOCH, version=1)
     add(run, producer, CLASSIC)
     assert init(run).error == E.CONCURRENT_TRANSACTIONS
@@ -248,7 +248,7 @@ def test_a_timeout_at_the_last_epoch_lets_the_producer_begin_again(generation):
     assert began(run, producer) == (1001, 0)
 
 
-def test_who_is_given_the_next_id_has_to_wait_for_completion_kafka_18575_18654():
+def test_producer_with_the_next_id_waits_for_completion_kafka_18575_18654():
     run, producer = at_epoch(LARGEST_CLIENT_EPOCH)
     add(run, producer)
     run.withhold()
@@ -285,7 +285,7 @@ def test_an_open_transaction_with_the_largest_epoch_can_end_kafka_20090(commit):
     assert add(run, new) == E.NONE
 
 
-def test_such_a_transaction_can_be_fenced_too_kafka_20090():
+def test_transaction_at_the_largest_epoch_can_be_fenced_kafka_20090():
     run, producer = at_epoch(LARGEST_EPOCH, state=State.ONGOING, partitions=frozenset({P0}))
     time_out(run)
     assert run.known().producer == (1001, 0)
@@ -313,7 +313,7 @@ def kept(run, expected=(-1, -1)):
 
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("generation", GENERATIONS)
-def test_who_keeps_a_transaction_at_the_last_epoch_gets_another_id_c11(generation, commit):
+def test_keep_prepared_at_the_last_epoch_gets_another_id_c11(generation, commit):
     run, writer = at_epoch(LARGEST_CLIENT_EPOCH)
     add(run, writer)
     first = kept(run)
@@ -341,7 +341,7 @@ def test_who_keeps_a_transaction_at_the_last_epoch_gets_another_id_c11(generatio
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_who_keeps_a_transaction_keeps_its_id_though_the_level_is_lowered(commit):
+def test_keep_prepared_keeps_its_id_after_a_lower_level(commit):
     """Version 0 of the record has no room for that id: a restart would not know it."""
     run, writer = at_epoch(LARGEST_CLIENT_EPOCH)
     add(run, writer, CLASSIC)
@@ -359,7 +359,7 @@ def test_who_keeps_a_transaction_keeps_its_id_though_the_level_is_lowered(commit
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_was_kept_at_the_last_epoch_can_be_aborted_for_somebody_else(version):
+def test_prepared_transaction_at_the_last_epoch_can_be_fenced(version):
     run, writer = at_epoch(LARGEST_CLIENT_EPOCH, version=version)
     add(run, writer, TRANSACTIONS_V2 if version == 2 else CLASSIC)
     owner = kept(run)
@@ -379,7 +379,7 @@ def test_the_epochs_of_who_keeps_a_transaction_end_too_c11():
     assert run.known().producer == (1001, 1)
 
 
-def test_without_a_fresh_producer_id_everybody_comes_again():
+def test_commands_are_retriable_without_a_fresh_producer_id():
     """The next block of ids is on its way to the disk; nothing may change meanwhile."""
     run, producer = at_epoch(LARGEST_CLIENT_EPOCH)
     assert run.do(InitProducer(run.key, TIMEOUT_MS)).error == E.COORDINATOR_LOAD_IN_PROGRESS
@@ -515,7 +515,7 @@ def test_a_late_commit_does_not_commit_the_next_transaction_kafka_17754():
     assert run.known().state == State.ONGOING
 
 
-def test_a_fenced_producer_is_not_told_that_its_transaction_is_committed():
+def test_fenced_producer_gets_no_success_for_a_later_commit():
     run = Run()
     zombie = began(run)
     add(run, zombie)
@@ -541,7 +541,7 @@ def test_records_of_every_level_are_read_back(version):
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
-def test_who_brings_kip_890_where_it_was_not_offered_survives_a_restart(version):
+def test_kip_890_client_of_a_lower_level_survives_a_restart(version):
     """A client that knew the broker before it was set to a lower level."""
     run, producer = at_epoch(LARGEST_CLIENT_EPOCH, version=version)
     add(run, producer)

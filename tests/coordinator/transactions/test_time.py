@@ -47,9 +47,7 @@ def opened(run, timeout_ms=TIMEOUT_MS, transaction_version=TRANSACTIONS_V2):
 
 @pytest.mark.parametrize("jump_ms", JUMPS)
 @pytest.mark.parametrize("transaction_version", [CLASSIC, TRANSACTIONS_V2])
-def test_a_transaction_has_its_time_whatever_the_wall_clock_does_c12_t1(
-    jump_ms, transaction_version
-):
+def test_timeout_is_independent_of_the_wall_clock_c12_t1(jump_ms, transaction_version):
     run = Run()
     opened(run, transaction_version=transaction_version)
     run.pass_time(TIMEOUT_MS - 1, jump_ms)
@@ -94,7 +92,7 @@ def test_a_transaction_without_a_timeout_is_never_timed():
     assert run.known() == before
 
 
-def test_what_is_decided_does_not_time_out_c12():
+def test_decided_transaction_does_not_time_out_c12():
     run = Run()
     producer = opened(run)
     run.withhold()
@@ -128,7 +126,7 @@ def test_an_id_is_forgotten_when_it_was_idle_for_long_c13():
     assert begun(run)[0] != producer[0]
 
 
-def test_what_is_open_or_decided_is_kept_c13():
+def test_open_or_decided_transactions_are_not_expired_c13():
     run = Run()
     producer = opened(run, NEVER_MS)
     run.pass_time(10 * WEEK_MS)
@@ -145,7 +143,7 @@ def test_what_is_open_or_decided_is_kept_c13():
 
 @pytest.mark.parametrize("jump_ms", JUMPS)
 @pytest.mark.parametrize("used_after", [False, True])
-def test_a_jump_of_the_wall_clock_forgets_nobody_t1(jump_ms, used_after):
+def test_wall_clock_jump_expires_no_id_t1(jump_ms, used_after):
     run = Run()
     begun(run)
     run.pass_time(HOUR_MS, jump_ms)

@@ -159,7 +159,7 @@ def test_one_broker_alone_is_never_outdated(opener):
     store.close()
 
 
-def test_versions_go_on_after_a_restart(opener):
+def test_version_survives_a_restart(opener):
     store = opener()
     store.create_topic("t", topic_id(1), 1, {})
     version = store.version

@@ -169,7 +169,7 @@ def canonical(image: MetadataImage) -> MetadataImage:
 
 
 @given(histories(), histories())
-def test_it_makes_the_newer_image_of_the_older_one(first, then):
+def test_difference_turns_the_older_image_into_the_newer(first, then):
     store = SqliteMetaStore.open(MEMORY, node_id=1, new_cluster_id="x" * 22)
     number = make(store, first)
     old = store.load()

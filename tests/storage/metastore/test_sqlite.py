@@ -30,7 +30,7 @@ def test_commits_wait_for_the_disk_d1(tmp_path):
     store.close()
 
 
-def test_every_file_is_named_ours_so_that_kafka_ignores_it(tmp_path):
+def test_every_file_has_the_prefix_that_kafka_ignores(tmp_path):
     store = open_store(tmp_path / FILE_NAME)
     store.begin_boot()
     assert all(path.name.startswith("barnabas-") for path in tmp_path.iterdir())
@@ -191,7 +191,7 @@ def test_an_older_copy_of_the_store_is_refused(tmp_path):
         open_store(path)
 
 
-def test_a_store_that_is_missing_is_not_begun_anew(tmp_path):
+def test_missing_store_with_known_commits_is_refused(tmp_path):
     path = killed(tmp_path)
     path.unlink()
     with pytest.raises(MetaStoreError, match="the file is missing"):

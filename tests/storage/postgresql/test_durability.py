@@ -42,7 +42,7 @@ def test_a_single_server_is_warned_of(commit):
         ),
     ],
 )
-def test_what_may_lose_commits_is_refused(found, why):
+def test_server_that_may_lose_commits_is_refused(found, why):
     with pytest.raises(NotDurable, match=why):
         judge(found)
 

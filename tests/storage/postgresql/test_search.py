@@ -72,13 +72,13 @@ def attempts(monkeypatch):
     made.close()
 
 
-def test_nobody_is_waited_for_that_has_refused(attempts):
+def test_next_server_is_tried_at_once_after_a_refusal(attempts):
     with Search(ADDRESS) as looking:
         attempts.pass_time(looking, 0.02)
     assert attempts.other_asked_s == [0]
 
 
-def test_who_does_not_answer_is_waited_for_a_little(attempts, monkeypatch):
+def test_silent_server_delays_the_next_attempt_by_the_stagger(attempts, monkeypatch):
     monkeypatch.setattr(
         search,
         "conninfo_attempts",
@@ -90,7 +90,7 @@ def test_who_does_not_answer_is_waited_for_a_little(attempts, monkeypatch):
     assert attempts.asked_s == pytest.approx([STAGGER_S], abs=0.05)
 
 
-def test_who_refuses_is_asked_less_and_less_often(attempts):
+def test_refusing_server_is_tried_less_and_less_often(attempts):
     with Search(ADDRESS) as looking:
         attempts.pass_time(looking, 8)
     pauses_s = [after - before for before, after in pairwise(attempts.asked_s)]
@@ -98,7 +98,7 @@ def test_who_refuses_is_asked_less_and_less_often(attempts):
     assert looking.again_s == AGAIN_S_MAX
 
 
-def test_the_next_search_goes_on_as_slowly(attempts):
+def test_next_search_keeps_the_interval_of_the_last(attempts):
     with Search(ADDRESS, again_s=AGAIN_S_MAX) as looking:
         attempts.pass_time(looking, 3)
     assert attempts.asked_s == pytest.approx([0, 1, 2], abs=0.05)

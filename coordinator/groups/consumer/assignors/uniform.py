@@ -83,7 +83,7 @@ class _Plan:
             for member_id, topics in found.items()
         }
 
-    # -------------------------------------------------------------------- everybody wants the same
+    # ---------------------------------------------------------------- all members want the same
 
     def cut_to_quota(self) -> None:
         """Take the partitions beyond a fair share from each member.
