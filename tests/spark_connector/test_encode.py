@@ -343,7 +343,7 @@ def test_a_schema_that_cannot_be_records_is_refused(name):
 
 def test_two_columns_of_one_name_are_refused():
     schema = pa.schema([("value", pa.binary()), ("value", pa.binary())])
-    with pytest.raises(WrongRows, match="several columns named 'value'"):
+    with pytest.raises(WrongRows, match="Several columns are named 'value'"):
         encoder(schema)
 
 

@@ -402,7 +402,7 @@ def test_a_checkpoint_that_is_further_than_the_ledger_is_refused(broker, files, 
     for batch_id in (2, 3):
         files.plan(batch_id)
         files.finish(batch_id)
-    with pytest.raises(CheckpointMismatch, match=r"goes on with batch 4, but the last .* is 1,"):
+    with pytest.raises(CheckpointMismatch, match=r"continues with batch 4, but the last .* is 1,"):
         start(SINGLE).run(4)
     start(SINGLE, acceptLostBatch="3").run(4)
     assert committed(broker) == expected(0, 1, 4)

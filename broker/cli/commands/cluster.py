@@ -169,18 +169,18 @@ def _asked_for(cluster: Cluster) -> Asked | None:
         return None
 
 
-def _pins(asked: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]] | None:
+def _pins(requested: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]] | None:
     """Return the pinned partitions and their leaders, or None if the brokers know no pins."""
-    if asked.pins is None:
+    if requested.pins is None:
         return None
     return [
         {
             "partition": partition_text(each.topic_partition),
-            "broker": asked.pins[each.topic_partition],
+            "broker": requested.pins[each.topic_partition],
             "leader": each.leader_id,
         }
         for each in partitions
-        if each.topic_partition in asked.pins
+        if each.topic_partition in requested.pins
     ]
 
 

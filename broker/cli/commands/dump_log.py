@@ -124,7 +124,7 @@ class _Quiet:
         """Pass over a row."""
 
     def flush(self) -> None:
-        """Do nothing, since no output is buffered."""
+        """Return at once, since no output is buffered."""
 
 
 class _JsonPrinter:
@@ -140,7 +140,7 @@ class _JsonPrinter:
         print(json_text(line))
 
     def flush(self) -> None:
-        """Do nothing, since no output is buffered."""
+        """Return at once, since no output is buffered."""
 
     def _fields(self, row: Row) -> dict[str, Any]:
         found = {name: plain(value, name) for name, value in row.fields.items()}

@@ -114,7 +114,7 @@ def run(arguments: argparse.Namespace) -> int:
     directory = os.path.abspath(arguments.directory)
     if os.path.lexists(directory) and (not os.path.isdir(directory) or os.listdir(directory)):
         if arguments.if_not_exists and os.path.exists(os.path.join(directory, SETTINGS)):
-            _tell(directory, arguments, is_new=False)
+            _print_result(directory, arguments, is_new=False)
             return OK
         raise CommandError(f"{arguments.directory}: there already, and not empty", USAGE)
     if os.path.isdir(directory) and os.stat(directory).st_mode & _WRITABLE_BY_OTHERS:
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         _write(directory, _make(directory, arguments))
     except OSError as error:
         raise CommandError(f"{error.filename or directory}: {error.strerror}") from None
-    _tell(directory, arguments, is_new=True)
+    _print_result(directory, arguments, is_new=True)
     return OK
 
 
@@ -224,7 +224,7 @@ def _write(directory: str, files: Iterable[_File]) -> None:
         raise
 
 
-def _tell(directory: str, arguments: argparse.Namespace, *, is_new: bool) -> None:
+def _print_result(directory: str, arguments: argparse.Namespace, *, is_new: bool) -> None:
     """Print the created files and how clients use them."""
     from barnabas.broker.security.tls.issuing import CERTIFICATE_DAYS
 

@@ -413,7 +413,7 @@ async def test_while_the_store_is_away_a_start_waits_and_says_so(caplog, monkeyp
         server = server_of(base, SimulatedFileSystem(), **HTTP)
         starting = server_task(server)
         await until(lambda: "does not answer: it was cut off" in caplog.text)
-        await until(lambda: "is away for_s=" in caplog.text)
+        await until(lambda: "is down for_s=" in caplog.text)
         assert (await get_json(server.http.address, "/livez"))[0] == 200
         status, found = await get_json(server.http.address, "/readyz")
         assert status == 503
