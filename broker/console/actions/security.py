@@ -125,7 +125,7 @@ async def plan_create_acl(command: Command) -> Plan:
     known = (Operation.ALL, *SUPPORTED[kind])
     if operation not in known and (operation, kind) not in ASKED_BESIDES:
         names = ", ".join(shown(each) for each in known)
-        raise invalid(f"operation: nothing that is done to a {acl.resource_type}: {names}")
+        raise invalid(f"operation: not an operation on a {acl.resource_type}: {names}")
     if not acl.principal.startswith(_PRINCIPAL):
         raise invalid(f"principal: expected {_PRINCIPAL}NAME")
     if kind is ResourceType.CLUSTER and acl.name != CLUSTER_NAME:

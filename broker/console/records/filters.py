@@ -216,7 +216,7 @@ def _of_json(found: re.Match[str]) -> Term:
     return fits
 
 
-def _literal(text: str) -> Any:  # noqa: ANN401  Whatever JSON can hold.
+def _literal(text: str) -> Any:  # noqa: ANN401  any JSON value
     """Return the value after a "=": JSON, or else a text without quotes."""
     try:
         return read_json(text)
