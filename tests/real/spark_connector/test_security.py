@@ -261,7 +261,7 @@ def test_tokens_of_a_server_as_spark_users_write_them(package, version):
             {"security.protocol": "SASL_SSL"} | client_credentials("https://user@x/"),
             "kafka.sasl.oauthbearer.token.endpoint.url: it must be a URL with https:, http: or fi",
         ),
-        ({"sasl.oauthbearer.assertion.file": "x"}, "assertions are not available: a server of tok"),
+        ({"sasl.oauthbearer.assertion.file": "x"}, "assertions are not available: tokens are req"),
         ({"sasl.jaas.config": SECRET}, "kafka.security.protocol: it is not set, and without it"),
     ],
 )
