@@ -270,7 +270,7 @@ class BrokerServer:
         self.stage = Stage.LISTENING
         if self.config.console_history:
             self.history = History(self)
-            self.loop_monitor.on_tick = self.history.look
+            self.loop_monitor.on_tick = self.history.sample
         register_maintenance(self.metrics, self.cleaner, self.scrubber)
         self._housekeeping = Housekeeping(
             self,

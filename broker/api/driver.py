@@ -321,7 +321,7 @@ class Run(Generic[Response]):
         assert answer is not None
         try:
             _complete(answer, response)
-        except Exception as error:  # noqa: BLE001  whoever resumed this goes on
+        except Exception as error:  # noqa: BLE001  the resumer continues
             _report(owner, answer, error)
 
     def _failed(self, error: BaseException) -> None:

@@ -90,9 +90,9 @@ class FetchPlan:
     __slots__ = ("asked", "incremental", "session")
 
     def __init__(
-        self, asked: list[Asked], session: FetchSession | None, *, incremental: bool
+        self, requested: list[Asked], session: FetchSession | None, *, incremental: bool
     ) -> None:
-        self.asked = asked
+        self.asked = requested
         self.session = session
         self.incremental = incremental
 
@@ -134,15 +134,15 @@ class FetchSessions:
         by_id: bool,
         now_ms: int,
         exists: Exists,
-        asked: list[Asked] | None = None,
+        requested: list[Asked] | None = None,
     ) -> FetchPlan:
         """Return the plan of ``request``; raises KafkaError for a wrong session or epoch.
 
         ``principal``: user of the request. ``requested``: result of ``asked_of``, if that took more
         than one turn.
         """
-        if asked is None:
-            asked = asked_of(request)
+        if requested is None:
+            requested = asked_of(request)
         session = self._sessions.get(request.session_id)
         if session is not None and session.principal != principal:
             session = None
@@ -150,18 +150,18 @@ class FetchSessions:
             if session is not None:
                 self._drop(session.session_id)
             if request.session_epoch == FINAL_EPOCH:
-                return FetchPlan(asked, None, incremental=False)
+                return FetchPlan(requested, None, incremental=False)
             session = None
-            if len(asked) <= self._session_max and _is_worth_it(asked, exists):
-                session = self._new(asked, principal, by_id=by_id, now_ms=now_ms)
-            return FetchPlan(asked, session, incremental=False)
+            if len(requested) <= self._session_max and _is_worth_it(requested, exists):
+                session = self._new(requested, principal, by_id=by_id, now_ms=now_ms)
+            return FetchPlan(requested, session, incremental=False)
         if session is None:
             raise KafkaError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if session.epoch != request.session_epoch:
             raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
         if session.by_id != by_id:
             raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
-        is_larger = self._update(session, request, asked, now_ms)
+        is_larger = self._update(session, request, requested, now_ms)
         if is_larger and not self._fits(session, now_ms, exists):
             # The client requests everything again, with a new session if possible.
             self._drop(session.session_id)
@@ -176,10 +176,10 @@ class FetchSessions:
         self._drop(plan.session_id)
 
     def _new(
-        self, asked: list[Asked], principal: str, *, by_id: bool, now_ms: int
+        self, requested: list[Asked], principal: str, *, by_id: bool, now_ms: int
     ) -> FetchSession | None:
-        """A session for a client that asked for one; None when there is no room."""
-        count = len(asked)
+        """A session for a client that requested for one; None when there is no room."""
+        count = len(requested)
         if count > self._session_max or not self._make_room(count, count, now_ms):
             return None
         if len(self._sessions) >= self._slots:
@@ -189,7 +189,7 @@ class FetchSessions:
             session_id = 1 + random_below(2**31 - 1)
         epoch = _next_epoch(INITIAL_EPOCH)
         session = FetchSession(session_id, principal, by_id, epoch, now_ms, now_ms)
-        for each in asked:
+        for each in requested:
             session.partitions[each.key] = each
         self._sessions[session_id] = session
         self.partitions += count
@@ -238,7 +238,7 @@ class FetchSessions:
         return True
 
     def _update(
-        self, session: FetchSession, request: FetchRequest, asked: list[Asked], now_ms: int
+        self, session: FetchSession, request: FetchRequest, requested: list[Asked], now_ms: int
     ) -> bool:
         """Take in what a request changes; return whether it has added partitions."""
         before = len(session.partitions)
@@ -246,7 +246,7 @@ class FetchSessions:
         session.last_used_ms = now_ms
         self._sessions.move_to_end(session.session_id)
         partitions = session.partitions
-        for each in asked:
+        for each in requested:
             key = each.key
             known = partitions.get(key)
             if known is None:
@@ -270,14 +270,14 @@ class FetchSessions:
         )
 
 
-def _is_worth_it(asked: Collection[Asked], exists: Exists) -> bool:
+def _is_worth_it(requested: Collection[Asked], exists: Exists) -> bool:
     """Whether not too much of what is to be remembered does not exist."""
-    if any(len(each.topic) > NAME_MOST for each in asked):
+    if any(len(each.topic) > NAME_MOST for each in requested):
         return False
-    if len(asked) <= UNKNOWN_MOST:
+    if len(requested) <= UNKNOWN_MOST:
         return True
     unknown = 0
-    for each in asked:
+    for each in requested:
         if not exists(each):
             unknown += 1
             if unknown > UNKNOWN_MOST:
@@ -287,21 +287,21 @@ def _is_worth_it(asked: Collection[Asked], exists: Exists) -> bool:
 
 def served_first(session: FetchSession, served: Iterable[Asked]) -> None:
     """Put partitions that got records at the end, so that all get their turn (KIP-227)."""
-    for asked in served:
-        if asked.key in session.partitions:
-            session.partitions.move_to_end(asked.key)
+    for requested in served:
+        if requested.key in session.partitions:
+            session.partitions.move_to_end(requested.key)
 
 
 def asked_of(request: FetchRequest) -> list[Asked]:
     """Each partition once; of one named twice the last word counts, as with Apache Kafka."""
-    asked = [
+    requested = [
         Asked(topic.topic, topic.topic_id, partition)
         for topic in request.topics
         for partition in topic.partitions
     ]
-    if len(asked) > 1:
-        return list({each.key: each for each in asked}.values())
-    return asked
+    if len(requested) > 1:
+        return list({each.key: each for each in requested}.values())
+    return requested
 
 
 def _next_epoch(epoch: int) -> int:

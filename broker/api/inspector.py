@@ -82,7 +82,7 @@ class Inspected(Generic[Found]):
         """Whether there is nothing left to do."""
         return self.dropped or not self._tasks
 
-    def go_on(self, seconds: float) -> None:
+    def run_for(self, seconds: float) -> None:
         """Inspect for at most ``seconds``, or to the end."""
         until = counter_seconds() + seconds
         try:
@@ -95,7 +95,7 @@ class Inspected(Generic[Found]):
             self.error = error
             self._tasks.clear()
 
-    def tell(self) -> None:
+    def deliver(self) -> None:
         """Pass on what was found."""
         self._tasks.clear()
         if self.dropped:
@@ -139,7 +139,7 @@ class Inspector:
             self._to_encode.append(request)
         self._start()
 
-    def look_into(
+    def inspect_all(
         self, tasks: Iterable[Task[Found]], size_bytes: int
     ) -> asyncio.Future[list[Found]]:
         """Inspect batches; the future has the findings, and cancelling it drops the request."""
@@ -176,7 +176,7 @@ class Inspector:
         """Inspect waiting requests round-robin until none is left; on the thread."""
         while self._waiting and not self._closed:
             request = self._waiting.popleft()
-            request.go_on(SLICE_SECONDS)
+            request.run_for(SLICE_SECONDS)
             if request.is_done:
                 self._loop.call_soon_threadsafe(self._done, request)
             else:
@@ -186,7 +186,7 @@ class Inspector:
         self.held_bytes -= request.size_bytes
         if self._closed:
             return
-        request.tell()
+        request.deliver()
         if request is self._encoding:
             self._loop.call_soon(self._encode_next)  # Behind what ``tell`` may have scheduled.
 

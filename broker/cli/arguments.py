@@ -105,7 +105,7 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
         "--bootstrap-server",
         "--bootstrap-servers",
         metavar="HOST:PORT",
-        help=f"brokers to connect to (default {DEFAULT_SERVER})",
+        help=f"brokers (default {DEFAULT_SERVER})",
     )
     parser.add_argument("--profile", metavar="NAME", help="profile with the brokers and settings")
     add_client_settings(parser)
@@ -114,7 +114,7 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
         type=seconds,
         default=float(timeout_seconds),
         metavar="SECONDS",
-        help=f"how long to wait for it (default {timeout_seconds})",
+        help=f"timeout of each request (default {timeout_seconds})",
     )
 
 
@@ -129,7 +129,7 @@ def add_client_settings(parser: argparse.ArgumentParser) -> None:
         type=client_property,
         default=[],
         metavar="KEY=VALUE",
-        help="one of them, not a secret; repeatable",
+        help="one such setting, no secret; repeatable",
     )
 
 
@@ -164,7 +164,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
         type=setting,
         default=[],
         metavar="KEY=VALUE",
-        help="set a configuration; repeatable",
+        help="set a key; repeatable",
     )
 
 
@@ -172,7 +172,7 @@ def add_unset(parser: argparse.ArgumentParser, kind: str) -> None:
     """Add the settings that are taken back; ``kind`` is what the verb calls them."""
     parser.add_argument(
         "--unset", action="append", default=[], metavar="KEY",
-        help=f"take a {kind} back; repeatable",
+        help=f"reset a {kind} to its default; repeatable",
     )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ PROPERTIES_VARIABLE = "BARNABAS_PROPERTIES"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the file and the overrides that a configuration is made of."""
     parser.add_argument(
-        "properties", nargs="?", metavar="server.properties", help="a Kafka configuration file"
+        "properties", nargs="?", metavar="server.properties", help="Kafka configuration file"
     )
     add_override(parser)
 
@@ -37,7 +37,7 @@ def add_override(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="KEY=VALUE",
-        help="set a key, over the file and KAFKA_* of the environment",
+        help="set a key, before the file and KAFKA_* of the environment",
     )
 
 

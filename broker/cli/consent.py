@@ -11,7 +11,7 @@ from barnabas.broker.cli.printing import print_text
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
     """Add the option that spares the question."""
-    parser.add_argument("-y", "--yes", action="store_true", help="do it without asking")
+    parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 
 def check_can_ask(arguments: argparse.Namespace) -> None:

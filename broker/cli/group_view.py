@@ -155,7 +155,7 @@ def coordinators(cluster: Cluster, keys: Iterable[str], kind: int = GROUP) -> di
     """Return the node id of the coordinator of groups, or other keys; raises Rejected."""
     if not cluster.any().speaks(FIND_COORDINATOR, MANY_KEYS_SINCE):
         what = "groups" if kind == GROUP else "transactions"
-        raise CommandError(f"{what}: the broker speaks Kafka's protocol of before 3.0")
+        raise CommandError(f"{what}: the broker is older than Kafka 3.0")
     found = {}
     for each in cluster.coordinators(kind, list(keys)):
         check(each.key, each.error_code, each.error_message)

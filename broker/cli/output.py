@@ -60,7 +60,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None
     makes all rows wide. What another program reads is whole.
     """
     columns = shutil.get_terminal_size().columns if sys.stdout.isatty() else None
-    table = RowPrinter(headings, look_ahead_rows=sys.maxsize, width=columns)
+    table = RowPrinter(headings, buffered_rows=sys.maxsize, width=columns)
     for row in rows:
         table.add(row)
     table.flush()
@@ -148,11 +148,11 @@ class RowPrinter:
     """
 
     def __init__(
-        self, headings: Sequence[str], look_ahead_rows: int = 100, width: int | None = None
+        self, headings: Sequence[str], buffered_rows: int = 100, width: int | None = None
     ) -> None:
         self.headings = headings
         self._width = width
-        self._look_ahead_rows = look_ahead_rows
+        self._look_ahead_rows = buffered_rows
         self._waiting: list[Sequence[Cell]] | None = []
         self._widths: list[int] = []
         self._numeric: list[bool] = []

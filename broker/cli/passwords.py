@@ -18,7 +18,7 @@ def add_password(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--password-file",
         metavar="FILE",
-        help="its first line (default: a prompt, or standard input)",
+        help="file with the password in its first line (default: prompt, or standard input)",
     )
 
 

@@ -50,7 +50,7 @@ def server_of(profile: str | None, environment: Mapping[str, str]) -> Server:
         return Server(DEFAULT_SERVER)
     name = profile or _DEFAULT_PROFILE
     if name not in profiles:
-        raise CommandError(f"{path}: there is no profile {name}", USAGE)
+        raise CommandError(f"{path}: profile {name} does not exist", USAGE)
     return _server(path, name, profiles[name])
 
 
@@ -76,7 +76,7 @@ def _profiles(path: Path) -> dict[str, Any]:
 
 def _server(path: Path, name: str, profile: object) -> Server:
     if not isinstance(profile, dict):
-        raise CommandError(f"{path}: {name} is no table", USAGE)
+        raise CommandError(f"{path}: {name} is not a table", USAGE)
     unknown = sorted(profile.keys() - {_SERVER_KEY, _CONFIG_KEY})
     if unknown:
         raise CommandError(f"{path}: profile {name} has an unknown key {unknown[0]}", USAGE)

@@ -43,7 +43,7 @@ class Setting:
 Settings = dict[str, list[DescribeConfigsResourceResult]]
 
 
-def settings_of(asked: Cluster | Connection, kind: int, names: Sequence[str]) -> Settings:
+def settings_of(target: Cluster | Connection, kind: int, names: Sequence[str]) -> Settings:
     """Return all settings of topics or brokers by their names, sorted; raises Rejected.
 
     Those of a broker are its own to tell.
@@ -51,7 +51,7 @@ def settings_of(asked: Cluster | Connection, kind: int, names: Sequence[str]) ->
     resources = [DescribeConfigsResource(kind, name, None) for name in names]
     request = DescribeConfigsRequest(resources, False, False)
     found: Settings = {}
-    for result in asked.ask(DESCRIBE_CONFIGS, request).results:
+    for result in target.ask(DESCRIBE_CONFIGS, request).results:
         check(result.resource_name, result.error_code, result.error_message)
         found[result.resource_name] = sorted(result.configs, key=lambda each: each.name)
     return found
@@ -70,7 +70,7 @@ def changes_of(given: Sequence[tuple[str, str]], unset: Sequence[str]) -> list[A
 
 
 def alter_settings(
-    asked: Cluster | Connection,
+    target: Cluster | Connection,
     kind: int,
     name: str,
     changes: list[AlterableConfig],
@@ -83,5 +83,5 @@ def alter_settings(
     """
     resource = AlterConfigsResource(kind, name, changes)
     request = IncrementalAlterConfigsRequest([resource], dry_run)
-    (answer,) = asked.ask(INCREMENTAL_ALTER_CONFIGS, request).responses
+    (answer,) = target.ask(INCREMENTAL_ALTER_CONFIGS, request).responses
     check(name or "all brokers", answer.error_code, answer.error_message)

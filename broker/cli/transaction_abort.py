@@ -70,8 +70,8 @@ def _hanging(cluster: Cluster, partition: Partition, start_offset: int) -> Opene
             continue
         if each.transaction is not None:
             raise CommandError(
-                f"{name}: it does not hang, it is part of {each.transaction.transactional_id} "
-                f"({each.transaction.state}), which can be aborted by its id"
+                f"{name}: the transaction does not hang, it belongs to "
+                f"{each.transaction.transactional_id} ({each.transaction.state}): abort that id"
             )
         return each
     starts = ", ".join(str(each.start_offset) for each in found) or "nowhere"

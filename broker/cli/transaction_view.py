@@ -206,9 +206,9 @@ def _coordinators(cluster: Cluster) -> list[tuple[int, int]]:
 
 def _list(broker: Connection, filters: Filters) -> list[str]:
     if filters.longer_than_ms >= 0 and not broker.speaks(LIST_TRANSACTIONS, _DURATION_SINCE):
-        raise CommandError(f"{broker.name}: cannot say how long transactions take")
+        raise CommandError(f"{broker.name}: does not support filters by duration")
     if filters.pattern is not None and not broker.speaks(LIST_TRANSACTIONS, _PATTERN_SINCE):
-        raise CommandError(f"{broker.name}: cannot look for a pattern")
+        raise CommandError(f"{broker.name}: does not support filters by pattern")
     request = ListTransactionsRequest(
         list(filters.states), list(filters.producer_ids), filters.longer_than_ms, filters.pattern
     )

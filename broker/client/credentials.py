@@ -55,10 +55,10 @@ class Credential:
     extensions: tuple[tuple[str, str], ...] = ()
 
     def __repr__(self) -> str:
-        return f"Credential({self.who})"
+        return f"Credential({self.description})"
 
     @property
-    def who(self) -> str:
+    def description(self) -> str:
         """Mechanism and user, for messages."""
         user = self.user if self.endpoint is None else self.endpoint.client_id
         return f"{self.mechanism} as {user}" if user else self.mechanism

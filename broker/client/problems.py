@@ -53,7 +53,7 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
     """Return the same without the broker's address."""
     if isinstance(error, LoginRefused):
         assert access.credential is not None
-        return NotLetIn(f"login by {access.credential.who}: {printable(str(error))}")
+        return NotLetIn(f"login by {access.credential.description}: {printable(str(error))}")
     if isinstance(error, WrongSetting):
         return NotLetIn(str(error))
     if isinstance(error, TokenUnavailable):
@@ -140,8 +140,8 @@ def _distrust(error: ssl.SSLCertVerificationError, host: str) -> str:
         return f"the broker's certificate {_TIMES[code]}"
     if code in _NO_AUTHORITY:
         return (
-            "the broker's certificate is not signed by anybody who is trusted:"
-            " ssl.truststore.location names who is"
+            "the broker's certificate is not signed by a trusted authority:"
+            " ssl.truststore.location names the trusted ones"
         )
     return f"the broker's certificate cannot be trusted: {error.verify_message}"
 

@@ -54,7 +54,7 @@ def fetched(endpoint: TokenEndpoint, timeout_seconds: float, *, may_repeat: bool
     context = _context(endpoint)
     while True:
         try:
-            return _asked(endpoint, context, ends_s - time.monotonic())
+            return _request_token(endpoint, context, ends_s - time.monotonic())
         except TokenUnavailable:
             pause_s = min(pause_s, last_repeat_s - time.monotonic())
             if not may_repeat or pause_s <= 0 or time.monotonic() + pause_s >= ends_s:
@@ -75,7 +75,7 @@ def _context(endpoint: TokenEndpoint) -> ssl.SSLContext | None:
         raise WrongSetting(JAAS, f"{error.key}: {error.reason}") from None
 
 
-def _asked(
+def _request_token(
     endpoint: TokenEndpoint, context: ssl.SSLContext | None, timeout_seconds: float
 ) -> Token:
     request = _Request(endpoint, context, timeout_seconds)
@@ -173,7 +173,7 @@ def _urlencoded(text: str) -> str:
 
 def _read(endpoint: TokenEndpoint, status: int, data: bytes) -> Token:
     if status not in _GOOD:
-        said = _said(endpoint, data)
+        said = _error_text(endpoint, data)
         reason = f"the server answers {status}" + (f": {said}" if said else "")
         passes = status in _PASSING or (status >= 500 and status not in _FINAL)
         raise _away(endpoint, reason) if passes else _wrong(endpoint, reason)
@@ -232,7 +232,7 @@ def _number(value: object) -> float | None:
 # ------------------------------------------------------------------------------------ what is said
 
 
-def _said(endpoint: TokenEndpoint, data: bytes) -> str:
+def _error_text(endpoint: TokenEndpoint, data: bytes) -> str:
     """Return the server's error text (RFC 6749, section 5.2), without the secret."""
     answer = _object(data) or {}
     words = [answer.get(name) for name in ("error", "error_description")]

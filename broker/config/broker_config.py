@@ -406,7 +406,7 @@ class BrokerConfig(SecurityConfig):
     """Whether a producer may ask for transactions without a timeout, and take over one that is open
     (KIP-939). Needs barnabas.transaction.version 1 or 2."""
 
-    # ---------- ours
+    # ---------- Barnabas
     request_receive_timeout_ms: int = setting(
         "barnabas.request.receive.timeout.ms", LONG, 30_000, at_least(1)
     )

@@ -72,7 +72,7 @@ def stored_form(features: FeatureLevels) -> dict[str, str]:
     return {**levels, _EPOCH: str(features.epoch)}
 
 
-def why_not_supported(feature: str, level: int, who: str, ranges: Ranges) -> str | None:
+def unsupported_reason(feature: str, level: int, broker: str, ranges: Ranges) -> str | None:
     """Return the reason that a broker cannot take part at a level, or None if it can.
 
     The text is that of Apache Kafka.
@@ -81,14 +81,14 @@ def why_not_supported(feature: str, level: int, who: str, ranges: Ranges) -> str
     if low <= level <= high:
         return None
     if high == 0:
-        return f"{who} does not support this feature."
-    return f"{who} only supports versions {low if low == high else f'{low}-{high}'}"
+        return f"{broker} does not support this feature."
+    return f"{broker} only supports versions {low if low == high else f'{low}-{high}'}"
 
 
 def check_supported(stored: Mapping[str, str]) -> None:
     """Raise StoreUnusable where this release does not support the levels that are kept."""
     for feature, level in levels_of(stored, 0).levels.items() if stored else ():
-        if why_not_supported(feature, level, "", FEATURES) is not None:
+        if unsupported_reason(feature, level, "", FEATURES) is not None:
             low, high = FEATURES.get(feature, _DISABLED)
             raise StoreUnusable(
                 f"version {level} of {feature} is finalized, and this release supports only"

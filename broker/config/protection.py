@@ -112,7 +112,7 @@ def _check_of_listener(
         known = filter(is_of_listeners, BROKER_CONFIGS)
         stem = name.removesuffix(parsed.key)
         raise UnknownSetting(name, [f"{stem}{key}" for key in known])
-    lacks = None if protocol is None else _what_it_lacks(parsed.key, protocol)
+    lacks = None if protocol is None else _missing_feature(parsed.key, protocol)
     if lacks is not None:
         reason = (
             f"{name} has no effect: listener {parsed.listener} has no {lacks}, its protocol is "
@@ -125,7 +125,7 @@ def _check_of_listener(
         raise ConfigError(name, error.value, f"{error.expected} ({setting.origin})") from None
 
 
-def _what_it_lacks(key: str, protocol: str) -> str | None:
+def _missing_feature(key: str, protocol: str) -> str | None:
     """Return the feature that a listener of this protocol lacks for a key, or None."""
     if key.startswith("ssl.") and not has_tls(protocol):
         return "TLS"

@@ -1,10 +1,10 @@
-"""The console as a whole: a request in, an answer out.
+"""The console as a whole: a request in, a response out.
 
 Rules of this file:
 
-* Nothing is answered of a broker that has not recovered, or has failed: what is in memory then is
-  not what clients will meet.
-* Whatever goes wrong is answered as ``{"error": KAFKA_NAME, "message": words}``.
+* A broker that has not recovered, or has failed, returns no data: its memory does not have the
+  state that clients will meet.
+* Every error is returned as ``{"error": KAFKA_NAME, "message": words}``.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ STATUS: Final[Mapping[ErrorCode, int]] = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER: 503,
     ErrorCode.REQUEST_TIMED_OUT: 503,
 }
-"""What errors are to HTTP; any other would be a bug."""
+"""HTTP status of each error; any other error is an internal one."""
 
 
 class Console:
-    """Answers what is asked of the console of one broker."""
+    """Request handler of one broker's console."""
 
     def __init__(self, broker: ObservedBroker) -> None:
         self._broker = broker
@@ -87,7 +87,7 @@ class Console:
         self._assets = Assets()
 
     def answer(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
-        """Return the answer to a request of somebody who may do this much, or what will."""
+        """Return the response to a request with its permissions, or an awaitable of it."""
         if request.parts[:1] == _API and request.method not in READING:
             return self._change(request, access)
         if request.path == OPENAPI and request.method in READING:
@@ -120,7 +120,7 @@ class Console:
         return _answer_later(route, question)
 
     def _change(self, request: Request, access: Access) -> Answer | Awaitable[Answer]:
-        """Return what will answer a request to change something."""
+        """Return the response to a request that changes something."""
         found = find(request.method, request.parts)
         if found is None:
             allowed = methods_of(request.parts)
@@ -135,8 +135,8 @@ class Console:
             return refusal(KafkaError(ErrorCode.INVALID_REQUEST, str(refused)), refused.status)
         except KafkaError as error:
             return refusal(error)
-        asked = Asked(access, request.query, body)
-        return _perform_later(found, self._broker, asked, self._jobs, self._places.readers)
+        given = Asked(access, request.query, body)
+        return _perform_later(found, self._broker, given, self._jobs, self._places.readers)
 
     def _page(self, request: Request) -> Answer:
         """Return the page, or a file of it; raises KafkaError."""
@@ -172,12 +172,12 @@ async def _answer_later(route: Route, question: Question) -> Answer:
 async def _perform_later(
     found: Found,
     broker: ObservedBroker,
-    asked: Asked,
+    given: Asked,
     jobs: Jobs,
     readers: RecordReaders,
 ) -> Answer:
     try:
-        effect = await perform(found, broker, asked, jobs, readers)
+        effect = await perform(found, broker, given, jobs, readers)
     except Conflict:
         words = "it is not as it was when it was looked at: look again"
         return refusal(KafkaError(ErrorCode.INVALID_REQUEST, words), 409)

@@ -36,7 +36,7 @@ POLICY: Final = (
     "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'"
 )
-"""What the page may load and do: nothing but its own files and this broker's API."""
+"""Content security policy: the page loads its own files only, and calls this broker's API only."""
 _KEPT: Final = "public, max-age=31536000, immutable"
 SMALLEST_ZIPPED_BYTES: Final = 1024
 """Files that are shorter are not compressed."""
@@ -52,7 +52,7 @@ class Assets:
         for name in sorted(self._files):
             digest.update(name.encode() + b"\0" + self._files[name] + b"\0")
         self.version = digest.hexdigest()[:16]
-        """What stands in the addresses of all files but the page."""
+        """Version in the addresses of all files except the page."""
         self._zipped = {
             name: gzip.compress(content, 6, mtime=0)
             for name, content in self._files.items()

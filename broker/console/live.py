@@ -1,13 +1,12 @@
-"""The newest state, once a second, for whoever looks: server-sent events.
+"""Server-sent events with the newest state, once a second, for each viewer.
 
 Rules of this file:
 
-* **The newest state, not a queue.** Who has not read what was sent is shown nothing more until he
-  has; who reads nothing at all is cut by the connection.
-* **Nothing is gathered while nobody watches**, and what several watch is gathered and written once.
-* What has not changed is not sent again; a comment tells proxies and browsers that it goes on.
-* What a viewer may see is asked anew every second, and whether the password that he has given is
-  still his: a stream ends with it.
+* **The newest state, not a queue.** A viewer that has not read the last state gets no new one; a
+  viewer that reads nothing is disconnected.
+* **Nothing is collected without viewers**, and state for several viewers is collected once.
+* Unchanged state is not sent again; a comment keeps proxies and browsers connected.
+* Permissions and the password of a viewer are verified every second: the stream ends with them.
 """
 
 from __future__ import annotations
@@ -40,13 +39,13 @@ logger = logging.getLogger("barnabas.broker.console")
 
 INTERVAL_SECONDS: Final = 1.0
 COMMENT_SECONDS: Final = 15
-"""How long nothing may be sent."""
+"""Maximum time without any event."""
 RETRY_MS: Final = 3000
-"""When a browser is to come again that was cut off."""
+"""Delay after which a disconnected browser reconnects."""
 LOOK_SECONDS: Final = 5.0
-"""How long a look at one thing may take: it waits for the disk."""
+"""Maximum time to collect one state: it waits for the disk."""
 WATCHED_MOST: Final = 8
-"""What one stream may watch."""
+"""Maximum number of watched resources of one stream."""
 BEGIN: Final = f"retry: {RETRY_MS}\n\n"
 COMMENT: Final = ":\n\n"
 _TOO_SLOW: Final = KafkaError(
@@ -60,22 +59,22 @@ class Watched(NamedTuple):
     """One thing that is watched: a route, and of which thing."""
 
     text: str
-    """As the request has named it."""
+    """Resource as named in the request."""
     route: Route
     names: tuple[tuple[str, str], ...]
 
 
 class _State(NamedTuple):
-    """What one thing is like."""
+    """State of one resource."""
 
     event: str
     lasting: str
-    """What of it does not change merely because time passes."""
+    """The part of the state that does not change with time alone."""
 
 
 @dataclass(slots=True)
 class _View:
-    """What one viewer watches, and what he was shown last."""
+    """Watched resources of one viewer, and the last state sent."""
 
     access: Access
     watched: tuple[Watched, ...]
@@ -84,9 +83,9 @@ class _View:
 
 
 def read_watch(text: str) -> tuple[Watched, ...]:
-    """Return what a request wants to watch; raises KafkaError.
+    """Return the resources that a request watches; raises KafkaError.
 
-    Things have commas between, names are percent-encoded: ``overview,group:a%2Cb``.
+    Resources are separated by commas, names are percent-encoded: ``overview,group:a%2Cb``.
     """
     things = dict.fromkeys(text.split(","))
     if len(things) > WATCHED_MOST:
@@ -119,14 +118,14 @@ class Live:
         self._number = 0
 
     def answer(self, access: Access, watched: tuple[Watched, ...]) -> Answer:
-        """Return an answer that goes on for as long as somebody reads it; raises KafkaError."""
+        """Return an endless response for one viewer; raises KafkaError."""
         for each in watched:
             each.route.check_allowed(access, dict(each.names))
 
         def joined(viewer: Viewer) -> None:
             self._views[viewer] = _View(access, watched)
             if self._looking is None:
-                self._looking = self._broker.loop.create_task(self._look_while_watched())
+                self._looking = self._broker.loop.create_task(self._refresh_while_watched())
 
         return Answer(200, "text/event-stream", Stream(joined, self._left))
 
@@ -136,11 +135,11 @@ class Live:
             self._looking.cancel()
             self._looking = None
 
-    async def _look_while_watched(self) -> None:
+    async def _refresh_while_watched(self) -> None:
         try:
             while True:
                 begun_s = self._broker.clock.monotonic()
-                await self._look()
+                await self._refresh()
                 passed_s = self._broker.clock.monotonic() - begun_s
                 # A look that took longer than that is not made up for.
                 await self._broker.clock.sleep(INTERVAL_SECONDS - passed_s % INTERVAL_SECONDS)
@@ -151,8 +150,8 @@ class Live:
             for viewer in list(self._views):
                 viewer.abort()
 
-    async def _look(self) -> None:
-        """Show everybody what has changed."""
+    async def _refresh(self) -> None:
+        """Send the changes to all viewers."""
         self._number += 1
         seen: dict[tuple[str, str, str], _State] = {}
         for viewer, view in list(self._views.items()):
@@ -168,7 +167,7 @@ class Live:
                 _show(viewer, view, states)
 
     async def _state(self, watched: Watched, access: Access) -> _State:
-        """Return what a thing is like, or why that cannot be said."""
+        """Return the state of a resource, or the error in its place."""
         names, name = dict(watched.names), text_of(watched.text)
         try:
             check_serving(self._broker)
@@ -191,7 +190,7 @@ class Live:
 
 
 def _show(viewer: Viewer, view: _View, states: Mapping[str, _State]) -> None:
-    """Send in one piece what a viewer has not seen: behind it he may be slow."""
+    """Send the changes to a viewer in one piece: the next one waits until it is read."""
     view.quiet_seconds += 1
     changed = [name for name, state in states.items() if view.shown.get(name) != state.lasting]
     text = "" if view.shown else BEGIN

@@ -1,8 +1,8 @@
-"""Pages of long lists: the first few of what passes, in some order, and where to go on.
+"""Pages of long lists: the first rows that match, in some order, and a cursor.
 
-Nothing is sorted as a whole, and nothing is kept between two pages: a cursor says behind which row
-to go on, by that row's place in the order. Rows whose place has changed meanwhile may be met twice
-or not at all; those whose place is their name are met once.
+Nothing is sorted as a whole, and nothing is kept between two pages: a cursor has the place of the
+last row in the order. Rows whose place has changed meanwhile can appear twice or not at all; rows
+ordered by name appear once.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ LIMIT_MOST: Final = 1000
 LIMIT_DEFAULT: Final = 100
 
 Place: TypeAlias = tuple[int | float | str, ...]
-"""Where a row stands in an order: what it is sorted by, then its name, which is its own."""
+"""Place of a row in an order: its sort value, then its unique name."""
 
 
 class Order:
-    """One order of a list: by ``sort``, and which kinds of values stand in its places."""
+    """One order of a list: by ``sort``, with the types of the values in its places."""
 
     def __init__(self, sort: str, kinds: tuple[type, ...]) -> None:
         """A ``sort`` that begins with "-" is from the largest to the smallest."""
@@ -32,7 +32,7 @@ class Order:
         self.kinds = kinds
 
     def cursor(self, place: Place) -> str:
-        """Return what stands for a place."""
+        """Return the cursor of a place."""
         text = json.dumps([self.sort, *place], separators=(",", ":"))
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
@@ -65,7 +65,7 @@ class Selection:
         self.total = 0
         """Rows that were offered, those before the cursor included."""
         self._last: Place | None = None
-        """Of those that are kept for sure; what comes later need not be."""
+        """Last place that is certainly kept; later places can be dropped."""
 
     def offer(self, *place: float | str) -> None:
         """Take in the place of a row."""

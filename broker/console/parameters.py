@@ -1,4 +1,4 @@
-"""Parameters of a route: what may stand in a query, and what it is read as."""
+"""Parameters of a route: accepted values in a query, and their parsed form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Parameter:
     doc: str
     kind: type = str
     default: Value | None = None
-    """What it is where a request does not give it; None: nothing."""
+    """Value of a missing parameter, or None for none."""
     choices: tuple[str, ...] = ()
     least: int = 0
     most: int = 2**63 - 1
@@ -44,7 +44,7 @@ class Parameter:
         object.__setattr__(self, "length_most", most)
 
     def read(self, text: str) -> Value:
-        """Return what a text means; raises KafkaError."""
+        """Return the parsed value; raises KafkaError."""
         if self.kind is str and not self.choices:
             check_length(self.name, text, self.length_most)
             return text
@@ -66,7 +66,7 @@ class Parameter:
 
 
 def read_query(parameters: Iterable[Parameter], query: Mapping[str, str]) -> dict[str, Value]:
-    """Return what a query says, with defaults; raises KafkaError."""
+    """Return the parsed query, with defaults; raises KafkaError."""
     known = {each.name: each for each in parameters}
     for name in query:
         if name not in known:

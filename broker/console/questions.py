@@ -1,4 +1,4 @@
-"""What a request asks of the broker: as what kind of client, about what, with which limits."""
+"""A request to the console: its client, its resource, and its limits."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class ObservedBroker(Observed, Protocol):
     quotas: Quotas
     answer_memory: AnswerMemory
     asks_for_login: bool
-    """Whether the console asks who somebody is."""
+    """Whether the console requires authentication."""
 
     changes_refused: str | None
-    """Why nothing can be changed over HTTP; None where it can."""
+    """Reason that changes over HTTP are refused, or None if they are allowed."""
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
@@ -69,11 +69,11 @@ def check_serving(broker: ObservedBroker) -> None:
 
 
 class ConsoleRequest(Protocol):
-    """What a request to look and one to change something have in common."""
+    """Common parts of requests that read and requests that change."""
 
     @property
     def broker(self) -> ObservedBroker:
-        """Return whom it asks."""
+        """Return the broker of the request."""
 
     @property
     def access(self) -> Access:
@@ -85,26 +85,26 @@ class ConsoleRequest(Protocol):
 
 
 class FindsWorst(Protocol):
-    """What knows the worst groups and partitions (broker/console/pages/worst.py)."""
+    """Finder of the worst groups and partitions (broker/console/pages/worst.py)."""
 
     async def of(self, question: Question) -> Worst | None:
         """Return them, as far as they are known."""
 
 
 class RemembersLag(Protocol):
-    """What knows the lag of groups over time (broker/console/pages/lag_history.py)."""
+    """Store of the lag of groups over time (broker/console/pages/lag_history.py)."""
 
-    def look(self, question: Question, group_id: str) -> None:
-        """Take note that somebody looks at a group."""
+    def view(self, question: Question, group_id: str) -> None:
+        """Record that a group is viewed."""
 
-    def look_at_rows(self, question: Question, group_ids: Iterable[str]) -> None:
-        """Take note that somebody looks at a list, of which these are the first groups."""
+    def view_rows(self, question: Question, group_ids: Iterable[str]) -> None:
+        """Record that a list is viewed, of which these are the first groups."""
 
     async def of(self, question: Question, group_id: str) -> tuple[LagPoint, ...] | None:
-        """Return what was measured; None for who may not see all of what that counts."""
+        """Return the measurements, or None for a user who cannot see all topics."""
 
     async def trend(self, question: Question, group_id: str) -> str | None:
-        """Return where the lag of a group goes; None where that is not known, or not for him."""
+        """Return the trend of a group's lag, or None if it is unknown or hidden from the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Question:
     """The parameters, of the kinds that the route says; those without a default may be missing."""
     pace: Pace = field(default_factory=Pace)
     places: Places = field(default_factory=Places)
-    """For who reads records."""
+    """Slots of requests that read records."""
     jobs: Jobs = field(default_factory=Jobs)
     accepts_events: bool = False
     """Whether the answer may be a stream of events."""

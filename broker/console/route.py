@@ -29,7 +29,7 @@ def parts_of(template: str) -> tuple[str, ...]:
 
 
 def names_in(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str] | None:
-    """Return what of a path stands for something; None where it is not of this pattern."""
+    """Return the names in a path, or None if it does not match the pattern."""
     if len(pattern) != len(parts):
         return None
     pairs = list(zip(pattern, parts, strict=True))
@@ -39,10 +39,10 @@ def names_in(pattern: tuple[str, ...], parts: tuple[str, ...]) -> dict[str, str]
 
 
 def _plain(part: str) -> str:
-    """Return a name as it is: "." and ".." are written with a "~" in front, and so is "~.".
+    """Return the original name: "." and ".." are written with a "~" before them, and so is "~.".
 
-    Browsers take them away otherwise, even percent-encoded (URL Standard, double-dot path
-    segments). Whoever sends them as they are means them, too.
+    Browsers remove them otherwise, even percent-encoded (URL Standard, double-dot path segments). A
+    client that sends them unchanged means them, too.
     """
     return part[1:] if _DOTS.fullmatch(part) else part
 
@@ -55,13 +55,13 @@ class Route:
     summary: str
     answering: Answering
     shape: type
-    """What is answered: in JSON, or bytes."""
+    """Shape of the response: JSON, or bytes."""
     check: Check
-    """What a user needs: for the whole request, or for each row of a list."""
+    """Required permission: for the whole request, or for each row of a list."""
     parameters: tuple[Parameter, ...] = ()
     watched: str = ""
-    """What it is called where it is watched (broker/console/live.py); empty where it cannot be:
-    what looks at everything is not for every second."""
+    """Name in a stream (broker/console/live.py), or empty if the route cannot be watched: a view of
+    everything is too much for every second."""
     watched_query: Mapping[str, str] = field(default_factory=dict)
     """The parameters then."""
 
@@ -69,7 +69,7 @@ class Route:
 
     @property
     def name_in_path(self) -> str:
-        """What of the path stands for something; empty if nothing does."""
+        """Name of the resource in the path, or empty."""
         return next((each[1:-1] for each in self.parts if is_name(each)), "")
 
     @property

@@ -1,7 +1,7 @@
-"""The table of routes: what is asked how, what it needs, what it answers.
+"""The table of routes: method, path, permission and response of each.
 
-The table is data. Requests are routed by it, allowed by it and read by it; OpenAPI is made from it
-(broker/console/openapi.py), and a test asks every row as a user without rights.
+The table is data. Routing, permissions and parsing of requests use it; OpenAPI is generated from it
+(broker/console/openapi.py), and a test requests every row as a user without permissions.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Match(NamedTuple):
 
 
 def _each(check: Check) -> Check:
-    """What a list asks for each of its rows."""
+    """Return the check of each row of a list."""
     return check._replace(denial=Denial.LEFT_OUT)
 
 

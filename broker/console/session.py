@@ -1,4 +1,4 @@
-"""Who asks, and whether he may change anything at all."""
+"""The user of a request, and whether changes are possible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """Who asks."""
+    """The user of a request."""
 
     as_of: Wide
     user: str
@@ -22,15 +22,15 @@ class Session:
     mode: str
     """``write`` or ``read``."""
     reason: str | None
-    """Why nothing can be changed."""
+    """Reason that nothing can be changed."""
     is_logged_in: bool
-    """Whether a login was asked for."""
+    """Whether the user has authenticated."""
     bootstrap: str
-    """Where clients connect: a listener as it is advertised."""
+    """Bootstrap address for clients: an advertised listener."""
 
 
 async def session(question: Question) -> Session:
-    """Say who asks."""
+    """Return the user of the request."""
     broker, access = question.broker, question.access
     reason = broker.changes_refused
     return Session(
@@ -45,7 +45,7 @@ async def session(question: Question) -> Session:
 
 
 def _bootstrap(question: Question) -> str:
-    """Return the address of the first listener, as clients are told it."""
+    """Return the advertised address of the first listener."""
     for each in question.broker.sockets.listeners:
         host, port = each.advertised or (each.host or "localhost", each.bound[1])
         return address_text(host, port)

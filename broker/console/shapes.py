@@ -1,8 +1,8 @@
-"""What the console's API answers: one frozen class for each shape, from which OpenAPI is made.
+"""Responses of the console's API: one frozen class for each shape, from which OpenAPI is generated.
 
-Fields are called as in the JSON of the command line where both say the same. Times are in
-milliseconds since 1970, sizes in bytes; a ``Wide`` number beyond 2**53 is a string, since
-JavaScript would round it; producer ids always are one.
+Fields have the names of the command line's JSON for the same values. Times are in milliseconds
+since 1970, sizes in bytes; a ``Wide`` number beyond 2**53 is a string, since JavaScript would round
+it; producer ids always are one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Cursor(AsOf):
     """A response that has a next page."""
 
     next: str | None
-    """What to give as ``after`` for the next page."""
+    """Value of ``after`` for the next page, or None after the last one."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Page(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class Error:
-    """Why a request was refused."""
+    """Reason of a refused request."""
 
     error: str
     """The name of Kafka's error."""
@@ -63,14 +63,14 @@ class LoginNeeded:
 
 @dataclass(frozen=True, slots=True)
 class TopicSummary:
-    """What lists and descriptions show of a topic."""
+    """Properties of a topic in lists and descriptions."""
 
     topic: str
     topic_id: str
     internal: bool
     """Whether the broker or the Spark sink keeps its own records in it."""
     partitions: int
-    """How many."""
+    """Number of partitions."""
     replicas: int
     cleanup_policy: str
     records_max: Wide
@@ -106,7 +106,7 @@ class SettingOfTopic:
 
     key: str
     value: str | None
-    """None of a secret."""
+    """Value, or None for a secret."""
     source: str
 
 
@@ -115,7 +115,7 @@ class TopicDescription(TopicSummary, AsOf):
     """A topic."""
 
     configs: tuple[SettingOfTopic, ...] | None
-    """None for who may not see them."""
+    """Settings, or None if the user cannot see them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,11 +129,11 @@ class PartitionRow:
     in_sync: tuple[int, ...]
     start_offset: Wide
     stable_offset: Wide
-    """Where readers of committed records stop."""
+    """Last stable offset, where ``read_committed`` consumers stop."""
     end_offset: Wide
-    """Where all readers stop: the high watermark."""
+    """High watermark, where all consumers stop."""
     held_back: Wide
-    """From the one to the other."""
+    """Number of offsets from the last stable offset to the high watermark."""
     size_bytes: Wide
     segments: int
 
@@ -159,13 +159,13 @@ class TransactionRow:
     producer_epoch: int
     timeout_ms: int
     start_time_ms: Wide | None
-    """None where nothing is open; so are the next two."""
+    """Start of the transaction, or None if it is not open; so are the next two."""
     age_ms: Wide | None
     remaining_ms: Wide | None
-    """Until the broker aborts it; None, too, where that is never."""
+    """Time until the broker aborts it, or None, also if it has no timeout."""
     coordinator: int
     client: str | None
-    """Who used the id last since the broker started."""
+    """Client that used the id last since the broker started."""
     host: str | None
     partition_count: int
 
@@ -190,12 +190,12 @@ class TransactionDescription(TransactionRow, Cursor):
     """A transactional id with a page of the partitions of its transaction."""
 
     partitions: tuple[TopicPartition, ...]
-    """Those that take part; once it is decided, those that still wait for their marker."""
+    """Partitions of the transaction; once it is decided, those with a pending marker."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenTransaction:
-    """What a partition knows of a transaction that is open on it."""
+    """An open transaction as its partition knows it."""
 
     start_offset: Wide
     producer_id: str
@@ -204,7 +204,7 @@ class OpenTransaction:
     hanging: bool
     """Whether no coordinator knows it: nothing but an operator will ever end it."""
     transaction: TransactionRow | None
-    """None of one that hangs, and for who may not see it."""
+    """The transaction, or None if it hangs or the user cannot see it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,21 +241,21 @@ class GroupRow:
     type: str
     protocol_type: str
     members: int
-    """How many."""
+    """Number of members."""
     partitions: int
-    """With committed offsets."""
+    """Number of partitions with committed offsets."""
     lag: Wide | None
     """Offsets between what is committed and the ends; null of a group without committed offsets,
     as of the next two."""
     lag_readable: Wide | None
-    """Those of them that a reader of committed records can read now."""
+    """Part of the lag that a ``read_committed`` consumer can read now."""
     lag_held_back: Wide | None
-    """Those that wait for open transactions."""
+    """Part of the lag that open transactions block."""
     last_commit_ms: Wide | None
-    """Of what is committed now; None of a group that has committed nothing."""
+    """Time of the newest current commit, or None if the group has none."""
     trend: str | None
-    """Of its lag over five minutes: falling_behind, catching_up, steady; None where that is not
-    known yet: it is measured of groups that are looked at."""
+    """Trend of its lag over five minutes: falling_behind, catching_up, steady, or None if unknown:
+    only viewed groups are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +281,7 @@ class GroupPartition:
     commit_ms: Wide | None
     """When that was committed."""
     member: str | None
-    """Whose it is."""
+    """Member that owns the partition."""
     holder: OpenTransaction | None
     """The first transaction that is open on it."""
 
@@ -303,8 +303,8 @@ class GroupMember:
     client: str
     host: str
     isolation_seen: str | None
-    """How clients of this id and host read, by their last fetches: read_committed,
-    read_uncommitted, both; None where no connection of theirs has fetched."""
+    """Isolation level of clients with this id and host, by their last fetches: read_committed,
+    read_uncommitted, both, or None if none of their connections has fetched."""
     partitions: tuple[TopicPartitions, ...]
 
 
@@ -318,7 +318,7 @@ class GroupDescription(Cursor):
     coordinator: int
     assignor: str | None
     epoch: int | None
-    """Of a consumer group (KIP-848)."""
+    """Epoch of a consumer group (KIP-848)."""
     lag: Wide | None
     """The lag of all partitions with committed offsets; null without any, as the next two."""
     lag_readable: Wide | None
@@ -334,13 +334,13 @@ class GroupDescription(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """What a walk through everything has found: there is one every ten seconds, if anybody asks."""
+    """Result of a walk through everything, at most every ten seconds, on request."""
 
     as_of: Wide
     groups: int
-    """How many there are."""
+    """Number of groups."""
     lagging: tuple[GroupRow, ...]
-    """Those with the largest lag."""
+    """Groups with the largest lag."""
     held_back: tuple[HeldPartition, ...]
     """The partitions of which most is held back."""
     waiting: Waiting
@@ -362,16 +362,16 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the broker is doing, and whether anything is wrong."""
+    """Activity and problems of the broker."""
 
     as_of: Wide
     cluster_id: str
     node_id: int
     version: str
     checks: dict[str, str]
-    """What has to be well for clients to be served: "ok", or what is wrong."""
+    """Conditions for serving clients: "ok", or the problem."""
     warnings: dict[str, str]
-    """What to look after although clients are served as far as possible, as ``/readyz`` has it."""
+    """Problems that need an operator although clients are served, as in ``/readyz``."""
     rates: dict[str, float | None]
     """The newest of each series of the history; none without a history."""
     topics: int
@@ -380,24 +380,24 @@ class Overview:
     transactional_ids: int
     transactions_open: int
     oldest_start_time_ms: Wide | None
-    """When the oldest open transaction began."""
+    """Start of the oldest open transaction."""
     disk_free_bytes: Wide
     full_in_ms: Wide | None
-    """When the disk is full if it goes on as in the last hour; None where it does not fill, and
+    """Time until the disk is full at the rate of the last hour, or None if it does not fill up, or
     without a history."""
     journal_bytes: Wide
     duplicates: Wide
-    """Batches since the start that were there already, and were not written again."""
+    """Number of batches since the start that were duplicates, and not written again."""
     worst: Worst | None
-    """None until it is known."""
+    """The worst groups and partitions, or None until they are known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """How often something took less than a time, and not less than that of the bucket before."""
+    """Number of operations shorter than a time, and not shorter than the previous bucket's."""
 
     less_than_us: Wide | None
-    """None: longer than all the others."""
+    """Upper bound, or None for the last bucket."""
     count: Wide
 
 
@@ -419,7 +419,7 @@ class Compaction:
     topic: str
     partition: int
     bytes_before: Wide
-    """Of the segments that were replaced."""
+    """Size of the replaced segments."""
     bytes_after: Wide
 
 
@@ -432,23 +432,23 @@ class Storage:
     total_bytes: Wide
     free_bytes: Wide
     is_full: bool
-    """Whether appends are refused for want of room."""
+    """Whether appends are refused because the disk is full."""
     full_in_ms: Wide | None
-    """As in the overview."""
+    """Time until the disk is full, as in the overview."""
     has_history: bool
     """Whether anything is recorded: barnabas.console.history."""
     journal_bytes: Wide
-    """What a start after a crash would read."""
+    """Bytes that a start after a crash would read."""
     journal_written_bytes: Wide
     """Since the start."""
     backlog_bytes: Wide
     """In memory, and not in the segments yet."""
     flushes: tuple[Bucket, ...]
-    """How long writes to the journal took until they were durable, since the start."""
+    """Durations of writes to the journal until they were durable, since the start."""
     flushed_batches: Wide
-    """What they have made durable."""
+    """Number of batches made durable."""
     damage: str | None
-    """What of the logs cannot be served."""
+    """Damaged parts of the logs."""
     logs: int
     size_bytes: Wide
     largest: tuple[LogSize, ...]
@@ -459,7 +459,7 @@ class Storage:
 
 @dataclass(frozen=True, slots=True)
 class Synonym:
-    """Where else a setting is given, or could be."""
+    """Another source of a setting, configured or possible."""
 
     key: str
     value: str | None
@@ -479,7 +479,7 @@ class Setting:
     is_dynamic: bool
     """Whether it can be changed while the broker runs."""
     fixed: str | None
-    """Why not."""
+    """Reason that the setting cannot be changed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -501,7 +501,7 @@ class SeriesOfHistory:
 
 @dataclass(frozen=True, slots=True)
 class HeatOfHistory:
-    """How often something took how long, in each span of ten seconds."""
+    """Histogram of durations in each span of ten seconds."""
 
     name: str
     bounds_us: tuple[Wide, ...]
@@ -509,12 +509,12 @@ class HeatOfHistory:
     times_ms: tuple[Wide, ...]
     """When each span ended."""
     counts: tuple[tuple[int, ...], ...]
-    """Of each span those of all buckets."""
+    """Counts of all buckets for each span."""
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryOfBroker:
-    """What was recorded of some series."""
+    """Recorded values of some series."""
 
     as_of: Wide
     step_s: int

@@ -1,4 +1,4 @@
-"""What the console's API answers about users, ACLs and quotas (see shapes.py)."""
+"""Responses of the console's API about users, ACLs and quotas (see shapes.py)."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ class UserRow:
     name: str
     mechanisms: tuple[str, ...]
     iterations: tuple[int, ...]
-    """Of each mechanism."""
+    """Iterations of each mechanism."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserPage(Cursor):
-    """Users of SCRAM; those of PLAIN stand in the configuration."""
+    """SCRAM users; PLAIN users are in the configuration."""
 
     items: tuple[UserRow, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AclRow:
-    """One rule: who may, or may not, do what to which resources, from where."""
+    """One ACL: user, operation, resources, host, and whether it allows or denies."""
 
     principal: str
     permission: str
@@ -42,7 +42,7 @@ class AclPage(Cursor):
     """ACLs."""
 
     enabled: bool
-    """Whether the broker has access control; without, everybody may do everything."""
+    """Whether the broker has access control; otherwise every user has all permissions."""
     items: tuple[AclRow, ...]
 
 
@@ -54,7 +54,7 @@ class QuotaRow:
     user: str | None
     client_id: str | None
     ip: str | None
-    """Of these whose it is; <default> stands for all without a limit of their own."""
+    """IP address of the entity; <default> is for all without a quota of their own."""
     key: str
     value: float
 

@@ -1,4 +1,4 @@
-"""What the console's API answers about what has happened, and who does what (see shapes.py)."""
+"""Responses of the console's API about events and their users (see shapes.py)."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class TransactionEventRow:
     time_ms: Wide
     kind: str
     reason: str | None
-    """Of what was ended or refused: client, timeout, fenced, operator."""
+    """Cause of an abort or a refusal: client, timeout, fenced, operator."""
     producer_id: str
     producer_epoch: int
     client: str | None
-    """Who did it; None where the broker did."""
+    """Client that caused it, or None for the broker."""
     host: str | None
     fenced_client: str | None
-    """From whom it has taken the transactional id, if that was another client."""
+    """Previous client of the transactional id, if it was another one."""
     fenced_host: str | None
     start_time_ms: Wide | None
-    """When the transaction began."""
+    """Start of the transaction."""
     partition_count: int
-    """Of what was added; of an end, of the whole transaction."""
+    """Number of added partitions; for an end, those of the whole transaction."""
     partitions: tuple[TopicPartition, ...]
     """The first of those that were added."""
 
@@ -41,7 +41,7 @@ class TransactionEventPage(Cursor):
     """A page of what has happened to transactions."""
 
     since_ms: Wide
-    """From when on nothing is missing."""
+    """Time from which the list is complete."""
     is_since_start: bool
     """Whether that is the start of the broker; older events have had to give way otherwise."""
     items: tuple[TransactionEventRow, ...]
@@ -49,7 +49,7 @@ class TransactionEventPage(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class EndedTransaction:
-    """A transaction that is over."""
+    """A transaction that has ended."""
 
     transactional_id: str
     start_time_ms: Wide
@@ -59,14 +59,14 @@ class EndedTransaction:
     producer_id: str
     producer_epoch: int
     client: str | None
-    """Whose decision it was; of a timeout, who used the id last."""
+    """Client that decided; after a timeout, the last user of the id."""
     host: str | None
     partition_count: int
 
 
 @dataclass(frozen=True, slots=True)
 class EndedPage(Cursor):
-    """A page of transactions that are over."""
+    """A page of transactions that have ended."""
 
     since_ms: Wide
     is_since_start: bool
@@ -87,14 +87,14 @@ class GroupRebalance:
 
 @dataclass(frozen=True, slots=True)
 class GroupHistory:
-    """What was measured of a group since somebody looked at it."""
+    """Measurements of a group since it was first viewed."""
 
     as_of: Wide
     group: str
     is_hidden: bool
     """Whether the lag is not shown: it counts topics that the user may not see."""
     since_ms: Wide | None
-    """When it was measured first, of what is here; None: not yet."""
+    """Time of the first measurement shown, or None if there is none yet."""
     trend: str | None
     """Over five minutes, or as long as it is measured: falling_behind, catching_up, steady."""
     times_ms: tuple[Wide, ...]
@@ -102,7 +102,7 @@ class GroupHistory:
     """One for each time; so is the next."""
     lag_held_back: tuple[Wide, ...]
     rebalances_since_ms: Wide
-    """From when on no rebalance is missing."""
+    """Time from which the rebalances are complete."""
     rebalances: tuple[GroupRebalance, ...]
 
 
@@ -114,11 +114,11 @@ class ClientRow:
     """A connection of a client."""
 
     connection: Wide
-    """Its number among all since the broker started."""
+    """Number of the connection since the broker started."""
     client: str
     """Client id of its last request."""
     software: str
-    """As it has named itself; empty if it has not."""
+    """Software name from ApiVersions, or empty."""
     software_version: str
     address: str
     """Host and port."""
@@ -131,21 +131,22 @@ class ClientRow:
     received_bytes: Wide
     sent_bytes: Wide
     received_bytes_per_s: float
-    """Since somebody looked before, at least a second ago; of the first look, since it is there."""
+    """Rate since the previous view at least a second ago, or since the connection was opened."""
     sent_bytes_per_s: float
     last_api: str | None
-    """What its last request was; None before there is one."""
+    """API of its last request, or None before the first one."""
     idle_ms: Wide | None
-    """How long ago that was."""
+    """Time since its last request."""
     waits_for: tuple[str, ...]
-    """Why nothing of it is handled now: request (one takes its time, mostly a fetch that waits),
-    reader (it does not read its answers), disk, answers (too many are owed), quota, closing."""
+    """Reasons why its next request is not handled now: request (one takes its time, mostly a
+    waiting fetch), reader (it does not read its responses), disk, answers (too many are
+    outstanding), quota, closing."""
     isolation_seen: str | None
     """Isolation level of its last fetch."""
     in_group: bool
     """Whether a connection of the same client id and host is active for a group."""
     partitions: int | None
-    """That its last fetch asked for; None where they were too many to be remembered."""
+    """Number of partitions of its last fetch, or None if there were too many to keep."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,15 +171,15 @@ class ReaderRow:
     isolation_seen: str
     in_group: bool
     position: Wide
-    """Where its last fetch has begun."""
+    """First offset of its last fetch."""
     stable_offset: Wide
     end_offset: Wide
     lag: Wide
     """Offsets from its position to the end, of what it may see."""
     lag_held_back: Wide
-    """Those beyond, which an open transaction keeps from it."""
+    """Number of further offsets that an open transaction blocks."""
     idle_ms: Wide | None
-    """How long ago its last request was."""
+    """Time since its last request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +202,7 @@ class BrokerEvent:
     kind: str
     words: str
     resource: str
-    """What it is about, as Kind:name; empty: the broker."""
+    """Resource of the event as Kind:name, or empty for the broker."""
     user: str
     host: str
 
@@ -211,10 +212,10 @@ class BrokerEventPage(Cursor):
     """A page of what has happened in the broker."""
 
     since_ms: Wide
-    """From when on nothing is missing."""
+    """Time from which the list is complete."""
     is_since_start: bool
     kinds: tuple[str, ...]
-    """Of all that are remembered."""
+    """Kinds of all events in memory."""
     items: tuple[BrokerEvent, ...]
 
 
@@ -227,7 +228,7 @@ class PipelineRow:
 
     group: str
     transactional_ids: int
-    """How many were seen lately; at most 50 are remembered."""
+    """Number of ids seen lately; at most 50 are kept."""
     transactional_id: str | None
     """The first of them that may be seen."""
     inputs: tuple[str, ...]
@@ -243,7 +244,7 @@ class PipelineRow:
     """Over the last whole minute."""
     last_commit_ms: Wide | None
     last_took_ms: Wide | None
-    """From the beginning of the transaction that was committed last to its decision."""
+    """Time from the start of the last committed transaction to its decision."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,42 +269,43 @@ class SparkQueryRow:
     """A query of Spark that writes exactly once, by its entry in the ledger."""
 
     transactional_id: str
-    """Of its driver; who has it is the one driver of this sink."""
+    """Transactional id of its driver, which belongs to one driver of this sink at a time."""
     sink: str
     query: str
     """One for each checkpoint."""
     batch: Wide | None
-    """The last that is decided; None: none yet."""
+    """Last decided batch, or None before the first one."""
     begun_batch: Wide | None
-    """What is begun since, where that is noted: rows may be in a table already."""
+    """Batch started since, if that is recorded: a table can have rows of it already."""
     written_ms: Wide
     """When the entry was written."""
     records: Wide | None
-    """Of that batch."""
+    """Number of records of that batch."""
     measured_batch: Wide | None
-    """Batch of the two durations, usually the one before the last decided one; None: not known."""
+    """Batch of the two durations, usually the one before the last decided one, or None if unknown.
+    """
     decide_ms: float | None
     """Time from the end of that batch's tasks until it was decided."""
     commit_ms: float | None
     """Time from its decision until all of its transactions were committed."""
     transactions: int
-    """Of its tasks; 0 where one transaction has all of the batch."""
+    """Number of transactions of its tasks, or 0 if one transaction has the whole batch."""
     is_pinned: bool
     """Whether these had no timeout (two-phase commit, KIP-939)."""
     open_transactions: int
-    """Of the sink at this moment, as far as they may be seen."""
+    """Number of open transactions of the sink, as far as they are visible."""
     open_transactional_ids: tuple[str, ...]
     """The first of them."""
     open_since_ms: Wide | None
-    """When the oldest of them began."""
+    """Start of the oldest one."""
     inputs: tuple[InputLag, ...]
     outputs: tuple[str, ...]
     ledger_topic: str
     ledger_partition: int
     ledger_offset: Wide
-    """Where its entry stands."""
+    """Offset of its entry."""
     problem: str | None
-    """Why the entry says nothing else."""
+    """Reason that the entry cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +313,7 @@ class SparkQueryPage(Cursor):
     """A page of Spark's queries."""
 
     hidden_because: str | None
-    """Why nothing of the ledger is told; None where it is."""
+    """Reason that the ledger is hidden, or None if it is visible."""
     is_complete: bool
     """Whether the ledger is read to its end; the next answer knows more otherwise."""
     items: tuple[SparkQueryRow, ...]

@@ -1,4 +1,4 @@
-"""What the console's API answers about who writes and reads a topic (see shapes.py)."""
+"""Responses of the console's API about producers and readers of a topic (see shapes.py)."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from barnabas.broker.console.shapes import Page, Wide
 
 @dataclass(frozen=True, slots=True)
 class ProducerRow:
-    """What one partition knows of one producer, as DescribeProducers says it."""
+    """One producer as one partition knows it, from DescribeProducers."""
 
     partition: int
     producer_id: str
     producer_epoch: int
     transactional_id: str | None
-    """None of a producer without one, of one that no coordinator knows, and for who may not see
-    it."""
+    """Transactional id, or None for a producer without one, for one that no coordinator knows, and
+    if the user cannot see it."""
     last_sequence: int | None
-    """Of the records that it has written in this epoch; None if there are none."""
+    """Last sequence number of its records in this epoch, or None without records."""
     last_write_ms: Wide | None
     """The time of its last record."""
     last_offset: Wide | None
-    """Where that is; None where it is not remembered."""
+    """Offset of that record, or None if it is not kept."""
     transaction_start_offset: Wide | None
-    """Where its open transaction begins; None without one."""
+    """First offset of its open transaction, or None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class GroupOfTopicRow:
     state: str
     members: int
     partitions: int
-    """Of the topic, with committed offsets."""
+    """Number of partitions of the topic with committed offsets."""
     lag: Wide
     """On this topic alone, as in the list of groups."""
     lag_readable: Wide

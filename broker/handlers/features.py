@@ -16,7 +16,7 @@ from typing import Final
 
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.cluster.serving.brokers import Brokers
-from barnabas.broker.config.features import FEATURES, GROUP_VERSION, Ranges, why_not_supported
+from barnabas.broker.config.features import FEATURES, GROUP_VERSION, Ranges, unsupported_reason
 from barnabas.broker.metadata.configs import DynamicConfigs
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.update_features import (
@@ -111,7 +111,7 @@ def _problem(update: FeatureUpdateKey, present: int, supported: Mapping[str, Ran
     if level < 0:
         return "A feature version cannot be less than 0."
     for who, ranges in supported.items():
-        problem = why_not_supported(update.feature, level, who, ranges)
+        problem = unsupported_reason(update.feature, level, who, ranges)
         if problem is not None:
             return problem
     if level < present and kind == Kind.UPGRADE:

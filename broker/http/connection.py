@@ -35,7 +35,7 @@ class Port(Protocol):
     def opened(self, connection: HttpConnection) -> None:
         """Admit a connection, at the cost of another one if need be."""
 
-    def asked(self, connection: HttpConnection, request: Request | None) -> None:
+    def request_received(self, connection: HttpConnection, request: Request | None) -> None:
         """Register a connection whose request is complete, or refused if None."""
 
     def streams(self, connection: HttpConnection) -> None:
@@ -144,7 +144,7 @@ class HttpConnection(asyncio.Protocol):
                 self._deadline.cancel()
         if self._is_finishing:
             self._finished()
-        self._go_on()
+        self._send_next()
 
     def abort(self) -> None:
         """Close at once: a cut answer is not taken for a whole one."""
@@ -184,14 +184,14 @@ class HttpConnection(asyncio.Protocol):
             self._failed(error)
         else:
             self._transport.write(framing.piece(piece))
-            self._go_on()
+            self._send_next()
 
     # ------------------------------------------------------------------------------ the answer
 
     def _handle(self, request: Request) -> None:
         self._is_told_to_continue = False
         self._framing = Framing(keeps_alive=request.keeps_alive and not self._reader.has_begun)
-        self._port.asked(self, request)
+        self._port.request_received(self, request)
         self._set_deadline(ANSWER_SECONDS, self.abort)
         try:
             answer = self._port.answer(request, self.host)
@@ -215,7 +215,7 @@ class HttpConnection(asyncio.Protocol):
     def _refuse(self, refused: BadRequest) -> None:
         """Respond to a malformed request and close the connection: its end is unknown."""
         self._framing = Framing(keeps_alive=False)
-        self._port.asked(self, None)
+        self._port.request_received(self, None)
         self._send(text(refused.status, str(refused), refused.headers), None)
 
     def _too_slow(self) -> None:
@@ -245,7 +245,7 @@ class HttpConnection(asyncio.Protocol):
             self._begin_stream(answer.body)
             return
         self._body = iter(answer.body)
-        self._go_on()
+        self._send_next()
 
     def _send_whole(self, answer: Answer, body: tuple[Piece, ...], *, is_head: bool) -> None:
         """Write an answer of known length: in pieces if it is long."""
@@ -268,7 +268,7 @@ class HttpConnection(asyncio.Protocol):
         self._hold(holding)
         self._transport.write(head)
         self._body = _pieces_of(data)
-        self._go_on()
+        self._send_next()
 
     def _hold(self, holding: Holding | None) -> None:
         """Keep the memory of a response until it is written."""
@@ -289,7 +289,7 @@ class HttpConnection(asyncio.Protocol):
         self._port.streams(self)
         stream.joined(self)
 
-    def _go_on(self) -> None:
+    def _send_next(self) -> None:
         if self._body is not None and not self._reader_is_slow:
             self._port.wants_a_turn(self)
 

@@ -115,7 +115,7 @@ class HttpServer:
         self._all_gone.clear()
         self._make_room(self._asking.enter(connection, connection.host))
 
-    def asked(self, connection: HttpConnection, request: Request | None) -> None:
+    def request_received(self, connection: HttpConnection, request: Request | None) -> None:
         """Move a connection to those with a response in progress."""
         self._asking.leave(connection)
         is_probe = request is not None and request.path in SHORT_PATHS

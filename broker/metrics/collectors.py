@@ -70,7 +70,7 @@ def register_storage(
     windows: Windows,
     node_id: int,
 ) -> None:
-    """Register what is counted of topics, and of the disk."""
+    """Register the metrics of topics, and of the disk."""
     windows.others.append(logs.flush_times)
     metrics.register(lambda: storage_families(catalogue, logs, sockets))
     metrics.register(lambda: kafka_families(catalogue, logs, sockets, monitor, traffic, windows))
@@ -89,18 +89,18 @@ def register_cluster_store(
 def register_coordinators(
     metrics: Metrics, groups: Groups, transactions: Transactions, catalogue: Catalogue, clock: Clock
 ) -> None:
-    """Register what is counted of groups and transactions."""
+    """Register the metrics of groups and transactions."""
     metrics.register(lambda: group_families(groups, catalogue))
     metrics.register(lambda: transaction_families(transactions, catalogue, clock))
 
 
 def register_cluster(metrics: Metrics, standing: Standing, leadership: Leadership) -> None:
-    """Register what is counted of this broker as one of several."""
+    """Register the metrics of this broker in its cluster."""
     metrics.register(lambda: cluster_families(standing, leadership))
 
 
 def register_maintenance(metrics: Metrics, cleaner: LogCleaner, scrubber: LogScrubber) -> None:
-    """Register what is counted of compaction and verification."""
+    """Register the metrics of compaction and verification."""
     metrics.register(lambda: cleaning_families(cleaner.counts))
     metrics.register(lambda: scrubbing_families(scrubber))
 

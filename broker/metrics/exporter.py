@@ -30,10 +30,10 @@ def exporter_families(catalogue: Catalogue) -> Iterator[Family]:
 def exporter_partition_families(catalogue: Catalogue, node_id: int) -> Iterator[Family]:
     """Yield the metrics of each partition."""
 
-    def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
+    def samples(read: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):
             for partition, log in topic.partitions_here():
-                yield labels(partition=partition.index, topic=topic.name), look(log)
+                yield labels(partition=partition.index, topic=topic.name), read(log)
 
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
         ("current_offset", "Next offset that a reader meets.", lambda log: log.high_watermark),
@@ -44,5 +44,5 @@ def exporter_partition_families(catalogue: Catalogue, node_id: int) -> Iterator[
         ("in_sync_replica", "Replicas in sync.", lambda _: 1),
         ("under_replicated_partition", "1: a replica is behind.", lambda _: 0),
     )
-    for name, doc, look in looks:
-        yield Family(f"kafka_topic_partition_{name}", GAUGE, doc, samples(look))
+    for name, doc, read in looks:
+        yield Family(f"kafka_topic_partition_{name}", GAUGE, doc, samples(read))

@@ -29,7 +29,7 @@ def group_families(groups: Groups, catalogue: Catalogue) -> Iterator[Family]:
     """Yield members, offsets and lag; those of each partition unless they are switched off."""
     yield Family("kafka_consumergroup_members", GAUGE, "Members of a group.", _members(groups))
     yield Family("barnabas_groups", GAUGE, "Groups by state.", _states(groups))
-    for name, doc, look in (
+    for name, doc, read in (
         ("current_offset", "Committed offset", _offset),
         ("lag", "Records behind the high watermark", _lag),
     ):
@@ -38,10 +38,10 @@ def group_families(groups: Groups, catalogue: Catalogue) -> Iterator[Family]:
             f"{family}_sum",
             GAUGE,
             f"{doc}, all partitions of a topic.",
-            _sums(groups, catalogue, look),
+            _sums(groups, catalogue, read),
         )
         if catalogue.configs.broker_config.metrics_partitions:
-            yield Family(family, GAUGE, f"{doc} of a partition.", _each(groups, catalogue, look))
+            yield Family(family, GAUGE, f"{doc} of a partition.", _each(groups, catalogue, read))
 
 
 def _members(groups: Groups) -> Iterator[Sample]:
@@ -91,17 +91,17 @@ def _topics(
                 )
 
 
-def _sums(groups: Groups, catalogue: Catalogue, look: Look) -> Iterator[Sample]:
+def _sums(groups: Groups, catalogue: Catalogue, read: Look) -> Iterator[Sample]:
     for group_id, topic, partitions in _topics(groups, catalogue):
-        each = [look(committed, log) for _, committed, log in partitions]
+        each = [read(committed, log) for _, committed, log in partitions]
         known = [number for number in each if number is not None]
         if len(known) == len(each):
             yield labels(consumergroup=group_id, topic=topic), sum(known)
 
 
-def _each(groups: Groups, catalogue: Catalogue, look: Look) -> Iterator[Sample]:
+def _each(groups: Groups, catalogue: Catalogue, read: Look) -> Iterator[Sample]:
     for group_id, topic, partitions in _topics(groups, catalogue):
         for index, committed, log in partitions:
-            number = look(committed, log)
+            number = read(committed, log)
             if number is not None:
                 yield labels(consumergroup=group_id, topic=topic, partition=index), number

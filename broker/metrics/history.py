@@ -327,13 +327,13 @@ class History:
         self._span: list[dict[str, float]] = []
         self._span_counts: dict[str, list[int]] = {}
 
-    def look(self) -> None:
+    def sample(self) -> None:
         """Record the second that has just passed."""
         clock = self._broker.clock
         now_s, now_ms = clock.monotonic(), clock.now_ms()
         passed_s = None if self._seen_s is None else now_s - self._seen_s
-        values = self._look_at_counters(passed_s)
-        values.update(self._look_at_histograms())
+        values = self._sample_counters(passed_s)
+        values.update(self._sample_histograms())
         self._seen_s = now_s
         if passed_s is None or passed_s <= 0:
             return  # There is no second before the first look.
@@ -369,7 +369,7 @@ class History:
         per_span = (free[0] - free[-1]) / (len(free) - 1)
         return None if per_span <= 0 else free[-1] / per_span * SECONDS_PER_SPAN
 
-    def _look_at_counters(self, passed_s: float | None) -> dict[str, float]:
+    def _sample_counters(self, passed_s: float | None) -> dict[str, float]:
         values: dict[str, float] = {}
         for name, kind, _, read in SERIES:
             found = read(self._broker)
@@ -382,7 +382,7 @@ class History:
                 values[name] = found
         return values
 
-    def _look_at_histograms(self) -> dict[str, float]:
+    def _sample_histograms(self) -> dict[str, float]:
         values: dict[str, float] = {}
         for measured in MEASURED:
             histogram = measured.find(self._broker)

@@ -233,10 +233,10 @@ def _request_families(routes: Routes, windows: Windows) -> Iterator[Family]:
 def kafka_partition_families(catalogue: Catalogue) -> Iterator[Family]:
     """Yield the metrics of each partition."""
 
-    def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
+    def samples(read: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):
             for partition, log in topic.partitions_here():
-                yield labels(topic=topic.name, partition=partition.index), look(log)
+                yield labels(topic=topic.name, partition=partition.index), read(log)
 
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
         ("kafka_log_log_size", "Bytes of all segments.", lambda log: log.size_bytes),
@@ -254,5 +254,5 @@ def kafka_partition_families(catalogue: Catalogue) -> Iterator[Family]:
             lambda log: log.high_watermark - log.last_stable_offset,
         ),
     )
-    for name, doc, look in looks:
-        yield Family(name, GAUGE, doc, samples(look))
+    for name, doc, read in looks:
+        yield Family(name, GAUGE, doc, samples(read))

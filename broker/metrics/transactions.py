@@ -149,10 +149,10 @@ def _lag(log: PartitionLog) -> int:
 def transaction_partition_families(catalogue: Catalogue) -> Iterator[Family]:
     """Yield the metrics of each partition."""
 
-    def samples(look: Callable[[PartitionLog], int]) -> Iterator[Sample]:
+    def samples(read: Callable[[PartitionLog], int]) -> Iterator[Sample]:
         for topic in list(catalogue.topics.values()):
             for partition, log in topic.partitions_here():
-                yield labels(topic=topic.name, partition=partition.index), look(log)
+                yield labels(topic=topic.name, partition=partition.index), read(log)
 
     yield Family(
         "barnabas_stable_offset_lag",

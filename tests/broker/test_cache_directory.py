@@ -88,7 +88,7 @@ def test_its_metrics_are_of_flushes_and_of_no_journal(cluster, leader, wire):
 def test_its_console_and_its_history_have_no_journal(world, leader, wire):
     wire.produce(DATA, batch(b"v"))
     for _ in range(3):
-        leader.call(leader.server.history.look)
+        leader.call(leader.server.history.sample)
         leader.clock.advance(seconds=1)
     overview = world.run(ask_api(leader, "overview"))
     assert overview["journal_bytes"] == 0

@@ -77,8 +77,8 @@ def test_the_command_that_shows_settings(tmp_path, form):
 def test_no_secret_is_an_argument(tmp_path, command, key, value):
     error = error_of(barnabas(command, f"-X{key} = {value}", cwd=tmp_path), 2)
     assert error == (
-        f"barnabas: {key} is a secret, and arguments are seen by everybody on the machine: set it "
-        "in a file, in the environment, or by a reference such as ${file:/path:key}"
+        f"barnabas: {key} is a secret, and every user of this machine can see arguments: set it in "
+        "a file, in the environment, or by a reference such as ${file:/path:key}"
     )
 
 

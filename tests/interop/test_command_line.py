@@ -345,7 +345,10 @@ def test_transactions(either, barnabas, topic):
         lines = barnabas("transactions", "holders", "-t", topic).lines[1:]
         assert [line.split()[:5] for line in lines] == [[topic, n, "0", "1", "0"] for n in "01"]
         place = ("-t", topic, "-p", 0, "--start-offset", 0)
-        assert "it does not hang" in barnabas("transactions", "abort", *place, "-y").stderr
+        assert (
+            "the transaction does not hang"
+            in barnabas("transactions", "abort", *place, "-y").stderr
+        )
         assert barnabas("transactions", "abort", topic, "-y").lines == [f"{topic} aborted"]
         assert barnabas("transactions", "holders", "-t", topic, "--format", "json").json == []
         assert "no transaction is open" in barnabas("transactions", "abort", topic, "-y").stderr

@@ -16,7 +16,7 @@ from tests.secured import LISTENERS, Keys, as_properties, login, trusting
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 FAILED = "Authentication failed during authentication"
 BY_SCRAM = "due to invalid credentials with SASL mechanism SCRAM-SHA-512"
-DISTRUSTED = "the broker's certificate is not signed by anybody who is trusted"
+DISTRUSTED = "the broker's certificate is not signed by a trusted authority"
 BROKERS = {"barnabas": ProtectedBarnabas, "kafka": ProtectedKafka}
 
 

@@ -156,7 +156,7 @@ def test_what_is_killed_is_not_half_there_and_is_done_again(tmp_path):
                         values_in(tmp_path / "exported.unfinished")
                     with pytest.raises(CommandError, match=r"cut short|not the data directory"):
                         import_directory(str(tmp_path / "exported.unfinished"), base, CONFIG)
-            with pytest.raises(CommandError, match="there already"):
+            with pytest.raises(CommandError, match="exists already"):
                 export_directory(str(exported), base, CONFIG)
             assert values_in(exported) == expected
             begin_new_counters(base)

@@ -96,7 +96,7 @@ def test_a_batch_is_not_begun_with_other_offsets(sink, barnabas, request, tmp_pa
     all_at_once = replace(play.job, per_trigger=RECORDS)
     driver.begin(all_at_once)
     sentence = driver.sentence(all_at_once)
-    assert f"has started batch {batch} with offsets that the checkpoint" in sentence
+    assert f"started batch {batch} with offsets that the checkpoint" in sentence
     assert f"set the option acceptNewPlan to {batch}" in sentence
     assert decided_rows(play.job) == before
     if TABLES[sink][1] == PARQUET:

@@ -32,9 +32,9 @@ def test_a_pipeline_that_is_right(kind):
 @pytest.mark.parametrize(
     ("sink", "says"),
     [
-        pytest.param({"kind": "triple"}, "the kind 'triple' is unknown", id="kind"),
+        pytest.param({"kind": "triple"}, "kind of sink 'triple' does not exist", id="kind"),
         pytest.param({"sink_id": "a b"}, "sink id 'a b' may only have letters", id="sink-id"),
-        pytest.param({"output_mode": "all"}, "the output mode 'all' is unknown", id="mode"),
+        pytest.param({"output_mode": "all"}, "output mode 'all' does not exist", id="mode"),
         pytest.param({"trigger": {"every": "1s"}}, "pipeline a: .* none of Spark's", id="trigger"),
         pytest.param(
             {"trigger": {"processingTime": "1 second", "once": True}}, "none of Spark's", id="two"
@@ -97,7 +97,7 @@ def test_a_pipeline_that_is_right(kind):
             "pipeline a: the continuous trigger cannot be exactly once",
             id="table-continuous",
         ),
-        pytest.param({"topic": "in"}, "reads and writes the topic in", id="own-output"),
+        pytest.param({"topic": "in"}, "source and sink are the topic in", id="own-output"),
         pytest.param({"topic": "__spark_sink_ledger"}, "is the sink's ledger", id="ledger"),
         pytest.param(
             {"kind": "stock", "options": {"transactionTimeoutMs": 5}},
@@ -188,7 +188,7 @@ def test_asynchronous_progress_as_a_setting_of_spark():
 @pytest.mark.parametrize(
     ("columns", "says"),
     [
-        pytest.param([("key", "string")], "no column 'value'", id="no-value"),
+        pytest.param([("key", "string")], "the column 'value' is missing", id="no-value"),
         pytest.param([*RIGHT, ("cents", "bigint")], "no column 'cents'", id="unknown"),
         pytest.param([("value", "bigint")], "'value' has the type bigint", id="value-type"),
         pytest.param([*RIGHT, ("partition", "bigint")], "must be int: cast it", id="partition"),
@@ -217,7 +217,7 @@ def test_columns_that_are_right():
 
 
 def test_where_rows_go_must_be_said():
-    with pytest.raises(WrongUse, match="names no topic for its rows"):
+    with pytest.raises(WrongUse, match="topic of the rows is unknown"):
         check_columns(RIGHT, pipeline(topic=None).sink)
 
 

@@ -111,7 +111,9 @@ def test_a_file_that_is_wrong(file, capsys, text, says):
         ),
         pytest.param(["--format", "xml"], "invalid choice: 'xml'", id="format"),
         pytest.param(["--twice"], "unrecognized arguments: --twice", id="unknown"),
-        pytest.param(["--pipeline", "z"], "no pipeline 'z'; its pipelines are a", id="pipeline"),
+        pytest.param(
+            ["--pipeline", "z"], "pipeline 'z' does not exist; the file has a", id="pipeline"
+        ),
         pytest.param(
             ["--conf", "spark.asyncProgressTrackingEnabled=true"], "asynchronous", id="async"
         ),
@@ -149,7 +151,7 @@ def test_arguments_of_the_wrong_kind_are_2(file, capsys):
 def test_no_file(capsys, tmp_path):
     assert run(capsys, tmp_path / "none.py") == (
         2,
-        f"barnabas.spark: no such file: {tmp_path / 'none.py'}",
+        f"barnabas.spark: file {tmp_path / 'none.py'} does not exist",
     )
 
 
@@ -171,7 +173,7 @@ def test_a_program_is_given_pipelines_and_the_options_of_the_command(capsys, mon
     assert "2 pipelines have the sink id 'a'" in end_of_program(capsys, one, one)[1]
     arguments = ["--pipeline", "b"]
     assert (
-        "the file has no pipeline 'b'; its pipelines are a"
+        "pipeline 'b' does not exist; the file has a"
         in end_of_program(capsys, one, arguments=arguments)[1]
     )
     code, line = end_of_program(capsys, one, arguments=["another.py"])
@@ -406,7 +408,7 @@ class FakeFrame:
     [
         (None, "transform returned NoneType, not a DataFrame"),
         (FakeFrame(False, [("value", "string")]), "transform returned a table, not a stream"),
-        (FakeFrame(True, [("key", "string")]), "the rows have no column 'value'"),
+        (FakeFrame(True, [("key", "string")]), "the column 'value' is missing"),
     ],
     ids=["nothing", "table", "columns"],
 )

@@ -99,7 +99,7 @@ def test_what_was_begun_is_not_begun_with_other_offsets(
     running.run(0)
     copy = files.copy_to(tmp_path / "copy")
     running.begin()
-    with pytest.raises(CheckpointMismatch, match=r"has started batch 1 with offsets .*/copy do"):
+    with pytest.raises(CheckpointMismatch, match=r"started batch 1 with offsets that .*/copy do"):
         start(kind, copy).take()
     monkeypatch.setattr("tests.spark_connector.checkpointed.PER_BATCH", 7)
     copy.plan(1)

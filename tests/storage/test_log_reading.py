@@ -253,14 +253,14 @@ def test_batches_are_older_than_their_extent_only_where_a_log_was_imported(index
     """A snapshot lies behind all that was."""
     row = index.rows[1]
     row.extents[0] = row.extents[0]._replace(leader_epoch=1)
-    with pytest.raises(Corrupt, match=r"it is of epoch 0, behind epoch -1, in one of 1"):
+    with pytest.raises(Corrupt, match=r"the batch has epoch 0, after epoch -1, in an extent of 1"):
         read_log(index, 1)
     two_epochs.keep_snapshot()
     assert len(read_log(index, 1).batches) == 6
     two_epochs.append(batch())
     row.extents[-1] = row.extents[-1]._replace(leader_epoch=2)
     row.leader_epoch = 2
-    with pytest.raises(Corrupt, match=r"it is of epoch 1, behind epoch 1, in one of 2"):
+    with pytest.raises(Corrupt, match=r"the batch has epoch 1, after epoch 1, in an extent of 2"):
         read_log(index, 1)
 
 

@@ -57,13 +57,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
     _add_rule(parser)
-    add_flag(parser, "--match", "all rules that apply to these names")
+    add_flag(parser, "--match", "all ACLs that apply to these names")
     _add_permission(parser)
 
 
 def _add_add(parser: argparse.ArgumentParser) -> None:
     _add_rule(parser)
-    add_flag(parser, "--deny", "forbid it, whatever else allows it")
+    add_flag(parser, "--deny", "deny it, even if another ACL allows it")
 
 
 def _add_remove(parser: argparse.ArgumentParser) -> None:
@@ -85,8 +85,8 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
             f"--{name}", action="append", default=[], metavar="NAME", help=argparse.SUPPRESS
         )
     parser.add_argument("--cluster", action="store_true", help=argparse.SUPPRESS)
-    add_flag(parser, "--prefixed", "names that begin with these")
-    parser.add_argument("--host", metavar="ADDRESS", help="from where; a network, too")
+    add_flag(parser, "--prefixed", "all names with these prefixes")
+    parser.add_argument("--host", metavar="ADDRESS", help="address or network of the client")
     parser.epilog = (
         "To what: --topic NAME, --group NAME, --transactional-id NAME (each repeatable, '*' is "
         "all) and --cluster."
@@ -94,7 +94,9 @@ def _add_rule(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_permission(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--permission", choices=("allow", "deny"), help="only such rules")
+    parser.add_argument(
+        "--permission", choices=("allow", "deny"), help="only ACLs with this permission"
+    )
 
 
 def _operations(text: str) -> list[Operation]:
@@ -259,9 +261,7 @@ def _check_possible(acls: Iterable[Acl]) -> None:
         if acl.operation not in known and not is_asked:
             names = ", ".join(each.name for each in known)
             kind = _kind_text(acl.resource_type)
-            raise CommandError(
-                f"{acl.operation.name} is nothing that is done to a {kind}: {names}", USAGE
-            )
+            raise CommandError(f"{acl.operation.name} is no operation on a {kind}: {names}", USAGE)
         if acl.resource_type == ResourceType.CLUSTER and acl.pattern == PatternType.PREFIXED:
             raise CommandError("--cluster and --prefixed exclude each other", USAGE)
 
@@ -274,7 +274,7 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Show the rules that the options mean, and remove exactly these."""
     is_said = [arguments.user, arguments.operation, arguments.host, arguments.permission]
     if not any([*is_said, *_resources(arguments)]):
-        raise CommandError("say which rules: with --user, --topic or another part of them", USAGE)
+        raise CommandError("name the ACLs: with --user, --topic or another option", USAGE)
     acls = _meant(cluster, arguments)
     if not acls:
         raise CommandError("no ACL matches the given options")
@@ -296,12 +296,12 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 _VERBS: Final = {
-    "list": Verb("List who may do what", "[options]", _add_list, list_acls),
+    "list": Verb("List ACLs", "[options]", _add_list, list_acls),
     "add": Verb(
-        "Let somebody do something, or forbid it",
+        "Allow an operation to a user, or deny it",
         "--user NAME --operation NAME --topic NAME [options]",
         _add_add,
         add,
     ),
-    "remove": Verb("Take rules away", "[options]", _add_remove, remove),
+    "remove": Verb("Remove ACLs", "[options]", _add_remove, remove),
 }

@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="TARGET", help=argparse.SUPPRESS)
     configuration.add_override(parser)
     parser.add_argument(
-        "-d", "--directory", metavar="PATH", help="the data directory (default: log.dirs)"
+        "-d", "--directory", metavar="PATH", help="data directory (default: log.dirs)"
     )
     parser.add_argument(
         "--no-check", action="store_true", help="do not verify every batch of the copy"
@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise CommandError(f"{source}: not the data directory of a broker", USAGE)
     target = arguments.target.rstrip("/")
     if os.path.lexists(target):
-        raise CommandError(f"{target}: there already", USAGE)
+        raise CommandError(f"{target}: exists already", USAGE)
     if os.path.realpath(target).startswith(os.path.realpath(source) + os.sep):
         raise CommandError(f"{target}: inside of the data directory", USAGE)
     unfinished = target + UNFINISHED
@@ -93,7 +93,7 @@ def _copy(source: str, target: str) -> Copied:
 def _verify(source: str, copy: str, config: BrokerConfig) -> None:
     """Raise CommandError for the first thing that is wrong with the copy."""
     for problem in check.problems_of(copy, config):
-        raise CommandError(f"{problem.replace(copy, source)}: there is no backup of this")
+        raise CommandError(f"{problem.replace(copy, source)}: the backup is refused")
 
 
 def _described(copied: Copied) -> str:

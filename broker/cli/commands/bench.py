@@ -55,11 +55,11 @@ def _add_produce(parser: argparse.ArgumentParser) -> None:
     _add_common(parser)
     parser.add_argument(
         "--size", type=positive_number, default=100, metavar="BYTES",
-        help="of a value (default 100)",
+        help="size of a value (default 100)",
     )  # fmt: skip
     parser.add_argument(
         "--batch", type=positive_number, default=100, metavar="N",
-        help="records of one (default 100)",
+        help="records of a batch (default 100)",
     )  # fmt: skip
     parser.add_argument(
         "-z", "--compression", choices=NAMES, default="none", metavar="CODEC",
@@ -67,7 +67,7 @@ def _add_produce(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--rate", type=positive_number, metavar="N",
-        help="records a second, each timed from when due",
+        help="records a second, timed from their due time",
     )  # fmt: skip
 
 
@@ -300,7 +300,7 @@ def consume(
     starts = offsets_at(cluster, partitions, EARLIEST, "read_committed")
     ends = offsets_at(cluster, partitions, LATEST, "read_committed")
     if starts == ends:
-        raise CommandError(f"{arguments.topic}: there is nothing to read")
+        raise CommandError(f"{arguments.topic}: the topic has no records")
     consumer = Consumer(
         cluster,
         starts,
@@ -324,13 +324,13 @@ def consume(
 
 _VERBS: Final = {
     "produce": Verb(
-        "Write records as fast as the broker takes them",
+        "Write records as fast as the broker accepts them",
         "TOPIC [options]",
         _add_produce,
         produce,
     ),
     "consume": Verb(
-        "Read a topic from its beginning as fast as it comes",
+        "Read a topic from its beginning as fast as possible",
         "TOPIC [options]",
         _add_common,
         consume,

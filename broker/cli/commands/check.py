@@ -106,7 +106,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     configuration.add_arguments(parser)
     parser.add_argument(
-        "-d", "--directory", metavar="PATH", help="the data directory (default: log.dirs)"
+        "-d", "--directory", metavar="PATH", help="data directory (default: log.dirs)"
     )
     parser.add_argument(
         "--progress",
@@ -120,8 +120,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="cut damaged ranges out of the logs, let an end of the journal that is lost go, "
         "once it was agreed to",
     )
-    parser.add_argument("--yes", action="store_true", help="agree to that here")
-    parser.add_argument("--dry-run", action="store_true", help="only say what --repair would do")
+    parser.add_argument("--yes", action="store_true", help="consent to the loss")
+    parser.add_argument("--dry-run", action="store_true", help="only print what --repair would do")
     add_format(parser)
 
 

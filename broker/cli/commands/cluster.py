@@ -70,10 +70,10 @@ def _add_describe(_: argparse.ArgumentParser) -> None:
 def _add_configs(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "keys", "KEY", count="*")
     parser.add_argument(
-        "-a", "--all", action="store_true", help="defaults, too, not only what was set"
+        "-a", "--all", action="store_true", help="also defaults, not only settings made"
     )
     parser.add_argument(
-        "--broker", type=whole_number, metavar="ID", help="of this one (default: the first)"
+        "--broker", type=whole_number, metavar="ID", help="node ID (default: the first)"
     )
 
 
@@ -81,9 +81,9 @@ def _add_alter(parser: argparse.ArgumentParser) -> None:
     add_settings(parser)
     add_unset(parser, "setting")
     parser.add_argument(
-        "--broker", type=whole_number, metavar="ID", help="of this one only (default: of all)"
+        "--broker", type=whole_number, metavar="ID", help="node ID (default: all brokers)"
     )
-    add_flag(parser, "--dry-run", "only ask whether it would be done")
+    add_flag(parser, "--dry-run", "only validate the change")
 
 
 def _add_move(parser: argparse.ArgumentParser) -> None:
@@ -96,12 +96,12 @@ def _add_move(parser: argparse.ArgumentParser) -> None:
 
 def _add_release(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "partitions", "TOPIC", count="+", read=topic_partitions)
-    add_flag(parser, "--dry-run", "only say what would be released")
+    add_flag(parser, "--dry-run", "only print which pins would be removed")
 
 
 def _add_drain(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "broker", "ID", read=whole_number)
-    add_flag(parser, "--undo", "let it lead partitions again")
+    add_flag(parser, "--undo", "allow it to lead partitions again")
     add_flag(parser, "--dry-run", "only print which partitions would move")
 
 
@@ -169,18 +169,18 @@ def _asked_for(cluster: Cluster) -> Asked | None:
         return None
 
 
-def _pins(asked: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]] | None:
+def _pins(requested: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]] | None:
     """Return the pinned partitions and their leaders, or None if the brokers know no pins."""
-    if asked.pins is None:
+    if requested.pins is None:
         return None
     return [
         {
             "partition": partition_text(each.topic_partition),
-            "broker": asked.pins[each.topic_partition],
+            "broker": requested.pins[each.topic_partition],
             "leader": each.leader_id,
         }
         for each in partitions
-        if each.topic_partition in asked.pins
+        if each.topic_partition in requested.pins
     ]
 
 
@@ -210,7 +210,7 @@ def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
     (settings,) = settings_of(cluster.node(node_id), BROKER, [str(node_id)]).values()
     unknown = sorted(set(arguments.keys) - {each.name for each in settings})
     if unknown:
-        raise CommandError(f"{unknown[0]}: the broker has no such setting", USAGE)
+        raise CommandError(f"{unknown[0]}: the setting does not exist", USAGE)
     found = [
         setting_of(each)
         for each in settings
@@ -352,7 +352,7 @@ def _carry_out(
 
 _VERBS = {
     "describe": Verb(
-        "Show a cluster's id, brokers, what they lead, and features",
+        "Show a cluster's id, brokers, their partitions, and features",
         "[options]",
         _add_describe,
         describe,
@@ -365,15 +365,15 @@ _VERBS = {
     ),
     "alter": Verb("Change settings of brokers while they run", "[options]", _add_alter, alter),
     "move": Verb(
-        "Have another broker lead partitions, and pin them there",
+        "Move partitions to a broker, and pin them to it",
         "TOPIC[:N,N]... --to ID [options]",
         _add_move,
         move,
     ),
     "release": Verb(
-        "Have partitions be pinned no more", "TOPIC[:N,N]... [options]", _add_release, release
+        "Remove the pins of partitions", "TOPIC[:N,N]... [options]", _add_release, release
     ),
     "drain": Verb(
-        "Have other brokers lead all that a broker leads", "ID [options]", _add_drain, drain
+        "Move all partitions of a broker to other brokers", "ID [options]", _add_drain, drain
     ),
 }

@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only these partitions",
     )  # fmt: skip
     parser.add_argument(
-        "-g", "--group", metavar="GROUP", help="read as a member, commit what is printed"
+        "-g", "--group", metavar="GROUP", help="read as a group, commit printed records"
     )
     parser.add_argument(
         "-n", "--max-messages", type=positive_number, metavar="N", help="stop after N records"
@@ -71,9 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-J", "--json-values", action="store_true", help="with JSON: values that are JSON as such"
     )
     parser.add_argument(
-        "-K", "--key-separator", metavar="TEXT", help="print the keys, too, and this behind them"
+        "-K", "--key-separator", metavar="TEXT", help="also print keys, with this text after them"
     )
-    parser.add_argument("-f", "--template", metavar="TEXT", help="print this for each record")
+    parser.add_argument("-f", "--template", metavar="TEXT", help="template of each record's line")
     add_server(parser, timeout_seconds=30)
 
 

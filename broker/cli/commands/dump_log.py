@@ -37,9 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("files", metavar="FILE", nargs="+", help=argparse.SUPPRESS)
     parser.add_argument(
-        "-r", "--records", action="store_true", help="also what is inside of batches and groups"
+        "-r", "--records", action="store_true", help="also the contents of batches and groups"
     )
-    parser.add_argument("-q", "--quiet", action="store_true", help="only what is damaged")
+    parser.add_argument("-q", "--quiet", action="store_true", help="only damage")
     add_format(parser)
 
 
@@ -76,7 +76,7 @@ def _files(paths: list[str]) -> Iterator[str]:
                     found += 1
                     yield os.path.join(directory, name)
         if not found:
-            raise CommandError(f"{path}: there is no file of a log in it")
+            raise CommandError(f"{path}: the directory has no file of a log")
 
 
 def _raise(error: OSError) -> None:
@@ -104,7 +104,7 @@ def _dump(path: str, arguments: argparse.Namespace, progress: Progress) -> int:
                 _report(path, item)
             progress.show(f"{path}: {count_text(number, 'row')}")
     except UnknownFile:
-        raise CommandError(f"{path}: a file of this name is not known here") from None
+        raise CommandError(f"{path}: the type of this file is unknown") from None
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror}") from None
     printer.flush()
@@ -124,7 +124,7 @@ class _Quiet:
         """Pass over a row."""
 
     def flush(self) -> None:
-        """Do nothing, since no output is buffered."""
+        """Return at once, since no output is buffered."""
 
 
 class _JsonPrinter:
@@ -140,7 +140,7 @@ class _JsonPrinter:
         print(json_text(line))
 
     def flush(self) -> None:
-        """Do nothing, since no output is buffered."""
+        """Return at once, since no output is buffered."""
 
     def _fields(self, row: Row) -> dict[str, Any]:
         found = {name: plain(value, name) for name, value in row.fields.items()}
@@ -200,7 +200,7 @@ def _all_fields(fields: dict[str, Any]) -> Cells:
     return {name: _time_or_cell(name, plain(value, name)) for name, value in fields.items()}
 
 
-def _time_or_cell(name: str, value: Any) -> Cell:  # noqa: ANN401  Whatever a row holds.
+def _time_or_cell(name: str, value: Any) -> Cell:  # noqa: ANN401  any value of a row
     if isinstance(value, bool):
         return "yes" if value else "no"
     if name.endswith(("timestamp", "time_ms")):

@@ -108,12 +108,12 @@ def _add_reset_offsets(parser: argparse.ArgumentParser) -> None:
 
 def _add_delete(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "groups", "GROUP", count="+")
-    add_flag(parser, "--if-exists", "a group that is not there is no error")
+    add_flag(parser, "--if-exists", "ignore groups that do not exist")
 
 
 def _add_delete_offsets(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "group", "GROUP")
-    add_topics(parser, "of these; repeatable", required=True)
+    add_topics(parser, "topic or partitions; repeatable", required=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -186,7 +186,7 @@ def _offsets_to_commit(
         cluster.chosen(arguments.topic) if arguments.topic else led_partitions(cluster, old)
     )
     if not partitions:
-        raise CommandError(f"{group_id}: it has read nothing yet, say which topics with -t", USAGE)
+        raise CommandError(f"{group_id}: the group has no offsets yet; name topics with -t", USAGE)
     if where is not None:
         return old, where.positions(cluster, partitions, UNCOMMITTED)
     starts = offsets_at(cluster, partitions, EARLIEST, UNCOMMITTED)

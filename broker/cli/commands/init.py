@@ -60,16 +60,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIRECTORY", help=argparse.SUPPRESS)
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--secure", action="store_true", help="with TLS, a login and access control")
-    what.add_argument(
-        "--renew", action="store_true", help="only another certificate for the same names"
-    )
+    what.add_argument("--renew", action="store_true", help="only create another server certificate")
     parser.add_argument(
         "--host", type=_host, action="append", default=[], metavar="NAME",
-        help="what clients call it, too; repeatable (default: only localhost)",
+        help="further host name for clients; repeatable (default: only localhost)",
     )  # fmt: skip
     parser.add_argument(
         "--port", type=lambda text: whole_number(text, least=1, most=65535),
-        metavar="N", help=f"where it listens (default {_DEFAULT_PORT})",
+        metavar="N", help=f"port of the listener (default {_DEFAULT_PORT})",
     )  # fmt: skip
     parser.add_argument(
         "--user", type=_user, metavar="NAME",
@@ -80,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--ca-key", metavar="FILE",
-        help="with --renew: where ca.key is now (default: in DIRECTORY)",
+        help="with --renew: path of ca.key (default: in DIRECTORY)",
     )  # fmt: skip
     add_format(parser)
     parser.epilog = (
@@ -114,12 +112,14 @@ def run(arguments: argparse.Namespace) -> int:
     directory = os.path.abspath(arguments.directory)
     if os.path.lexists(directory) and (not os.path.isdir(directory) or os.listdir(directory)):
         if arguments.if_not_exists and os.path.exists(os.path.join(directory, SETTINGS)):
-            _tell(directory, arguments, is_new=False)
+            _print_result(directory, arguments, is_new=False)
             return OK
-        raise CommandError(f"{arguments.directory}: there already, and not empty", USAGE)
+        raise CommandError(f"{arguments.directory}: exists already, and is not empty", USAGE)
     if os.path.isdir(directory) and os.stat(directory).st_mode & _WRITABLE_BY_OTHERS:
         # A user with write permission for a directory can replace the files in it.
-        raise CommandError(f"{arguments.directory}: others than its owner can write to it", USAGE)
+        raise CommandError(
+            f"{arguments.directory}: users other than its owner can write to it", USAGE
+        )
     if not directory.isprintable():
         raise CommandError(
             "the name of the directory has characters that no file could hold", USAGE
@@ -128,7 +128,7 @@ def run(arguments: argparse.Namespace) -> int:
         _write(directory, _make(directory, arguments))
     except OSError as error:
         raise CommandError(f"{error.filename or directory}: {error.strerror}") from None
-    _tell(directory, arguments, is_new=True)
+    _print_result(directory, arguments, is_new=True)
     return OK
 
 
@@ -224,7 +224,7 @@ def _write(directory: str, files: Iterable[_File]) -> None:
         raise
 
 
-def _tell(directory: str, arguments: argparse.Namespace, *, is_new: bool) -> None:
+def _print_result(directory: str, arguments: argparse.Namespace, *, is_new: bool) -> None:
     """Print the created files and how clients use them."""
     from barnabas.broker.security.tls.issuing import CERTIFICATE_DAYS
 

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-K",
         "--key-separator",
         metavar="TEXT",
-        help="what ends a line's key, such as : or \\t",
+        help="separator after the key, such as : or \\t",
     )
     parser.add_argument(
         "-H",
@@ -67,14 +67,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-J", "--json-values", action="store_true", help="with JSON: write values as JSON"
     )
     parser.add_argument(
-        "-p", "--partition", type=whole_number, metavar="N", help="where to (default: by the key)"
+        "-p", "--partition", type=whole_number, metavar="N", help="partition (default: by the key)"
     )
     parser.add_argument(
         "--acks",
         choices=_ACKS,
         default="all",
         metavar="all|1|0",
-        help="how safe a record must be (default all)",
+        help="acknowledgements to wait for (default all)",
     )
     parser.add_argument(
         "-z", "--compression", choices=NAMES, default="none", metavar="CODEC",
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-idempotence",
         action="store_true",
-        help="never send again; acks 1, 0 imply it",
+        help="do not retry; implied by acks 1 and 0",
     )
     add_server(parser, timeout_seconds=30)
     add_format(parser)

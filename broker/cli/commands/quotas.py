@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _add_set(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "limits", "KEY=VALUE", count="+", read=_limit)
     _add_entity(parser)
-    add_flag(parser, "--dry-run", "only ask whether it would be done")
+    add_flag(parser, "--dry-run", "only validate the change")
     parser.epilog = f"Keys: {', '.join(_KEYS)}."
 
 
@@ -67,12 +67,12 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_entity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--user", metavar="NAME", help="of this user")
-    parser.add_argument("--client-id", metavar="NAME", help="of this client id; with --user, both")
-    parser.add_argument("--ip", metavar="ADDRESS", help="of connections from this address")
+    parser.add_argument("--user", metavar="NAME", help="user")
+    parser.add_argument("--client-id", metavar="NAME", help="client id; with --user, both")
+    parser.add_argument("--ip", metavar="ADDRESS", help="address of connections")
     parser.add_argument(
         "--default", choices=ENTITY_TYPES, action="append", default=[], metavar="TYPE",
-        help="of each user, client-id or ip without its own",
+        help="every user, client-id or ip without its own",
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     arguments.entity = _entity(arguments)
     if arguments.verb != "list" and not arguments.entity:
-        raise CommandError("whose limits? give --user, --client-id, --ip or --default", USAGE)
+        raise CommandError("name the entity with --user, --client-id, --ip or --default", USAGE)
     return run_verb(arguments)
 
 
@@ -192,7 +192,7 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
     there = next((limits for _, limits in _quotas(cluster, entity, strict=True)), {})
     for key in arguments.keys:
         if key not in there:
-            raise CommandError(f"{key}: there is no such limit")
+            raise CommandError(f"{key}: this quota is not set")
     limits = {key: there[key] for key in arguments.keys or there}
     if not limits:
         raise CommandError("no quota is set for the given entity")
@@ -209,13 +209,13 @@ def _alter(cluster: Cluster, entity: Entity, changes: list[OpData], *, dry_run: 
 
 _VERBS: Final = {
     "list": Verb(
-        "List limits of users, clients and addresses", "[options]", _add_entity, list_quotas
+        "List quotas of users, clients and addresses", "[options]", _add_entity, list_quotas
     ),
     "set": Verb(
-        "Limit what a user, a client or an address may use",
+        "Set quotas of a user, a client or an address",
         "KEY=VALUE... --user NAME [options]",
         _add_set,
         set_limits,
     ),
-    "remove": Verb("Take limits away", "[KEY...] --user NAME [options]", _add_remove, remove),
+    "remove": Verb("Remove quotas", "[KEY...] --user NAME [options]", _add_remove, remove),
 }

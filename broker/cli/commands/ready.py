@@ -65,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--bootstrap-server",
         "--bootstrap-servers",
         metavar="HOST:PORT",
-        help="the broker to ask (default: the first listener)",
+        help="broker to check (default: the first listener)",
     )
     add_client_settings(parser)
     parser.add_argument(
@@ -73,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=seconds,
         default=3.0,
         metavar="SECONDS",
-        help="how long to wait (default 3)",
+        help="timeout (default 3)",
     )
 
 
@@ -198,5 +198,5 @@ def _of(endpoint: Endpoint) -> Address:
 
 def _reachable(host: str, port: int) -> Address:
     if not port:
-        raise CommandError("the listener has no fixed port, say which with -b", USAGE)
+        raise CommandError("the listener has no fixed port; give it with -b", USAGE)
     return "localhost" if host in _ANY_HOST else host, port

@@ -51,7 +51,7 @@ def _add_delete(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--before", metavar="WHERE", required=True, help="end, N, -N (keep the last N), @TIME"
     )
-    add_flag(parser, "--dry-run", "only show what would be done")
+    add_flag(parser, "--dry-run", "only show the new start offsets")
 
 
 def run(arguments: argparse.Namespace) -> int:

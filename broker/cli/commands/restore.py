@@ -33,9 +33,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Copy everything, and give the directory its name when all of it is durable."""
     backup, target = arguments.backup, arguments.directory.rstrip("/")
     if not os.path.exists(os.path.join(backup, BACKUP_MANIFEST)):
-        raise CommandError(f"{backup}: not a backup that 'barnabas backup' made", USAGE)
+        raise CommandError(f"{backup}: not a backup of 'barnabas backup'", USAGE)
     if os.path.lexists(target) and (not os.path.isdir(target) or os.listdir(target)):
-        raise CommandError(f"{target}: there already, and not an empty directory", USAGE)
+        raise CommandError(f"{target}: exists already, and is not an empty directory", USAGE)
     unfinished = target + UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
     try:

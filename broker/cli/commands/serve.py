@@ -45,14 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
     """Run a broker; return 0 after an orderly stop."""
     loaded = load(arguments)
     configure_logging(loaded.config.log_level, loaded.config.log_format)
-    described = who(loaded.config)
+    described = _broker_fields(loaded.config)
     logger.info("barnabas starts version=%s build=%s %s", __version__, build_name(), described)
     report_keys(loaded)
     tune_process()
     return serve(loaded.config)
 
 
-def who(config: BrokerConfig) -> str:
+def _broker_fields(config: BrokerConfig) -> str:
     """Return which broker starts, alone or in which cluster, without any secret."""
     if config.metadata is None:
         return f"node_id={config.node_id}"

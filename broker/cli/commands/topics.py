@@ -114,15 +114,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "-i", "--internal", action="store_true", help="also those of the broker itself"
-    )
+    parser.add_argument("-i", "--internal", action="store_true", help="also internal topics")
 
 
 def _add_describe(parser: argparse.ArgumentParser) -> None:
     _add_names(parser)
     parser.add_argument(
-        "-c", "--configs", action="store_true", help="all configurations, not only those set"
+        "-c", "--configs", action="store_true", help="all settings, not only those made"
     )
 
 
@@ -130,20 +128,20 @@ def _add_create(parser: argparse.ArgumentParser) -> None:
     _add_names(parser)
     parser.add_argument(
         "-p", "--partitions", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
-        help="how many (default: the broker decides)",
+        help="number of partitions (default: the broker's)",
     )  # fmt: skip
     parser.add_argument(
         "-r", "--replication-factor", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
-        help="copies (default: the broker decides)",
+        help="replication factor (default: the broker's)",
     )  # fmt: skip
     add_settings(parser)
-    add_flag(parser, "--if-not-exists", "a topic that is there is no error")
+    add_flag(parser, "--if-not-exists", "ignore topics that exist")
     add_flag(parser, "--dry-run", "only validate the change")
 
 
 def _add_delete(parser: argparse.ArgumentParser) -> None:
     _add_names(parser)
-    add_flag(parser, "--if-exists", "a topic that is not there is no error")
+    add_flag(parser, "--if-exists", "ignore topics that do not exist")
 
 
 def _add_alter(parser: argparse.ArgumentParser) -> None:

@@ -65,13 +65,13 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
         help="only in this state, such as Ongoing",
     )  # fmt: skip
     parser.add_argument(
-        "--longer-than", type=seconds, metavar="SECONDS", help="only what has been open for longer"
+        "--longer-than", type=seconds, metavar="SECONDS", help="only transactions open for longer"
     )
     parser.add_argument(
         "--producer-id", type=_offset, action="append", default=[], metavar="N",
         help="only of this producer",
     )  # fmt: skip
-    parser.add_argument("--pattern", metavar="REGEX", help="only ids that match, in RE2's language")
+    parser.add_argument("--pattern", metavar="REGEX", help="only ids that match, in RE2 syntax")
 
 
 def _add_describe(parser: argparse.ArgumentParser) -> None:
@@ -84,10 +84,10 @@ def _add_holders(parser: argparse.ArgumentParser) -> None:
 
 def _add_abort(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "id", "ID", count="?")
-    parser.add_argument("-t", "--topic", help="where a transaction hangs")
-    parser.add_argument("-p", "--partition", type=whole_number, metavar="N", help="which partition")
+    parser.add_argument("-t", "--topic", help="topic of a hanging transaction")
+    parser.add_argument("-p", "--partition", type=whole_number, metavar="N", help="its partition")
     parser.add_argument(
-        "--start-offset", type=_offset, metavar="N", help="where it begins: holders shows it"
+        "--start-offset", type=_offset, metavar="N", help="its first offset, from holders"
     )
     add_yes(parser)
 
@@ -236,9 +236,9 @@ def abort(cluster: Cluster, arguments: argparse.Namespace) -> None:
 def _check_abort(arguments: argparse.Namespace) -> None:
     topic_partition = (arguments.topic, arguments.partition, arguments.start_offset)
     if (arguments.id is None) == (topic_partition == (None, None, None)):
-        raise CommandError("say which one: ID, or -t, -p and --start-offset", USAGE)
+        raise CommandError("name the transaction: ID, or -t, -p and --start-offset", USAGE)
     if arguments.id is None and None in topic_partition:
-        raise CommandError("a place is -t, -p and --start-offset together", USAGE)
+        raise CommandError("-t, -p and --start-offset go together", USAGE)
     check_can_ask(arguments)
 
 
@@ -280,13 +280,13 @@ def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
 _VERBS = {
     "list": Verb("List transactional ids and their transactions", "[options]", _add_list, list_all),
     "describe": Verb(
-        "Show all there is to know of transactional ids",
+        "Show details of transactional ids",
         "ID... [options]",
         _add_describe,
         describe,
     ),
     "holders": Verb(
-        "Show whose open transactions readers wait for", "[options]", _add_holders, holders
+        "Show transactions that block read_committed", "[options]", _add_holders, holders
     ),
     "abort": Verb(
         "Abort an open transaction and fence its producer",

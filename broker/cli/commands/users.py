@@ -53,7 +53,7 @@ def _add_list(parser: argparse.ArgumentParser) -> None:
 
 def _add_create(parser: argparse.ArgumentParser) -> None:
     _add_credential(parser)
-    add_flag(parser, "--if-not-exists", "a user who is there is no error, and stays")
+    add_flag(parser, "--if-not-exists", "ignore users that exist, without a change")
 
 
 def _add_credential(parser: argparse.ArgumentParser) -> None:
@@ -72,8 +72,8 @@ def _add_credential(parser: argparse.ArgumentParser) -> None:
 def _add_delete(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "users", "USER", count="+")
     _add_mechanism(parser, "only this credential; repeatable")
-    add_flag(parser, "--if-exists", "a user who is not there is no error")
-    add_flag(parser, "--dry-run", "only say who would be deleted")
+    add_flag(parser, "--if-exists", "ignore users that do not exist")
+    add_flag(parser, "--dry-run", "only print which users would be deleted")
 
 
 def _add_mechanism(parser: argparse.ArgumentParser, text: str) -> None:
@@ -213,12 +213,10 @@ def _alter(cluster: Cluster, request: AlterUserScramCredentialsRequest) -> None:
 
 _VERBS: Final = {
     "list": Verb(
-        "List users of SCRAM and how they may log in", "[USER...] [options]", _add_list, list_users
+        "List SCRAM users and their mechanisms", "[USER...] [options]", _add_list, list_users
     ),
-    "create": Verb(
-        "Make a user who logs in with a password", "USER [options]", _add_create, create
-    ),
-    "alter": Verb("Give a user another password", "USER [options]", _add_credential, alter),
+    "create": Verb("Create a user with a password", "USER [options]", _add_create, create),
+    "alter": Verb("Change the password of a user", "USER [options]", _add_credential, alter),
     "delete": Verb(
         "Delete users; their sessions end at once", "USER... [options]", _add_delete, delete
     ),

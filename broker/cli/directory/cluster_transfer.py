@@ -145,7 +145,7 @@ def run(arguments: argparse.Namespace) -> int:
         arguments.override = [*arguments.override, f"{METADATA}={arguments.address}"]
     config = configuration.load(arguments).config
     if config.metadata is None:
-        raise CommandError(f"which cluster? give its address, or set {METADATA}", USAGE)
+        raise CommandError(f"name the cluster: give its address, or set {METADATA}", USAGE)
     try:
         base = base_of(config, PATIENCE_S)
     except ConfigError as error:
@@ -242,7 +242,7 @@ def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -
     """
     directory = directory.rstrip("/")
     if os.path.lexists(directory):
-        raise CommandError(f"{directory}: there already", USAGE)
+        raise CommandError(f"{directory}: exists already", USAGE)
     unfinished = directory + UNFINISHED
     shutil.rmtree(unfinished, ignore_errors=True)
     with _translated(directory, scratch=""):

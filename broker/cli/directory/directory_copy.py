@@ -160,7 +160,7 @@ class DirectoryCopy:
     def _newest(self, files: dict[str, bytes]) -> Checkpoint:
         newest = newest_checkpoint(*map(files.get, CHECKPOINT_NAMES))
         if newest is None:
-            raise CommandError(f"{self._source}: there is no checkpoint that can be read")
+            raise CommandError(f"{self._source}: no checkpoint can be read")
         return newest
 
     def _is_whole(self, checkpoint: Checkpoint) -> bool:

@@ -212,7 +212,7 @@ async def _cut(
     )
     metastore.raise_boot_epoch(store.leader_epoch)
     if salvage.journal_loss != agreed.journal_loss or lost_of(salvage) != agreed.lost:
-        raise CommandError("the loss is not what it was")
+        raise CommandError("the damage changed since it was listed; run the command again")
     refused = {log for log, _ in salvage.refusals}
     damaged: dict[PartitionLog, list[DamagedRange]] = {}
     for log in list(store.logs.values()):
@@ -220,7 +220,7 @@ async def _cut(
         if not ranges and log not in refused:
             continue
         if list(find_damage(log, lambda _size: None)) != ranges:
-            raise CommandError(f"{log.topic}-{log.partition}: the damage is not what it was")
+            raise CommandError(f"{log.topic}-{log.partition}: the damage changed; run it again")
         if any(each.segment == log.active.base_offset for each in ranges):
             log.roll(store.journal.group_for(0))
         damaged[log] = ranges

@@ -61,7 +61,7 @@ class StoreWaits:
             last_error, now_s = self._base.last_error, time.monotonic()
             if not last_error:
                 if is_said:
-                    self._say("answers again")
+                    self._report("answers again")
                 since_s, is_said = None, False
                 continue
             since_s = now_s if since_s is None else since_s
@@ -71,8 +71,8 @@ class StoreWaits:
                 self._given_up = last_error
                 self._base.close()
                 return
-            self._say(f"does not answer, and is waited for: {last_error}")
+            self._report(f"does not answer, and is waited for: {last_error}")
             is_said = True
 
-    def _say(self, what: str) -> None:
-        print_text(f"barnabas: {self._name} {what}", file=sys.stderr, flush=True)
+    def _report(self, text: str) -> None:
+        print_text(f"barnabas: {self._name} {text}", file=sys.stderr, flush=True)

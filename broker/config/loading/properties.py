@@ -79,7 +79,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
         number += 1
         if not logical or logical[0] in "#!":
             continue
-        while _goes_on(logical):
+        while _is_continued(logical):
             logical = logical[:-1]
             if not logical or number == len(lines):
                 break  # a lone backslash: what follows is a line of its own
@@ -89,7 +89,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
             yield first, logical
 
 
-def _goes_on(line: str) -> bool:
+def _is_continued(line: str) -> bool:
     return (len(line) - len(line.rstrip("\\"))) % 2 == 1
 
 

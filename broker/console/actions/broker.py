@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 async def plan_configure(command: Command) -> Plan:
-    """Say which settings would change."""
+    """Return the settings that would change."""
     wanted = command.entries("configs")
     if not wanted:
         raise invalid("configs: name at least one setting")
@@ -42,7 +42,7 @@ async def _configure(command: Command, *, validate_only: bool) -> None:
 
 
 async def plan_close(command: Command) -> Plan:
-    """Say whose connection would be closed."""
+    """Return the connection that would be closed."""
     address = command.names["address"]
     _connection(command)
     words = f"close the connection of {address}; a client comes back by itself"

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 class Conflict(Exception):
-    """What was looked at is not as it was."""
+    """The resource has changed since the preview."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """What is to be done, as whom."""
+    """An action with its parameters and its user."""
 
     broker: ObservedBroker
     access: Access
@@ -42,7 +42,7 @@ class Command:
 
     @property
     def wire(self) -> WireClient:
-        """Return what asks the broker's handlers."""
+        """Return the client of the broker's handlers."""
         return WireClient(self.broker, self.access)
 
     def may_see(self, topic: str) -> bool:

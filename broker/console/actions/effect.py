@@ -1,4 +1,4 @@
-"""What an action does, as it is shown before and after."""
+"""Effect of an action, as shown before and after it."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What an action has done, or would do."""
+    """Effect of an action, done or previewed."""
 
     as_of: Wide
     action: str
     resource: str
     dry_run: bool
-    """Whether nothing was done."""
+    """Whether this is a preview only."""
     based_on: str
-    """What the thing was like: to be sent along with what cannot be undone."""
+    """State of the resource, to send along with an irreversible action."""
     summary: str
     figures: dict[str, Wide]
     changes: tuple[Change, ...]
@@ -37,15 +37,15 @@ class Effect:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What an action would do, and what it goes by."""
+    """Effect that an action would have, and the state that it is based on."""
 
     summary: str
     figures: Mapping[str, int] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     basis: tuple[object, ...] = ()
-    """What must not have changed between a look and a deed."""
+    """State that must not change between preview and action."""
     state: object = None
-    """What the deed goes by, of those that would else look once more."""
+    """Data that the action reuses from the preview."""
 
     @property
     def based_on(self) -> str:

@@ -1,4 +1,4 @@
-"""Fields of an action's body: what a form asks for, and what may stand in it."""
+"""Fields of an action's body: those of its form, and their accepted values."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Field:
     required: bool = False
     choices: tuple[str, ...] = ()
     default: str | None = None
-    """What a form begins with."""
+    """Initial value in the form."""
     label: str = ""
     """The field's title in a form, or "" for its name with a capital."""
     length_most: int = field(init=False)
@@ -82,7 +82,7 @@ class Field:
         object.__setattr__(self, "length_most", most)
 
     def read(self, value: object) -> FieldValue:
-        """Return what a value means; raises KafkaError."""
+        """Return the parsed value; raises KafkaError."""
         if self.kind in TEXTS and isinstance(value, str):
             return self._text(value)
         if self.kind == INTEGER:
@@ -170,7 +170,7 @@ def read_body(request: Request) -> dict[str, object]:
 
 
 def read_fields(fields: Iterable[Field], body: Mapping[str, object]) -> dict[str, FieldValue]:
-    """Return what a body says; raises KafkaError."""
+    """Return the parsed fields of a body; raises KafkaError."""
     known = {each.name: each for each in fields}
     for name in body:
         if name not in known and name not in _CHECKED_LATER:

@@ -1,4 +1,4 @@
-"""Groups: where they go on, what they have committed, and their end."""
+"""Groups: their next offsets, their committed offsets, and their deletion."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class _Reset(NamedTuple):
 
 
 async def plan_reset_offsets(command: Command) -> Plan:
-    """Say from where to where, and what is skipped or read again."""
+    """Return old and new offsets, and the records skipped or read again."""
     reset = await _work_out(command)
     skipped = again = 0
     changes = []
@@ -53,7 +53,7 @@ async def plan_reset_offsets(command: Command) -> Plan:
 
 
 async def reset_offsets(command: Command, plan: Plan) -> None:
-    """Commit other offsets for a group without members; one that is not there is made so."""
+    """Commit other offsets for a group without members; a new group is created that way."""
     found = plan.state
     assert isinstance(found, _Reset)
     # Nothing comes in between this look and the commit: it is made in the same turn.
@@ -87,7 +87,7 @@ async def _work_out(command: Command) -> _Reset:
 
 
 async def _places(command: Command, to: str, starts: Offsets, ends: Offsets) -> Offsets:
-    """Return where ``beginning``, ``end``, ``N``, ``-N`` or ``@TIME`` is on each partition."""
+    """Return the offset of ``beginning``, ``end``, ``N``, ``-N`` or ``@TIME`` on each partition."""
     try:
         position = Position.parse(to)
     except BadPosition as problem:
@@ -138,7 +138,7 @@ def _chosen(command: Command, old: Offsets) -> list[tuple[str, int]]:
 
 
 async def plan_delete(command: Command) -> Plan:
-    """Say which group would be gone."""
+    """Return the group that would be deleted."""
     old = _offsets(command, is_idle=True)
     if machine_of(command) is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
@@ -154,7 +154,7 @@ async def delete(command: Command, _: Plan) -> None:
 
 
 async def plan_delete_offsets(command: Command) -> Plan:
-    """Say which offsets would be gone."""
+    """Return the offsets that would be deleted."""
     old = _of_topic(command)
     if not old:
         words = f"it has committed nothing for {command.text('topic')}"
@@ -191,9 +191,9 @@ def _gone(old: Mapping[tuple[str, int], int]) -> tuple[Change, ...]:
 
 
 def _offsets(command: Command, *, is_idle: bool = False) -> Offsets:
-    """Return what a group has committed for topics that the user may see.
+    """Return the committed offsets of a group for topics visible to the user.
 
-    Raises KafkaError if it has members and may not have.
+    Raises KafkaError if the group has members and must be empty.
     """
     machine, group_id = machine_of(command), command.names["group"]
     if machine is None:

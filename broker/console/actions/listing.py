@@ -1,4 +1,4 @@
-"""Which actions there are, and which of them somebody may do to one thing."""
+"""The actions, and the permissions of a user for one resource."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ActionRow:
     method: str
     path: str
     resource: str
-    """What it is done to; empty: the broker."""
+    """Kind of the resource, or empty for the broker."""
     needs: str
     destructive: bool
     fields: tuple[FieldOfAction, ...]
@@ -55,17 +55,17 @@ class ActionList:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """Whether somebody may do one thing."""
+    """Permission of a user for one action."""
 
     action: str
     allowed: bool
     reason: str | None
-    """Why not."""
+    """Reason for a denial."""
 
 
 @dataclass(frozen=True, slots=True)
 class PermissionList:
-    """What somebody may do."""
+    """Permissions of a user."""
 
     as_of: Wide
     items: tuple[Permission, ...]
@@ -95,7 +95,7 @@ def _row(action: Action) -> ActionRow:
 
 
 async def list_allowed(question: Question) -> PermissionList:
-    """Say of every action on a thing whether it is allowed; without a thing, of those on none."""
+    """Return the permission for every action on a resource, or for those without one."""
     given = {kind: question.text(kind) for kind in KINDS if question.values.get(kind) is not None}
     found = []
     for action in ACTIONS:
@@ -106,7 +106,10 @@ async def list_allowed(question: Question) -> PermissionList:
 
 
 def _denial(question: Question, action: Action, given: Mapping[str, str]) -> str | None:
-    """Say why somebody may not do it. What is only to be made has no name: any will do then."""
+    """Return the reason for a denial.
+
+    A resource to be created has no name: permission for any counts.
+    """
     check, access = action.check, question.access
     if check.name and check.name not in given:
         kinds = ((check.operation, check.resource_type), *check.or_else)

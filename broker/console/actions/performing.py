@@ -1,12 +1,12 @@
-"""An action from its request to its effect: allowed, looked at, confirmed, done, written down.
+"""An action from its request to its effect: permission, preview, confirmation, change, audit.
 
 Rules of this file:
 
-* **Nothing is done that was not looked at first**: the same plan that a dry run answers is made
-  again before the deed, and what is wrong with a request shows there.
-* What cannot be undone names itself once more, and what it was like when it was looked at; it is
-  refused where that has changed since.
-* Every change is written to the audit log, whatever came of it.
+* **Each change is planned first**: the plan of a dry run is repeated before the change, and
+  finds the errors of a request.
+* An irreversible action repeats the name and the previewed state of its resource; it is refused
+  if that state has changed.
+* Every change is written to the audit log with its result.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Found(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """Who asks, and with what."""
+    """User and parameters of a request."""
 
     access: Access
     query: Mapping[str, str]
@@ -65,11 +65,11 @@ def methods_of(parts: tuple[str, ...]) -> list[str]:
 
 
 async def perform(
-    found: Found, broker: ObservedBroker, asked: Asked, jobs: Jobs, readers: RecordReaders
+    found: Found, broker: ObservedBroker, given: Asked, jobs: Jobs, readers: RecordReaders
 ) -> Effect:
     """Do an action, or say what it would do; raises KafkaError, Conflict."""
     action, names = found
-    access, query, body = asked
+    access, query, body = given
     is_dry = bool(read_query(PARAMETERS, query)["dry_run"])
     values = read_fields(action.fields, body)
     resource = action.resource(names, values)

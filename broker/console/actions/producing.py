@@ -1,4 +1,4 @@
-"""What all who write records for the console have in common: the answer, and the quota."""
+"""Common parts of all writers of records for the console: results, and the quota."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def check_written(answer: ProduceResponse) -> list[PartitionProduceResponse]:
-    """Return what was written where; raises KafkaError where something was not."""
+    """Return the results of a write; raises KafkaError if a part failed."""
     found = [each for topic in answer.responses for each in topic.partition_responses]
     for each in found:
         check(each.error_code, each.error_message)
@@ -22,7 +22,7 @@ def check_written(answer: ProduceResponse) -> list[PartitionProduceResponse]:
 
 
 def check_quota(wire: WireClient) -> None:
-    """Raise KafkaError of a user who has written more than his quota allows: he is to wait."""
+    """Raise KafkaError if the user has exceeded the quota and must wait."""
     owed_ms = wire.produced(0)
     if owed_ms >= 1:
         words = f"producer_byte_rate: more can be written in {math.ceil(owed_ms / 1000)} s"

@@ -40,7 +40,7 @@ _SHOWN: Final = 200
 
 
 async def plan_produce(command: Command) -> Plan:
-    """Say what would be written, and where."""
+    """Return the record that would be written, and its partition."""
     topic, record = command.topic(), _record(command)
     check_quota(command.wire)
     size = len(record.key or b"") + len(record.value or b"")

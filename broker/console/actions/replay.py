@@ -42,11 +42,11 @@ KEPT: Final = "kept"
 TIMES: Final = (NOW, KEPT)
 COUNTED_BYTES: Final = 64 * 1024 * 1024
 COUNTED_SECONDS: Final = 8.0
-"""What is counted before: the page waits for it."""
+"""Time for counting before the preview, for which the page waits."""
 
 
 async def plan_replay(command: Command) -> Plan:
-    """Say what would be written; a look counts, as far as that does not take long."""
+    """Return the records that would be written; a preview counts them, within a time limit."""
     known = command.jobs.asked_before(command.access, command.text("once"))
     selection = await _selection(command)
     writing = _writing(command, selection.topic)
@@ -111,7 +111,7 @@ def _job(command: Command, selection: Selection, key: str, name: str) -> Job:
 
 
 async def _selection(command: Command) -> Selection:
-    """Return what is to be read; raises KafkaError."""
+    """Return the records to read; raises KafkaError."""
     name, access = command.text("topic"), command.access
     if not access.may(READ, TOPIC, name):
         raise denied(TOPIC_DENIED, READ, TOPIC, name)
@@ -136,7 +136,7 @@ async def _selection(command: Command) -> Selection:
 
 
 def _writing(command: Command, origin: Topic) -> Writing:
-    """Return where to and how; raises KafkaError."""
+    """Return target and options of writing; raises KafkaError."""
     target, name = _topic(command, "target"), command.jobs.next_name
     if target.is_internal:
         words = f"{target.name} is a topic of the broker itself"
@@ -159,14 +159,14 @@ def _topic(command: Command, field: str) -> Topic:
 
 
 async def plan_cancel(command: Command) -> Plan:
-    """Say which job would be cancelled."""
+    """Return the job that would be cancelled."""
     job = _running(command)
     words = f"cancel {job.name}, and abort what it has written to {job.target}"
     return Plan(words, {"records": job.records})
 
 
 async def cancel(command: Command, _: Plan) -> None:
-    """Have a job abort before its next step."""
+    """Abort a job before its next step."""
     _running(command).cancel()
 
 

@@ -65,7 +65,7 @@ _PRINCIPAL: Final = "User:"
 
 
 async def plan_set_user(command: Command) -> Plan:
-    """Say whether a user would be made, or get another password."""
+    """Return whether a user would be created, or get another password."""
     name, mechanism = command.text("user"), command.text("mechanism", MECHANISM_DEFAULT)
     before = await _mechanisms(command, name)
     if not name or not command.text("password"):
@@ -87,7 +87,7 @@ async def set_user(command: Command, _: Plan) -> None:
 
 
 async def plan_delete_user(command: Command) -> Plan:
-    """Say who would no longer be able to log in."""
+    """Return the user that would be deleted."""
     name = command.names["user"]
     found = await _mechanisms(command, name)
     if not found:
@@ -119,20 +119,20 @@ async def _alter_user(command: Command, request: AlterUserScramCredentialsReques
 
 
 async def plan_create_acl(command: Command) -> Plan:
-    """Say which rule would be made; one that could never apply is refused."""
+    """Return the ACL that would be created; an ACL without any effect is refused."""
     acl = _acl(command, command.text("principal"))
     kind, operation = _RESOURCE_TYPES[acl.resource_type], Operation[acl.operation]
     known = (Operation.ALL, *SUPPORTED[kind])
     if operation not in known and (operation, kind) not in ASKED_BESIDES:
         names = ", ".join(shown(each) for each in known)
-        raise invalid(f"operation: nothing that is done to a {acl.resource_type}: {names}")
+        raise invalid(f"operation: not an operation on a {acl.resource_type}: {names}")
     if not acl.principal.startswith(_PRINCIPAL):
         raise invalid(f"principal: expected {_PRINCIPAL}NAME")
     if kind is ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
         raise invalid(f"name: the cluster is called {CLUSTER_NAME}")
     is_there = acl in await acls_of(command.wire)
     note = "it is there already" if is_there else None
-    return Plan(_words("make", acl), {}, (Change(acl.principal, None, _told(acl), note),))
+    return Plan(_words("make", acl), {}, (Change(acl.principal, None, _acl_text(acl), note),))
 
 
 async def create_acl(command: Command, _: Plan) -> None:
@@ -144,11 +144,11 @@ async def create_acl(command: Command, _: Plan) -> None:
 
 
 async def plan_delete_acl(command: Command) -> Plan:
-    """Say which rule would be gone."""
+    """Return the ACL that would be deleted."""
     acl = _acl(command, command.names["principal"])
     if acl not in await acls_of(command.wire):
         raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"no such ACL exists for {acl.principal}")
-    change = Change(acl.principal, _told(acl), None, None)
+    change = Change(acl.principal, _acl_text(acl), None, None)
     return Plan(_words("take away", acl), {"rules": 1}, (change,), astuple(acl))
 
 
@@ -187,7 +187,7 @@ def _acl(command: Command, principal: str) -> AclRow:
     )
 
 
-def _told(acl: AclRow) -> str:
+def _acl_text(acl: AclRow) -> str:
     return (
         f"{acl.permission} {acl.operation} on {acl.resource_type}:{acl.pattern}:{acl.name} "
         f"from {acl.host}"
@@ -195,14 +195,14 @@ def _told(acl: AclRow) -> str:
 
 
 def _words(verb: str, acl: AclRow) -> str:
-    return f"{verb} a rule for {acl.principal}: {_told(acl)}"
+    return f"{verb} a rule for {acl.principal}: {_acl_text(acl)}"
 
 
 # ----------------------------------------------------------------------------------------- quotas
 
 
 async def plan_set_quota(command: Command) -> Plan:
-    """Say which limits would change, from what to what."""
+    """Return the quotas that would change, with old and new values."""
     wanted = _limits(command)
     await _alter_quota(command, validate_only=True)
     entity = _entity(command)

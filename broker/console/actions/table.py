@@ -57,7 +57,7 @@ from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, Re
 
 Planning: TypeAlias = Callable[[Command], Awaitable[Plan]]
 Doing: TypeAlias = Callable[[Command, Plan], Awaitable[Plan | None]]
-"""What was done is answered, where that says more than the plan."""
+"""Function that changes something, and returns a plan with more details, if it has any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +71,12 @@ class Action:
     planning: Planning
     doing: Doing
     check: Check
-    """What a user needs; ``name`` is what it is called in the path or in the body."""
+    """Required permission; ``name`` is the name of the resource in the path or the body."""
     fields: tuple[Field, ...] = ()
     is_destructive: bool = False
     """Whether its name has to be typed, and what it is based on sent along."""
     kind: str = ""
-    """What it is done to, as ``/api/v1/allowed`` calls it; empty: the broker."""
+    """Kind of the resource in ``/api/v1/allowed``, or empty for the broker."""
     one_of: tuple[str, ...] = ()
     """Fields of which exactly one is to be given."""
 
@@ -91,7 +91,7 @@ class Action:
         return str(names.get(name) or values.get(name) or "") if name else CLUSTER_NAME
 
     def denial(self, access: Access, resource: str) -> str | None:
-        """Return why somebody may not do it; None if he may."""
+        """Return the reason for a denial, or None if the action is allowed."""
         check = self.check
         if access.may_see(check.resource_type, resource, check.operation):
             return None
@@ -102,7 +102,7 @@ class Action:
         return f"{access.principal} lacks {needed}"
 
     def confirmed_as(self, names: Mapping[str, str]) -> str:
-        """Return what has to be typed."""
+        """Return the text to type for confirmation."""
         return next((names[each[1:-1]] for each in reversed(self.parts) if is_name(each)), "")
 
 

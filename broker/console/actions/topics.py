@@ -53,7 +53,7 @@ SET, DELETE = ConfigOperation.SET, ConfigOperation.DELETE
 
 
 async def plan_create(command: Command) -> Plan:
-    """Say which topic would be made."""
+    """Return the topic that would be created."""
     await _create(command, validate_only=True)
     partitions = command.number("partitions")
     count = command.broker.config.num_partitions if partitions is None else partitions
@@ -87,7 +87,7 @@ async def _create(command: Command, *, validate_only: bool) -> None:
 
 
 async def plan_configure(command: Command) -> Plan:
-    """Say which configurations would change, from what to what."""
+    """Return the topic settings that would change, with old and new values."""
     topic, wanted = command.topic(), command.entries("configs")
     if not wanted:
         raise invalid("configs: name at least one setting")
@@ -136,7 +136,7 @@ async def alter(
 
 
 async def plan_add_partitions(command: Command) -> Plan:
-    """Say how many partitions there would be."""
+    """Return the number of partitions after the change."""
     topic, count = command.topic(), command.number("partitions")
     await _add_partitions(command, validate_only=True)
     note = "keys go to other partitions from then on"
@@ -160,7 +160,7 @@ async def _add_partitions(command: Command, *, validate_only: bool) -> None:
 
 
 async def plan_delete(command: Command) -> Plan:
-    """Say what would be gone."""
+    """Return the contents that would be deleted."""
     topic = command.topic()
     if not command.broker.config.delete_topic_enable:
         raise KafkaError(ErrorCode.TOPIC_DELETION_DISABLED, "delete.topic.enable is false")
@@ -177,14 +177,14 @@ async def plan_delete(command: Command) -> Plan:
 
 
 async def delete(command: Command, _: Plan) -> None:
-    """Delete a topic: the one that was looked at, not another one of its name."""
+    """Delete the previewed topic, not another one of its name."""
     request = DeleteTopicsRequest([DeleteTopicState(None, command.topic().topic_id)])
     for each in (await command.wire.ask(DELETE_TOPICS, request)).responses:
         check(each.error_code, each.error_message)
 
 
 async def plan_delete_records(command: Command) -> Plan:
-    """Say which records would be gone."""
+    """Return the records that would be deleted."""
     topic, changes, gone = command.topic(), [], 0
     chosen = _first_kept(command)
     for partition, offset in chosen:

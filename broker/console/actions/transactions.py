@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 async def plan_abort(command: Command) -> Plan:
-    """Say which transaction would be aborted, and who waits for it."""
+    """Return the transaction that would be aborted, and the records that it blocks."""
     found = _open_transaction(command)
     held, refusals = 0, command.broker.transactions.refusals
     for topic, index in found.partitions:
@@ -86,7 +86,7 @@ def _open_transaction(command: Command) -> Transaction:
 
 
 async def plan_abort_hanging(command: Command) -> Plan:
-    """Say which transaction of a partition would be ended."""
+    """Return the transaction of a partition that would be ended."""
     partition, entry = _hanging(command)
     log = partition.log_here()
     await command.broker.transactions.durable()

@@ -1,6 +1,6 @@
-"""Asking the broker as a client would, without a connection: by its own handlers.
+"""Requests to the broker's own handlers, as a client sends them, without a connection.
 
-So what is checked, counted, allowed and made durable is what it is for everybody else.
+So validation, counting, permissions and durability are the same as for every client.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ Answered = TypeVar("Answered")
 
 CLIENT_ID: Final = "barnabas-console"
 ANSWER_SECONDS: Final = 30.0
-"""How long an action may take: it waits for the disk, or for a transaction's markers."""
+"""Maximum time of an action: it waits for the disk, or for a transaction's markers."""
 _HOST: Final = ""
 
 
 class ServesClients(Protocol):
-    """The broker, as far as its handlers are asked."""
+    """The part of the broker that its handlers need."""
 
     routes: Routes
     quotas: Quotas
@@ -41,7 +41,7 @@ class ServesClients(Protocol):
 
 
 class _ConsoleAsPeer(PeerWithoutLogin):
-    """What handlers may know of the connection that there is not."""
+    """Connection data for handlers that run without a connection."""
 
     def __init__(self, access: Access) -> None:
         self.session = Session(ANONYMOUS, access)
@@ -58,7 +58,7 @@ class _ConsoleAsPeer(PeerWithoutLogin):
 
 
 class WireClient:
-    """Asks the handlers of one broker, as somebody."""
+    """Client of one broker's handlers, as a user."""
 
     def __init__(self, broker: ServesClients, access: Access) -> None:
         self._routes = broker.routes
@@ -73,9 +73,9 @@ class WireClient:
         return self._quotas.client_quota(name, CLIENT_ID)
 
     def produced(self, size_bytes: int) -> float:
-        """Count records of so many bytes; return for how many ms the user is to write no more.
+        """Count written bytes; return the time in ms for which the user must not write.
 
-        There is no connection to slow down, so whoever writes here has to ask.
+        Without a connection there is nothing to slow down, so each writer must check.
         """
         quota = self._quota()
         return 0.0 if quota is None else quota.produced(size_bytes)

@@ -1,1 +1,1 @@
-"""What takes longer than an answer: jobs, with progress, and a cancel that undoes them."""
+"""Jobs for long work: with progress, and a cancellation that undoes them."""

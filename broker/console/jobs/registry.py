@@ -1,12 +1,12 @@
-"""The jobs of one broker: those that run, and the last that have ended.
+"""The jobs of one broker: the running ones, and the last ones that have ended.
 
 Rules of this file:
 
-* **A job is called like its transactional id**: who may write with the one may cancel the other,
-  and the story of the id is the story of the job.
-* Numbers begin anew with the broker. So the first job after a crash fences what the first one
-  before it has left open; what nobody fences, its time-out ends.
-* Nothing of a job outlives the broker but its transaction.
+* **A job has the name of its transactional id**: a user who can write with the id can cancel the
+  job, and the history of the id is the history of the job.
+* Numbers restart with the broker. So the first job after a crash fences the open transaction of the
+  first job before it; a transaction that no job fences ends by its timeout.
+* Only the transaction of a job outlives the broker.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RUNNING_MOST: Final = 2
 """Jobs at a time; one more is refused."""
 ENDED_KEPT: Final = 100
 PREFIX: Final = "barnabas-replay-"
-"""What transactional ids of jobs begin with: what a rule for them is made for."""
+"""Prefix of the transactional ids of jobs, for ACLs."""
 
 RUNNING: Final = "running"
 COMMITTED: Final = "committed"
@@ -44,7 +44,7 @@ class Job:
     target: str
     started_ms: int
     key: str
-    """By which a request that is sent twice is known; empty: none was given."""
+    """Key by which a repeated request is recognized, or empty."""
     state: str = RUNNING
     ended_ms: int | None = None
     offsets_total: int = 0
@@ -58,16 +58,16 @@ class Job:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more comes of it."""
+        """Whether the job has ended."""
         return self.state != RUNNING
 
     def cancel(self) -> None:
-        """Have it end before its next step."""
+        """Stop the job before its next step."""
         self.cancelled.set()
         self.pace.end()
 
     def end(self, state: str, now_ms: int, message: str | None = None) -> None:
-        """Take note of what has become of it."""
+        """Record the end of the job."""
         self.state, self.ended_ms, self.message = state, now_ms, message
 
 
@@ -83,7 +83,7 @@ class Jobs:
 
     @property
     def next_name(self) -> str:
-        """Return what the next job will be called."""
+        """Return the name of the next job."""
         return f"{PREFIX}{self._started + 1}"
 
     def get(self, name: str) -> Job:

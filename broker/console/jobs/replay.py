@@ -1,13 +1,13 @@
-"""Replay: records of a topic, written once more to a topic, in one transaction.
+"""Replay: records of a topic, written again to a topic, in one transaction.
 
 Rules of this file:
 
-* **All or nothing.** What goes wrong, a cancel and the end of the broker abort the transaction;
-  readers of committed records see all of a replay or nothing of it.
-* **What is read is what they are given at the moment of the start.** What cannot be read ends the
-  replay, so none that is committed lacks something.
-* The transaction is opened with the first record that is found: a long search for little holds
-  nobody back. From then on a replay has the time-out, which is as long as the broker allows.
+* **All or nothing.** Errors, a cancellation and the end of the broker abort the transaction;
+  ``read_committed`` consumers see all of a replay or nothing of it.
+* **It reads the records committed at the moment of its start.** An unreadable record ends the
+  replay, so a committed one is complete.
+* The transaction starts with the first record found: a long search blocks no consumer. From then on
+  the replay has the longest timeout that the broker allows.
 * One piece of a log is in memory at a time, and one request to write.
 """
 
@@ -43,24 +43,24 @@ logger = logging.getLogger("barnabas.broker.console")
 
 RECORDS_MOST: Final = 1_000_000
 BYTES_MOST: Final = 1024 * 1024 * 1024
-"""What one transaction may hold: it is in the way of readers until it is over."""
+"""Maximum size of one transaction: it blocks consumers until it ends."""
 ORIGIN: Final = "barnabas.replayed.from"
-"""The header that says where a record is from: topic/partition/offset."""
+"""Header with the origin of a record: topic/partition/offset."""
 BATCH_BYTES: Final = 256 * 1024
 BATCH_RECORDS: Final = 1000
 OVERHEAD_BYTES: Final = 64
-"""Of a record and of each of its headers: lengths and the like, no more than this."""
+"""Upper bound of the overhead of a record and of each of its headers."""
 GOODBYE_SECONDS: Final = 2.0
-"""How long a broker that stops waits for the transaction to be aborted."""
+"""Time for which a stopping broker waits for the abort."""
 TIME_KEPT: Final = 0.9
-"""Of the time-out: what is not committed by then is aborted, with the reason."""
+"""Share of the timeout after which an uncommitted replay is aborted, with the reason."""
 NAME: Final = "records.replay"
-"""Of the action that starts one."""
+"""Name of the action that starts a replay."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writing:
-    """How records are written to the target."""
+    """Target and options of writing."""
 
     origin: str
     """The topic that records are from."""
@@ -69,7 +69,7 @@ class Writing:
     keeps_time: bool
 
     def partition(self, found: FoundRecord) -> int:
-        """Return where a record goes: where its key belongs, or the number that it had."""
+        """Return the partition of a record: that of its key, or its original number."""
         count = len(self.topic.partitions)
         if self.to_same_partition or found.key is None:
             return found.partition % count
@@ -77,7 +77,7 @@ class Writing:
 
     @property
     def batch_bytes(self) -> int:
-        """How large a batch becomes, unless one record is larger."""
+        """Maximum size of a batch, except for a single larger record."""
         return min(BATCH_BYTES, self.topic.log_config.max_message_bytes // 2)
 
 
@@ -110,7 +110,7 @@ class Replay:
         self._until_s = 0.0
 
     async def run(self) -> None:
-        """Replay, to whatever end; it is written to the audit log."""
+        """Run the replay to its end, and write the result to the audit log."""
         job = self._job
         try:
             state, message = await self._run()
@@ -126,7 +126,7 @@ class Replay:
         )
 
     async def _run(self) -> tuple[str, str | None]:
-        """Return what has become of it, and why."""
+        """Return the final state and its reason."""
         try:
             await self._copy()
             if self._job.cancelled.is_set():
@@ -196,7 +196,7 @@ class Replay:
             await self._write(batches)
 
     def _check_allowed(self) -> None:
-        """Raise KafkaError where what it began with holds no more."""
+        """Raise KafkaError if a condition of the start no longer holds."""
         job, catalogue = self._job, self._broker.catalogue
         if not job.access.login_holds() or not job.access.may(READ, TOPIC, job.topic):
             raise denied(TOPIC_DENIED, READ, TOPIC, job.topic)

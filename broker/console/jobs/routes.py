@@ -1,4 +1,4 @@
-"""Jobs as they are asked for, and their rows in the table of routes."""
+"""Requests about jobs, and their rows in the table of routes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def list_jobs(question: Question) -> JobList:
 
 
 async def describe_one(question: Question) -> JobRow:
-    """Answer one job."""
+    """Return one job."""
     return _row(question.jobs.get(question.names["transactional_id"]), question.access)
 
 

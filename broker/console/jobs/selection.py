@@ -1,4 +1,4 @@
-"""Which records of a topic a job is about: offsets that are named, or a search."""
+"""Records of a topic for a job: given offsets, or a search."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _RANGE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 
 def read_offsets(text: str, topic: Topic) -> list[Range]:
-    """Return what ``0:5 0:10-20`` names: of partition 0 offset 5, and 10 to 20, both included.
+    """Return the ranges of ``0:5 0:10-20``: of partition 0 offset 5, and 10 to 20, both included.
 
-    Ranges that overlap become one, so that nothing is taken twice. Raises KafkaError.
+    Overlapping ranges are joined, so that no record is taken twice. Raises KafkaError.
     """
     words = text.replace(",", " ").split()
     if len(words) > RANGES_MOST:
@@ -67,9 +67,9 @@ def _refused(words: str) -> KafkaError:
 
 
 def within(topic: Topic, ranges: list[Range]) -> list[Range]:
-    """Return what of ranges readers of committed records are given now.
+    """Return the parts of ranges that are committed now.
 
-    What is written later is not in it: a topic can be replayed to itself.
+    Records written later are excluded: a topic can be replayed to itself.
     """
     found = []
     for each in ranges:
@@ -93,16 +93,16 @@ class Selection:
 
     @property
     def offsets(self) -> int:
-        """How many offsets are looked at."""
+        """Number of offsets to read."""
         return sum(each.high - each.low for each in self.ranges)
 
     async def found(
         self, readers: RecordReaders, pace: ThreadPace, *, whole: bool
     ) -> AsyncGenerator[tuple[int, Examined], None]:
-        """Yield what is in it piece by piece, and how many offsets were looked at for each.
+        """Yield the found records piece by piece, with the number of offsets read for each.
 
-        One partition after the other, each in the order of its offsets, so no more than one piece
-        is in memory. Without ``whole`` no bytes of the records are kept. Raises KafkaError where
+        Partitions follow each other, each in the order of its offsets, so only one piece is in
+        memory. Without ``whole``, the bytes of the records are dropped. Raises KafkaError if
         something cannot be read.
         """
         for partition, start, high in self.ranges:

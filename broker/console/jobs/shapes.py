@@ -1,4 +1,4 @@
-"""What the console's API answers about jobs (see broker/console/shapes.py)."""
+"""Responses of the console's API about jobs (see broker/console/shapes.py)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class JobRow:
     """A job, and how far it is."""
 
     transactional_id: str
-    """What the job is called, and its transaction."""
+    """Name of the job, and its transactional id."""
     state: str
     """running, committed, cancelled or failed; of the last two nothing is ever seen."""
     user: str | None
@@ -24,12 +24,12 @@ class JobRow:
     ended_ms: Wide | None
     offsets_total: Wide
     offsets_done: Wide
-    """How many offsets were looked at."""
+    """Number of offsets read."""
     records: Wide
     bytes: Wide
-    """What was written so far: seen once it is committed."""
+    """Bytes written so far, visible once they are committed."""
     message: str | None
-    """Why it has failed."""
+    """Reason of the failure."""
 
 
 @dataclass(frozen=True, slots=True)

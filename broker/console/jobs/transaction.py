@@ -1,6 +1,6 @@
-"""One transaction through the broker's own handlers, as a producer makes it.
+"""One transaction through the broker's own handlers, as a producer writes it.
 
-Errors of the kind that a client asks again after are asked again after; the rest ends it.
+Retriable errors are retried; any other error ends it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ALL: Final = -1
 _ANSWER_MS: Final = 30_000
 AGAIN_SECONDS: Final = 0.05
 PATIENCE_SECONDS: Final = 30.0
-"""How long to ask again where the transaction before is still ending."""
+"""Time for retries while the previous transaction is still ending."""
 _NOT_YET: Final = frozenset(
     (
         ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -76,12 +76,12 @@ class Transaction:
         """Become the only producer of the id, which fences one of an earlier broker."""
         request = InitProducerIdRequest(self._id, timeout_ms)
 
-        async def asked() -> int:
+        async def send() -> int:
             answer = await self._wire.ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
             self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
             return answer.error_code
 
-        await self._patiently(asked)
+        await self._patiently(send)
 
     async def write(self, batches: Sequence[Batch]) -> None:
         """Write batches, one of a partition at most; acknowledged when they are durable."""
@@ -101,7 +101,7 @@ class Transaction:
             v3_and_below_topics=[AddPartitionsToTxnTopic(self._topic, sorted(partitions))],
         )
 
-        async def asked() -> int:
+        async def send() -> int:
             answer = await self._wire.ask(ADD_PARTITIONS_TO_TXN, request, ADD_PARTITIONS_BY_CLIENTS)
             codes = [
                 each.partition_error_code
@@ -110,23 +110,23 @@ class Transaction:
             ]
             return next((each for each in codes if each), ErrorCode.NONE)
 
-        await self._patiently(asked)
+        await self._patiently(send)
         self._partitions |= partitions
 
     async def end(self, *, commit: bool) -> None:
         """Commit or abort: decided and durable when this returns."""
         request = EndTxnRequest(self._id, self.producer_id, self.producer_epoch, commit)
 
-        async def asked() -> int:
+        async def send() -> int:
             return (await self._wire.ask(END_TXN, request, END_TXN_CLASSIC)).error_code
 
-        await self._patiently(asked)
+        await self._patiently(send)
 
-    async def _patiently(self, asked: Callable[[], Awaitable[int]]) -> None:
+    async def _patiently(self, send: Callable[[], Awaitable[int]]) -> None:
         """Repeat a request until it succeeds; raises KafkaError."""
         clock = self._wire.clock
         until_s = clock.monotonic() + PATIENCE_SECONDS
-        while code := await asked():
+        while code := await send():
             if code not in _NOT_YET or clock.monotonic() >= until_s:
                 raise KafkaError(ErrorCode(code))
             await clock.sleep(AGAIN_SECONDS)

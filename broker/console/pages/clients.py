@@ -1,7 +1,7 @@
-"""Who is connected, and who reads what: also those who are in no group, as Spark's readers are.
+"""Connections, and readers of partitions: also those without a group, such as Spark's.
 
-How somebody reads stands in his fetches, not in his group. It is remembered for each connection and
-joined to a group's members by client id and host: seen, and never certain.
+The isolation level is known from fetches, not from groups. Each connection has that of its
+last fetch, joined to a group's members by client id and host: a good guess.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ WAITS: Final = {
 OF_MEMBERS: Final = frozenset((11, 12, 68))
 """JoinGroup, Heartbeat, ConsumerGroupHeartbeat: what members of groups ask for."""
 SAMPLE_SECONDS: Final = 1.0
-"""How far two looks are apart between which a rate is measured, at the least."""
+"""Minimum time between two samples of a rate."""
 DIGITS: Final = 1
 _NUMBERS: Final = dict.fromkeys(
     ("received_bytes_per_s", "sent_bytes_per_s"), (float, int)
@@ -149,7 +149,7 @@ def _row(connection: Connection, members: frozenset[Client]) -> ClientRow:
 
 
 def _sample(connection: Connection, now_s: float, now_ms: int) -> Sample:
-    """Return what a connection's traffic is, measured anew where that is due."""
+    """Return the traffic of a connection, sampled again if that is due."""
     before, received, sent = (
         connection.seen.sample,
         connection.received_bytes,
@@ -184,7 +184,7 @@ async def _members(question: Question) -> frozenset[Client]:
 
 
 async def isolation_of_clients(question: Question) -> Mapping[Client, str]:
-    """Return how each client reads, by the last fetch of each of its connections."""
+    """Return the isolation level of each client, by the last fetch of each of its connections."""
     found: dict[Client, set[int]] = defaultdict(set)
     for each in list(question.broker.sockets.connections):
         await question.pace.spend(CLIENT_UNITS)
@@ -208,19 +208,19 @@ class _Reading(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Where it stops now."""
+        """Offset up to which the reader can read now."""
         log = self.partition.log_here()
         is_committed = self.connection.seen.isolation == READ_COMMITTED
         return log.last_stable_offset if is_committed else log.high_watermark
 
     @property
     def lag(self) -> int:
-        """What it can read now and has not."""
+        """Number of readable offsets that it has not read."""
         return max(self.end - self.asked.request.fetch_offset, 0)
 
     @property
     def lag_held_back(self) -> int:
-        """What it cannot."""
+        """Number of offsets that open transactions block."""
         position = self.asked.request.fetch_offset
         return max(self.partition.log_here().high_watermark - max(self.end, position), 0)
 
@@ -259,13 +259,13 @@ async def list_readers(question: Question) -> ReaderPage:
     return ReaderPage(question.now_ms, following, selection.total, tuple(rows))
 
 
-def _partition(question: Question, asked: Asked) -> Partition | None:
-    """Return what a fetch has asked for, if it is led here and may be seen."""
+def _partition(question: Question, fetched: Asked) -> Partition | None:
+    """Return the partition of a fetch, if it is led here and visible to the user."""
     catalogue = question.broker.catalogue
-    topic = catalogue.topic(asked.topic) or catalogue.topic_by_id(asked.topic_id)
+    topic = catalogue.topic(fetched.topic) or catalogue.topic_by_id(fetched.topic_id)
     if topic is None or not question.access.may_see(TOPIC, topic.name):
         return None
-    partition = catalogue.partition(topic.name, asked.request.partition)
+    partition = catalogue.partition(topic.name, fetched.request.partition)
     return None if partition is None or partition.log is None else partition
 
 

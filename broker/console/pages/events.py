@@ -1,4 +1,4 @@
-"""What has changed in the broker, and who did it."""
+"""Changes in the broker, and their users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the lag of a group has gone, and when its members were shared out anew."""
+"""History of a group's lag and of its rebalances."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
 
 REBALANCES_PER_UNIT: Final = 10
-"""Of all groups, looked through for those of one."""
+"""Rebalances of all groups that one unit covers."""
 
 
 async def history(question: Question) -> GroupHistory:
-    """Return what was measured of a group since somebody looked at it."""
+    """Return the measurements of a group since it was first viewed."""
     group_id = question.names["group"]
     if groups.machine_of(question) is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-    question.lags.look(question, group_id)
+    question.lags.view(question, group_id)
     points = await question.lags.of(question, group_id)
     seen = points or ()
     rebalances = question.broker.groups.rebalances

@@ -68,7 +68,7 @@ EMPTY: Final = "Empty"
 
 
 class Lag(NamedTuple):
-    """How much is left to read, of one partition or of several."""
+    """Number of offsets left to read, of one partition or of several."""
 
     lag: int = 0
     lag_held_back: int = 0
@@ -77,12 +77,12 @@ class Lag(NamedTuple):
 
     @property
     def last_commit(self) -> int | None:
-        """When something of it was committed last; None: never."""
+        """Time of the newest commit, or None if there is none."""
         return None if self.last_commit_ms == NEVER_MS else self.last_commit_ms
 
     @property
     def lag_readable(self) -> int:
-        """What is not held back."""
+        """Number of offsets that are not blocked."""
         return self.lag - self.lag_held_back
 
     @property
@@ -103,7 +103,7 @@ class Lag(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """What a group is, without its offsets."""
+    """Properties of a group, without its offsets."""
 
     state: str
     type: str
@@ -133,7 +133,7 @@ async def list_groups(question: Question) -> GroupPage:
                 lag = await lag_of(question, machine, group_id)
                 selection.offer(getattr(lag, sort), group_id)
     page, following = selection.page()
-    question.lags.look_at_rows(question, (str(place[-1]) for place in page[:LISTED_MOST]))
+    question.lags.view_rows(question, (str(place[-1]) for place in page[:LISTED_MOST]))
     rows = []
     for place in page:
         group_id = str(place[-1])
@@ -145,7 +145,7 @@ async def list_groups(question: Question) -> GroupPage:
 
 
 async def row_of(question: Question, machine: GroupShard, group_id: str) -> GroupRow:
-    """Return what a list shows of a group."""
+    """Return the row of a group in a list."""
     await question.pace.spend(ROW_UNITS)
     lag = await lag_of(question, machine, group_id)
     return GroupRow(
@@ -182,7 +182,7 @@ async def lag_on(question: Question, machine: GroupShard, group_id: str, name: s
 
 
 def summary_of(machine: GroupShard, group_id: str) -> Summary:
-    """Return what a group is, as ListGroups says it."""
+    """Return the properties of a group, as ListGroups reports them."""
     group = machine.groups.get(group_id)
     if group is None:
         return Summary(EMPTY, CLASSIC, "", 0)
@@ -228,12 +228,12 @@ def machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
 
 
 async def describe_one(question: Question) -> GroupDescription:
-    """Describe a group: why it is behind, and who reads what."""
+    """Describe a group: causes of its lag, members and partitions."""
     group_id, machine = question.names["group"], machine_of(question)
     if machine is None:
         raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
     group = machine.groups.get(group_id)
-    assignor, epoch = _how_shared_out(machine, group)
+    assignor, epoch = _assignor_and_epoch(machine, group)
     member_count = 0 if group is None else len(group.members)
     members, owners = await _members(question, group)
     view = _GroupView(question, machine.offsets.of_group(group_id), owners)
@@ -258,7 +258,7 @@ async def describe_one(question: Question) -> GroupDescription:
     )
 
 
-def _how_shared_out(machine: GroupShard, group: Group | None) -> tuple[str | None, int | None]:
+def _assignor_and_epoch(machine: GroupShard, group: Group | None) -> tuple[str | None, int | None]:
     """Return assignor and epoch of a group, as far as its kind has them."""
     if isinstance(group, ConsumerGroup):
         members = list(group.members.values())

@@ -1,14 +1,14 @@
-"""The lag of some groups over time: of those that somebody looks at, or has looked at lately.
+"""Lag of some groups over time: of groups that are viewed now or were viewed lately.
 
 Rules of this file:
 
-* **Fixed memory**: a place for each of 64 groups, a ring of numbers in each. Who looks at a group
-  takes the place that was not looked at for the longest time; a list takes only free places and
-  those that nobody looks at any more, so that two lists do not drive each other out.
-* **Nobody is measured for nobody**: a group that was not looked at for as long as its ring reaches
-  back gives up its place, and with the last of them measuring ends.
-* Measuring takes a hundredth of the time at most: after a long round there is a longer rest.
-* What is measured counts all topics of a group. Who may not see one of them is not shown it.
+* **Fixed memory**: a place for each of 64 groups, a ring of numbers in each. Viewing a group takes
+  the place that was not viewed for the longest time; viewing a list takes free places and abandoned
+  ones only, so that two lists do not displace each other.
+* **Only viewed groups are measured**: a group that was not viewed for the length of its ring loses
+  its place, and measuring ends with the last one.
+* Measuring takes at most a hundredth of the time: a long round is followed by a longer pause.
+* The measured lag covers all topics of a group. It is hidden from users who cannot see one of them.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ logger = logging.getLogger("barnabas.broker.console")
 GROUPS_MOST: Final = 64
 EVERY_SECONDS: Final = 5.0
 KEPT_SECONDS: Final = POINTS * EVERY_SECONDS
-"""How far back a ring reaches, and for how long a group is measured that nobody looks at."""
+"""Length of a ring, and time for which a group is measured after its last view."""
 LEFT_SECONDS: Final = 30.0
-"""After so long without a look a list may take the place of a group."""
+"""Time after the last view from which a list can take the place of a group."""
 
 
 class Followed:
@@ -51,11 +51,11 @@ class Followed:
         self.ring = LagRing()
         self.looked_at_s = now_s
         self.topics: set[str] = set()
-        """Those that were counted."""
+        """Topics included in the measurement."""
 
 
 class LagHistory:
-    """The places, and what measures the groups in them while somebody looks."""
+    """Places of viewed groups, and the task that measures them."""
 
     def __init__(self) -> None:
         self._followed: dict[str, Followed] = {}
@@ -66,16 +66,16 @@ class LagHistory:
 
     # --------------------------------------------------------------------------------------- looks
 
-    def look(self, question: Question, group_id: str) -> None:
-        """Take note that somebody looks at a group."""
+    def view(self, question: Question, group_id: str) -> None:
+        """Record that a group is viewed."""
         now_s = question.broker.clock.monotonic()
         if group_id not in self._followed and len(self._followed) >= GROUPS_MOST:
             del self._followed[self._longest_left()]
         self._take_place(group_id, now_s)
         self._measure(question)
 
-    def look_at_rows(self, question: Question, group_ids: Iterable[str]) -> None:
-        """Take note that somebody looks at a list, of which these are the first groups."""
+    def view_rows(self, question: Question, group_ids: Iterable[str]) -> None:
+        """Record that a list is viewed, of which these are the first groups."""
         now_s = question.broker.clock.monotonic()
         has_room = True
         for group_id in group_ids:
@@ -102,7 +102,7 @@ class LagHistory:
             place.looked_at_s = now_s
 
     async def of(self, question: Question, group_id: str) -> tuple[LagPoint, ...] | None:
-        """Return what was measured; None for who may not see all of what that counts."""
+        """Return the measurements, or None for a user who cannot see all topics."""
         place = self._followed.get(group_id)
         if place is None:
             return ()
@@ -116,7 +116,7 @@ class LagHistory:
         return tuple(place.ring.points())
 
     async def trend(self, question: Question, group_id: str) -> str | None:
-        """Return where the lag of a group goes; None where that is not known, or not for him."""
+        """Return the trend of a group's lag, or None if it is unknown or hidden from the user."""
         points = await self.of(question, group_id)
         return None if points is None else trend_of(points, question.now_ms)
 
@@ -128,14 +128,16 @@ class LagHistory:
         self._is_measuring = True
         question.broker.spawn(self._measure_while_looked_at(question), "console-lag")
 
-    async def _measure_while_looked_at(self, asked: Question) -> None:
+    async def _measure_while_looked_at(self, question: Question) -> None:
         try:
-            while self._still_looked_at(asked.broker.clock.monotonic()):
+            while self._still_looked_at(question.broker.clock.monotonic()):
                 pace = CountingPace()
-                await self._look_round(replace(asked, names={}, values={}, access=OPEN, pace=pace))
-                await asked.broker.clock.sleep(rest_seconds(pace, EVERY_SECONDS))
+                await self._measure_all(
+                    replace(question, names={}, values={}, access=OPEN, pace=pace)
+                )
+                await question.broker.clock.sleep(rest_seconds(pace, EVERY_SECONDS))
         except Exception:
-            # The next who looks begins anew.
+            # The next view restarts the measurement.
             logger.exception("console lag history failed")
         finally:
             self._is_measuring = False
@@ -148,7 +150,7 @@ class LagHistory:
         }
         return bool(self._followed)
 
-    async def _look_round(self, question: Question) -> None:
+    async def _measure_all(self, question: Question) -> None:
         for group_id, place in list(self._followed.items()):
             try:
                 machine = groups.machine_that_knows(groups.loaded(question), group_id)

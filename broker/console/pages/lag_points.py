@@ -49,10 +49,10 @@ class LagRing:
 
 
 def trend_of(points: Iterable[LagPoint], now_ms: int) -> str | None:
-    """Say where a lag has gone in the last five minutes; None before that can be told.
+    """Return the trend of a lag in the last five minutes, or None if there are too few points.
 
-    It has gone somewhere if one half of the newer figures lies beyond all of the older ones: a lag
-    that goes up and down between commits, as that of every group that is well, is steady.
+    It has a direction if the median of the newer half is beyond all of the older half: a lag that
+    oscillates between commits, as in every healthy group, is steady.
     """
     lags = [each.lag for each in points if each.time_ms > now_ms - TREND_MS]
     if len(lags) < TREND_POINTS_LEAST:

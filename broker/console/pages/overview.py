@@ -46,7 +46,7 @@ BOUNDS_US: Final = tuple(2**number for number in range(DURATION_BUCKETS))
 
 
 async def overview(question: Question) -> Overview:
-    """Say what the broker is doing."""
+    """Return the current activity of the broker."""
     broker = question.broker
     history = broker.history
     open_count, oldest = 0, math.inf
@@ -153,7 +153,7 @@ async def list_settings(question: Question) -> SettingPage:
 def _setting(entry: ConfigEntry) -> Setting:
     synonyms = (Synonym(each.name, each.value, _words(each.source)) for each in entry.synonyms)
     source = _words(entry.source)
-    fixed = _why_fixed(entry)
+    fixed = _fixed_reason(entry)
     return Setting(
         entry.name,
         entry.shown,
@@ -166,8 +166,8 @@ def _setting(entry: ConfigEntry) -> Setting:
     )
 
 
-def _why_fixed(entry: ConfigEntry) -> str | None:
-    """Say why a key cannot be changed here; None if it can."""
+def _fixed_reason(entry: ConfigEntry) -> str | None:
+    """Return the reason that a key cannot be changed here, or None if it can."""
     if entry.read_only:
         return "only by a restart"
     if is_of_one_listener(entry.name) and not entry.name.startswith(PREFIX):
@@ -180,7 +180,7 @@ def _words(source: ConfigSource) -> str:
 
 
 async def history(question: Question) -> HistoryOfBroker:
-    """Return what was recorded of some series."""
+    """Return the recorded values of some series."""
     recorded = question.broker.history
     if recorded is None:
         words = "there is no history: barnabas.console.history"

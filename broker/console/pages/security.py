@@ -1,4 +1,4 @@
-"""Who may log in, who may do what, and how much: users, ACLs and quotas, as the wire says it."""
+"""Users, ACLs and quotas, as the protocol reports them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 ORDERS: Final[Mapping[str, tuple[type, ...]]] = {"name": (str, int)}
 DEFAULT: Final = "<default>"
-"""Stands for all who have no limit of their own, as in Kafka's tools."""
+"""Entity of all users or clients without a quota of their own, as in Kafka's tools."""
 _BY_NUMBER: Final = {each.number: each.name for each in MECHANISMS.values()}
 
 Row = TypeVar("Row", UserRow, AclRow, QuotaRow)
@@ -139,7 +139,7 @@ async def list_quotas(question: Question) -> QuotaPage:
 
 
 async def _page(question: Question, rows: Iterable[Row]) -> tuple[str | None, tuple[Row, ...]]:
-    """Return where to go on, and the rows of a page, by their names."""
+    """Return the cursor of the next page, and the rows of this one, by their names."""
     wanted, found = question.text("filter").casefold(), sorted(rows, key=as_text)
     selection = question.selection(ORDERS)
     for number, row in enumerate(found):
@@ -152,7 +152,7 @@ async def _page(question: Question, rows: Iterable[Row]) -> tuple[str | None, tu
 
 
 def as_text(row: UserRow | AclRow | QuotaRow) -> str:
-    """Return a row as one text, in which is looked for a filter."""
+    """Return a row as one text, for the filter."""
     texts = (str(value) for value in as_list(row))
     return "\n".join(texts)
 

@@ -1,14 +1,13 @@
-"""What the sinks of Spark have written to their ledger: the last batch that each query decided.
+"""Entries of the ledger of Spark's sinks: the last batch that each query decided.
 
-The ledger is written by spark_connector/ledger/ledger.py, and entries.py beside it says how; the
-broker reads it as a program of its own. Rules of this file:
+spark_connector/ledger/ledger.py writes the ledger, and entries.py beside it describes it; the
+broker reads it independently. Rules of this file:
 
 * An entry counts once its transaction is committed, by the marker that follows in the log.
-* What was read stays read: a look begins where the last one ended, and reads nothing where nothing
-  has come since. It reads so much at most; then the next one goes on.
-* The disk is waited for, and records are decoded, on a thread. That gives back a new state, so that
-  whoever asks may go in the middle of it.
-* Anybody who may write to the topic may write anything to it: what is no entry is passed over, and
+* Each read continues where the last one ended, up to a limit; the next one continues after it.
+* A thread waits for the disk and decodes records. It returns a new state, so that a request can be
+  abandoned in the middle.
+* Every user with WRITE on the topic can write anything to it: invalid entries are skipped, and
   everything that is kept has a limit.
 """
 
@@ -54,7 +53,7 @@ QueryKey = tuple[str, str]
 
 
 class LedgerEntry(NamedTuple):
-    """What the ledger says of a query."""
+    """State of a query in the ledger."""
 
     sink: str
     query: str
@@ -63,27 +62,27 @@ class LedgerEntry(NamedTuple):
     batch: int = NOT_BEGUN
     """The last that is decided."""
     begun_batch: int = NOT_BEGUN
-    """What is begun since, where rows go to a table, too."""
+    """Batch started since, if rows also go to a table."""
     records: int | None = None
-    """Of the decided batch."""
+    """Number of records of the decided batch."""
     measured_batch: int | None = None
     """Batch of the durations, usually the one before; None if the entry has no durations."""
     decide_ms: float | None = None
     commit_ms: float | None = None
     transactions: tuple[str, ...] = ()
-    """Those of its tasks; none where one transaction has all of it."""
+    """Transactional ids of its tasks, or none if one transaction has the whole batch."""
     is_pinned: bool = False
     """Whether these have no timeout."""
     sources: tuple[str, ...] = ()
     """Topics that it was read from."""
     sinks: tuple[str, ...] = ()
     problem: str | None = None
-    """Why nothing is known but that there is an entry."""
+    """Reason that the entry cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerState:
-    """What a ledger said up to an offset."""
+    """Contents of a ledger up to an offset."""
 
     position: int = 0
     entries: Mapping[QueryKey, LedgerEntry] = field(default_factory=dict)
@@ -118,7 +117,7 @@ class SparkLedger:
                         break
                     self._state, left_bytes = after, left_bytes - piece.size_bytes
             finally:
-                pace.end()  # Who has asked may be gone.
+                pace.end()  # The request might be abandoned.
             return self._state
 
 
@@ -201,7 +200,7 @@ def _key_of(key: bytes | None) -> QueryKey | None:
 
 
 def entry_of(key: QueryKey, record: Record) -> LedgerEntry | None:
-    """Return what a record says of a query; None where it takes back what was said."""
+    """Return the entry of a record, or None for a tombstone."""
     if not record.value:
         return None
     bare = LedgerEntry(*key, record.offset, record.timestamp)

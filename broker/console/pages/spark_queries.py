@@ -1,4 +1,4 @@
-"""Spark's exactly-once queries, as their ledger tells them, and what they have left open."""
+"""Spark's exactly-once queries from their ledger, and their open transactions."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "written_ms": (int, str, str),
 }
 PREFIX: Final = "spark."
-"""Of the transactional ids of sinks: that of the driver is this and the sink id."""
+"""Prefix of the transactional ids of sinks; the driver's is the prefix and the sink id."""
 TASK_PARTS: Final = 4
-"""Of the id of a task, behind the sink id: batch, partition, attempt, and a nonce."""
+"""Parts of a task's id after the sink id: batch, partition, attempt, and a nonce."""
 OPEN_SHOWN: Final = 5
 
 
@@ -47,7 +47,7 @@ def driver_id(sink: str) -> str:
 
 
 def sink_of(transactional_id: str, sinks: Collection[str]) -> str | None:
-    """Return whose transactional id it is, of some sinks."""
+    """Return the sink of a transactional id, or None."""
     if not transactional_id.startswith(PREFIX):
         return None
     rest = transactional_id[len(PREFIX) :]
@@ -61,7 +61,7 @@ def sink_of(transactional_id: str, sinks: Collection[str]) -> str | None:
 async def list_queries(question: Question) -> SparkQueryPage:
     """List what has an entry in the ledger."""
     topic = question.broker.catalogue.topic(LEDGER_TOPIC)
-    reason = _why_hidden(question)
+    reason = _hidden_reason(question)
     if topic is None or reason is not None:
         return SparkQueryPage(question.now_ms, None, reason, True, ())
     state = await question.places.ledger.read(topic)
@@ -86,8 +86,8 @@ async def list_queries(question: Question) -> SparkQueryPage:
     return SparkQueryPage(question.now_ms, following, None, is_complete, tuple(rows))
 
 
-def _why_hidden(question: Question) -> str | None:
-    """Return why somebody is not told what the ledger says."""
+def _hidden_reason(question: Question) -> str | None:
+    """Return the reason that the ledger is hidden from the user, or None."""
     if not question.broker.config.console_records:
         return "records are hidden: barnabas.console.records is false"
     if not question.access.may_see(TOPIC, LEDGER_TOPIC, READ):
@@ -96,7 +96,7 @@ def _why_hidden(question: Question) -> str | None:
 
 
 async def _left_open(question: Question, sinks: Collection[str]) -> dict[str, list[Transaction]]:
-    """Return what is open, of transactional ids that may be seen, by sink."""
+    """Return the open transactions of visible transactional ids, by sink."""
     found: dict[str, list[Transaction]] = defaultdict(list)
     if not sinks:
         return found
@@ -142,7 +142,7 @@ async def _row(
 
 
 async def _inputs(question: Question, entry: LedgerEntry) -> tuple[InputLag, ...]:
-    """Return what is left to read, by the offsets that the sink commits for a group."""
+    """Return the lag of the inputs, by the offsets that the sink commits for a group."""
     key = driver_id(entry.sink)
     pipeline = question.broker.transactions.pipelines.of_id(key)
     group_id = key if pipeline is None else pipeline.group

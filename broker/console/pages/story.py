@@ -1,6 +1,6 @@
-"""What has happened to transactions: the story of each transactional id, and what has just ended.
+"""History of transactions: of each transactional id, and the transactions ended last.
 
-As in transactions.py every answer waits until what it says is durable (C14).
+As in transactions.py every response waits until its contents are durable (C14).
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
 
 EVENT_UNITS: Final = 2
-"""What it takes to read an event."""
+"""Units for one event."""
 KINDS: Final = tuple(kind.name.lower() for kind in Kind)
 ORDERS: Final[Mapping[str, tuple[type, ...]]] = {"time_ms": (int,)}
-"""By number: that is the order in which they have happened, whatever the clock did."""
+"""Order by number, which is that of the events regardless of the clock."""
 
 
 async def list_events(question: Question) -> TransactionEventPage:
@@ -67,7 +67,7 @@ async def list_events(question: Question) -> TransactionEventPage:
 
 
 async def list_ended(question: Question) -> EndedPage:
-    """List transactions that are over."""
+    """List transactions that have ended."""
     events = question.broker.transactions.events
     selection, found = question.selection(ORDERS), {}
     async for each in _seen(question):
@@ -86,7 +86,7 @@ async def list_ended(question: Question) -> EndedPage:
 
 
 async def _seen(question: Question) -> AsyncIterator[TransactionEvent]:
-    """Yield the events that are asked for, of ids that may be seen."""
+    """Yield the requested events, of visible ids."""
     wanted, key = question.text("filter").casefold(), question.text("transactional_id")
     since_ms = int(question.values["since_ms"])
     for each in question.broker.transactions.events.newest_first():

@@ -1,7 +1,7 @@
-"""Who writes a topic, and which groups have read it.
+"""Producers of a topic, and the groups that have read it.
 
-A partition remembers the producers that had an id: those of the last days, transactional or not.
-Who reads without a group is in the list of readers (clients.py).
+A partition keeps the producers with a producer id of the last days, transactional or not. Readers
+without a group are in the list of readers (clients.py).
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ PARTITION_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
 
 
 class Figures(NamedTuple):
-    """What the partitions of a topic add up to."""
+    """Sums over the partitions of a topic."""
 
     records_max: int = 0
     written: int = 0
@@ -130,12 +130,12 @@ def topic_of(request: ConsoleRequest) -> Topic:
 
 
 async def spend_on(log: PartitionLog, pace: Pace, more: int = 0) -> None:
-    """Take note that a partition is looked at: its segments, too, for their sizes."""
+    """Count the work for a partition and its segments."""
     await pace.spend(PARTITION_UNITS + len(log.segments) + more)
 
 
 async def add_up(topic: Topic, pace: Pace) -> Figures:
-    """Return what the partitions of a topic add up to that this broker leads."""
+    """Return the sums over the partitions of a topic that this broker leads."""
     records_max = written = size_bytes = held_back = 0
     for _, log in topic.partitions_here():
         await spend_on(log, pace)

@@ -113,12 +113,12 @@ async def describe_one(question: Question) -> TransactionDescription:
 
 
 def _found(transactions: Transactions, key: str) -> Transaction | None:
-    """Return what is known of an id; None, too, where ``__transaction_state`` is not there."""
+    """Return the transaction of an id, or None, also if ``__transaction_state`` does not exist."""
     return transactions.transaction(key) if transactions.is_coordinator() else None
 
 
 def transaction_of(request: ConsoleRequest) -> Transaction:
-    """Return what is known of the transactional id that a path names; raises KafkaError."""
+    """Return the transaction of the id in the path; raises KafkaError."""
     key, transactions = request.names["transactional_id"], loaded(request)
     code = transactions.refusal(key) if transactions.is_coordinator() else ErrorCode.NONE
     if code:
@@ -138,7 +138,7 @@ def loaded(request: ConsoleRequest) -> Transactions:
 
 
 def row_of(question: Question, found: Transaction, now_ms: int) -> TransactionRow:
-    """Return what a list shows of a transactional id."""
+    """Return the row of a transactional id in a list."""
     key = found.transactional_id
     client = question.broker.transactions.clients.of(key)
     producer_id, producer_epoch = found.owner
@@ -213,9 +213,9 @@ async def held_rows(question: Question, page: Iterable[Place], now_ms: int) -> l
 def owner_of(
     transactions: Transactions, partition: Partition, entry: ProducerEntry
 ) -> Transaction | None:
-    """Return the transaction that a partition's open one is part of; None of one that hangs.
+    """Return the transaction that owns a partition's open one, or None if that one hangs.
 
-    Its markers carry its epoch or the next one, and end whatever has no later one.
+    Its markers carry its epoch or the next one, and end every transaction without a later one.
     """
     found = transactions.transaction_of_producer(entry.producer_id)
     if found is None or found.state.is_idle or entry.epoch > found.producer_epoch:
@@ -224,7 +224,7 @@ def owner_of(
 
 
 def open_on(question: Question, partition: Partition, now_ms: int) -> Iterator[OpenTransaction]:
-    """Yield what is open on a partition, in the order in which it began; raises KafkaError."""
+    """Yield the open transactions of a partition, the oldest first; raises KafkaError."""
     access, transactions = question.access, loaded(question)
     for entry in partition.log_here().producers.open_transactions():
         owner = owner_of(transactions, partition, entry)

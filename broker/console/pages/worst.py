@@ -1,10 +1,10 @@
-"""The worst groups and partitions of all, which takes a walk through everything to find.
+"""The worst groups and partitions of all, found by a walk through everything.
 
 Rules of this file:
 
-* Nobody walks while nobody asks, and not more often than every ten seconds.
-* A walk that was long is followed by a longer rest: see pacing.py for its share of the time.
-* What was found for a client is shown again only as far as the client may see it now.
+* A walk starts on request only, and at most every ten seconds.
+* A long walk is followed by a longer pause: see pacing.py for its share of the time.
+* Results of a client are shown again only as far as they are visible to it now.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ REST_SECONDS: Final = 10.0
 LONG_MS: Final = 10_000
 """Transactions are open all the time: those that are open for longer are worth a sentence."""
 PATIENCE_SECONDS: Final = 0.5
-"""How long who asks waits for a walk, before he is shown what was found before."""
+"""Time for which a request waits for a walk, before it returns the previous result."""
 
 
 Client: TypeAlias = tuple[str, str]
@@ -44,29 +44,29 @@ Client: TypeAlias = tuple[str, str]
 
 
 class _Found(NamedTuple):
-    """What a walk has found."""
+    """Result of a walk."""
 
     good_until_s: float
     worst: Worst
 
 
 class WorstFinder:
-    """What the last walks have found, one for each client that asks."""
+    """Results of the last walks, one for each client."""
 
     def __init__(self) -> None:
         self._found: dict[Client, _Found] = {}
         self._walking: dict[Client, asyncio.Event] = {}
-        """What is set when the walk for a client is over."""
+        """Events that are set when the walk for a client has finished."""
 
     async def of(self, question: Question) -> Worst | None:
-        """Return what was found last; None where the first walk for a client takes long."""
+        """Return the last result, or None if the first walk for a client takes long."""
         access = question.access
         client = access.principal, access.host
         found = self._found.get(client)
         is_due = found is None or question.broker.clock.monotonic() >= found.good_until_s
         if is_due and client not in self._walking:
             self._walking[client] = asyncio.Event()
-            # Whoever asks may go: a walk that is given up would be begun again and again.
+            # The request can be abandoned: a cancelled walk would restart again and again.
             question.broker.spawn(self._walk_for(question, client), "console-walk")
         walk = self._walking.get(client)
         if walk is not None:
@@ -119,7 +119,7 @@ async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
                 waiting += lag.lag_held_back > 0
                 selection.offer(lag.lag, group_id)
     page, _ = selection.page()
-    question.lags.look_at_rows(question, (str(place[-1]) for place in page))
+    question.lags.view_rows(question, (str(place[-1]) for place in page))
     rows = []
     for place in page:
         found = groups.machine_that_knows(coordinator, str(place[-1]))
@@ -154,7 +154,7 @@ def _is_long(first: OpenTransaction, now_ms: int) -> bool:
 
 
 def _still_seen(worst: Worst, access: Access) -> Worst:
-    """Return what a client may see at this moment."""
+    """Return the part of a result that is visible to a client now."""
     if access.is_open:
         return worst
     return replace(

@@ -1,4 +1,4 @@
-"""An answer of events that a task makes for one viewer, for as long as he is there."""
+"""Stream of events that a task produces for one viewer, until it disconnects."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ logger = logging.getLogger("barnabas.broker.console")
 SLOW_SECONDS: Final = 0.05
 """When to look again whether a viewer has read."""
 GOODBYE_SECONDS: Final = 5.0
-"""How long a viewer may take to close a stream that is over."""
+"""Time for a viewer to close an ended stream."""
 COMMENT: Final = ":\n\n"
 
 
@@ -32,7 +32,7 @@ def event(kind: str, data: str) -> str:
 
 
 class Events(ABC):
-    """What is shown to one viewer."""
+    """Events for one viewer."""
 
     def __init__(self, question: Question) -> None:
         self._question = question
@@ -41,7 +41,7 @@ class Events(ABC):
         self._viewer: Viewer
 
     def answer(self) -> Answer:
-        """Return the answer: nothing is done before it has begun."""
+        """Return the response; the work starts when the response has started."""
         return Answer(200, "text/event-stream", Stream(self._joined, self._left))
 
     def end(self) -> None:
@@ -51,14 +51,14 @@ class Events(ABC):
 
     def _joined(self, viewer: Viewer) -> None:
         self._viewer = viewer
-        self._task = asyncio.get_running_loop().create_task(self._go_on())
+        self._task = asyncio.get_running_loop().create_task(self._run())
 
     def _left(self, _viewer: Viewer) -> None:
         self.pace.end()
         if self._task is not None:
             self._task.cancel()
 
-    async def _go_on(self) -> None:
+    async def _run(self) -> None:
         try:
             await self.show_all()
         except KafkaError as problem:
@@ -71,19 +71,19 @@ class Events(ABC):
             # The top frame: a bug ends the stream, and no more.
             logger.exception("console record stream failed")
             self._viewer.abort()
-        # Who is cut off comes again: let him close it himself.
+        # A browser that is disconnected reconnects: it must close the stream itself.
         await self._question.broker.clock.sleep(GOODBYE_SECONDS)
         self._viewer.abort()
 
     @abstractmethod
     async def show_all(self) -> None:
-        """Show what there is, to the end; raises KafkaError."""
+        """Send all events to the end; raises KafkaError."""
 
     def show(self, text: str) -> bool:
         """Show events unless those before wait to be read."""
         return self._viewer.show(text)
 
     async def shown(self, text: str) -> None:
-        """Show events; nothing more is made until the viewer has read those before."""
+        """Send events; wait until the viewer has read the previous ones."""
         while not self.show(text):  # No event says that a viewer has read.
             await self._question.broker.clock.sleep(SLOW_SECONDS)

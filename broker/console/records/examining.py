@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.protocol.records import BatchHeader
 
 EXPANDED_BYTES_MAX: Final = 64 * 1024 * 1024
-"""What a batch may expand to; another is left out, and that is said."""
+"""Maximum expanded size of a batch; a larger one is skipped and reported."""
 HEADERS_MOST: Final = 100_000
 """Headers of one record; a batch that has a record with more is left out, and that is said."""
 HEADERS_KEPT: Final = 16
@@ -64,7 +64,7 @@ class FoundRecord(NamedTuple):
     size_bytes: int
     state: str
     holder: Holder | None
-    """Of one that waits."""
+    """Open transaction of a blocked record."""
 
     @property
     def kept_bytes(self) -> int:
@@ -84,7 +84,7 @@ class FoundRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which records of one partition are wanted."""
+    """Conditions for the records of one partition."""
 
     partition: int
     low: int
@@ -96,25 +96,25 @@ class Wanted:
     all_states: bool
     filter: Filter
     rows: int
-    """How many at most; then the rest of the piece is left for later."""
+    """Maximum number of rows; the rest of the piece is left for later."""
     kept_bytes: int
-    """Of a key and of a value."""
+    """Maximum number of bytes kept of a key and of a value."""
     newest_first: bool
 
 
 @dataclass(slots=True)
 class Examined:
-    """What was found in a piece."""
+    """Records found in a piece."""
 
     position: int
-    """Where to go on: the offset behind what was looked at, or that of the last that was looked at
-    where the newest come first."""
+    """Offset at which to continue: after the examined records, or the last examined one if the
+    newest come first."""
     rows: list[FoundRecord] = field(default_factory=list)
     records: int = 0
     bytes: int = 0
     undecided: int = 0
     last_ms: int = NO_TIME
-    """The time of the record that was looked at last."""
+    """Timestamp of the record examined last."""
     unread: list[Unread] = field(default_factory=list)
     kept_bytes: int = 0
     """Memory of the contents of ``rows``."""
@@ -156,10 +156,10 @@ def _examine_batch(
     found: Examined,
     pace: ThreadPace,
 ) -> bool:
-    """Look at one batch; False once there are rows enough.
+    """Examine one batch; return False once there are enough rows.
 
-    Records come in the order of their offsets. Where the newest are wanted, the last ones that
-    match are kept, and counted is what lies behind the first of those.
+    Records come in the order of their offsets. For the newest first, the last matching ones are
+    kept, and the records after the first of those are counted.
     """
     standing, header = piece.standing, batch.header
     low = max(wanted.low, standing.start_offset)
@@ -258,7 +258,7 @@ def _row(
 
 
 def _marker(batch: Batch) -> Content:
-    """Return what a control record says, in a word."""
+    """Return the meaning of a control record in a word."""
     try:
         marker = read_marker(batch.data)
     except InvalidBatch:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.examining import Content, FoundRecord
 
 NEXT: Final = "Barnabas-Next"
-"""Says in a header of the answer where to go on."""
+"""Header of the response with the cursor of the next page."""
 _TEXT_BYTES: Final = 16 * 1024
 """Bytes of a value that are written as text in one go."""
 _BASE64_BYTES: Final = 3 * _TEXT_BYTES

@@ -26,13 +26,13 @@ TERMS_MOST: Final = 16
 JSON_BYTES_MAX: Final = 64 * 1024
 """A larger value is not decoded: that would keep the interpreter for more than a millisecond."""
 REGEX_BYTES_MAX: Final = 1024 * 1024
-"""In a larger one no regular expression is looked for."""
+"""Maximum size of a record for regular expressions."""
 REGEX_MEMORY_BYTES: Final = 64 * 1024
 """Memory of one expression; a filter of sixteen compiles in 0.13 s at most."""
 REGEX_WORK_MOST: Final = 256 * 1024 * 1024
 """Nor where it could take longer than a second of a thread, since the expression is long."""
 _PIECE_BYTES: Final = 256 * 1024
-"""So much is searched for a text at a time."""
+"""Number of bytes searched for a text at a time."""
 
 _TERM: Final = re.compile(
     r"""\s*(?:
@@ -47,7 +47,7 @@ _STEP: Final = re.compile(r"\.([^.\[\]]+)|\[([0-9]+)\]")
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 
 Verdict = bool | None
-"""None: the record is too large to tell."""
+"""Result of a condition, or None if the record is too large to decide."""
 Term = Callable[[Record], Verdict]
 
 
@@ -57,11 +57,11 @@ class _Missing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What has to hold of a record."""
+    """Conditions for records."""
 
     terms: tuple[Term, ...] = ()
     partitions: frozenset[int] | None = None
-    """Only these; None: any."""
+    """Partitions to include, or None for all."""
 
     @property
     def is_empty(self) -> bool:
@@ -142,7 +142,7 @@ def _term(found: re.Match[str]) -> Term:
 
 
 def _places(record: Record, where: str) -> Iterator[bytes]:
-    """Yield what of a record is looked at."""
+    """Yield the parts of a record that a condition applies to."""
     if where in {"", "key"} and record.key is not None:
         yield record.key
     if where in {"", "value"} and record.value is not None:
@@ -216,8 +216,8 @@ def _of_json(found: re.Match[str]) -> Term:
     return fits
 
 
-def _literal(text: str) -> Any:  # noqa: ANN401  Whatever JSON can hold.
-    """Return what stands behind a "=": JSON, or else a text without quotes."""
+def _literal(text: str) -> Any:  # noqa: ANN401  any JSON value
+    """Return the value after a "=": JSON, or else a text without quotes."""
     try:
         return read_json(text)
     except ValueError:

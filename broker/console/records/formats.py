@@ -1,6 +1,6 @@
-"""Keys and values as text: guessed from some of them, or as asked for.
+"""Keys and values as text: in a format guessed from some of them, or in the requested one.
 
-Whatever fails is shown in hexadecimal, with the reason.
+A value that does not fit is shown in hexadecimal, with the reason.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ INTERNAL: Final[Mapping[str, str]] = {
 }
 """Formats of the records of internal topics, of which key and value belong together."""
 SHOWN_CHARACTERS: Final = 4096
-"""Of a key and of a value in a list."""
+"""Maximum number of characters of a key and of a value in a list."""
 KEPT_BYTES: Final = SHOWN_CHARACTERS
 KEPT_BYTES_INTERNAL: Final = 256 * 1024
-"""Those can only be read whole."""
+"""Maximum number of bytes kept of internal records, which must be decoded whole."""
 GUESSED_FROM: Final = 20
 """Records."""
 _INTEGER_SIZES: Final = frozenset((1, 2, 4, 8))
@@ -51,7 +51,7 @@ class NotShown(Exception):
 
 
 Showing = Callable[["Content", int, "ThreadPace"], tuple[str, bool]]
-"""Returns a text of so many characters, and whether it is only of the beginning."""
+"""Function that returns a text of limited length, and whether it was cut."""
 
 
 def _text(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:  # noqa: ARG001
@@ -122,7 +122,7 @@ _SHOWING: Final[Mapping[str, Showing]] = {
     "schema": _schema,
 }
 FORMATS: Final = (AUTO, *_SHOWING, *INTERNAL)
-"""What may be asked for."""
+"""Formats that a request can choose."""
 
 
 def show(content: Content | None, name: str, most: int, pace: ThreadPace) -> Shown | None:
@@ -187,9 +187,9 @@ def guess(topic: str, samples: Sequence[Content | None], pace: ThreadPace) -> st
     some = [each for each in samples if each is not None and each.size_bytes]
     if not some:
         return TEXT
-    if all(_looks_like_json(each, pace) for each in some):
+    if all(_is_json_like(each, pace) for each in some):
         return JSON
-    if all(map(_looks_like_text, some)):
+    if all(map(_is_text_like, some)):
         return TEXT
     if all(1 <= (schema_of(each.data) or 0) <= _SCHEMA_MOST for each in some) and any(
         each.size_bytes not in _GUESSED_INTEGER_SIZES for each in some
@@ -200,10 +200,10 @@ def guess(topic: str, samples: Sequence[Content | None], pace: ThreadPace) -> st
     if all(each.size_bytes == _UUID_BYTES for each in some):
         return "uuid"
     # What is not text among much that is falls to hex by itself.
-    return TEXT if 2 * sum(map(_looks_like_text, some)) > len(some) else HEX
+    return TEXT if 2 * sum(map(_is_text_like, some)) > len(some) else HEX
 
 
-def _looks_like_json(content: Content, pace: ThreadPace) -> bool:
+def _is_json_like(content: Content, pace: ThreadPace) -> bool:
     """Whether it is a list or an object: a number alone is text as well."""
     if content.data.lstrip()[:1] not in {b"{", b"["}:
         return False
@@ -214,7 +214,7 @@ def _looks_like_json(content: Content, pace: ThreadPace) -> bool:
     return True
 
 
-def _looks_like_text(content: Content) -> bool:
+def _is_text_like(content: Content) -> bool:
     try:
         text = _decoded(content)
     except NotShown:

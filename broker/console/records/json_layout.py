@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 INDENT: Final = "  "
 DEPTH_SHOWN: Final = 32
-"""What is nested deeper is not indented further: the blanks would be most of it."""
+"""Depth after which nested values are not indented further: blanks would be most of the text."""
 
 _BLANK: Final = " \t\r\n"
 _TOKEN: Final = re.compile(
@@ -26,7 +26,7 @@ _TOKEN: Final = re.compile(
     re.VERBOSE,
 )
 _BEGUN: Final = re.compile(r'"[^\x00-\x1f]*+\Z|-?[0-9.eE+-]*+\Z|[truefalsn]{1,5}\Z')
-"""What the last token may look like where a text was cut in the middle of it."""
+"""Pattern of the last token of a text that was cut."""
 
 
 class NotJson(Exception):

@@ -24,7 +24,7 @@ class OutOfRange(NamedTuple):
 Number = int | Decimal | OutOfRange
 
 
-def read_json(text: str | bytes) -> Any:  # noqa: ANN401  Whatever JSON can hold.
+def read_json(text: str | bytes) -> Any:  # noqa: ANN401  any JSON value
     """Return the value of a text of JSON; raises ValueError where it is not JSON."""
     try:
         return json.loads(text, parse_float=_exact, parse_int=_integer)

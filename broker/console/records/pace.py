@@ -1,4 +1,4 @@
-"""How much a thread that looks at records computes before it lets the loop have the interpreter."""
+"""Pauses of a thread that examines records, so that the loop gets the interpreter."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ STEPS: Final = 16
 
 
 class Ended(Exception):
-    """Nobody waits for this work any more."""
+    """The result of the work is not needed any more."""
 
 
 class ThreadPace:
-    """Holds one reader's work back, on whichever thread it runs."""
+    """Limiter of one reader's work, on any thread."""
 
     def __init__(self) -> None:
         self._ended = new_event()
@@ -27,11 +27,11 @@ class ThreadPace:
         self._steps = 0
 
     def end(self) -> None:
-        """Have the work raise Ended at its next step."""
+        """Raise Ended at the next step of the work."""
         self._ended.set()
 
     def step(self) -> None:
-        """Take note of a few microseconds' work; raises Ended."""
+        """Count a few microseconds' work; raises Ended."""
         self._steps += 1
         if self._steps >= STEPS:
             self.rest()

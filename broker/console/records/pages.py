@@ -43,15 +43,15 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Partition
 
 WHOLE_BYTES: Final = 1024 * 1024
-"""Of a key and of a value that is shown by itself; the rest is in its download."""
+"""Maximum number of bytes of a single key and value; the download has the rest."""
 WHOLE_CHARACTERS: Final = 4 * 1024 * 1024
 _SENT_BYTES: Final = 64 * 1024
-"""So much of an answer is written in one turn of the loop."""
+"""Number of bytes written in one turn of the loop."""
 _PART: Final = re.compile(r"(key|value)|header:([0-9]{1,6})")
 
 
 async def list_records(question: Question) -> Answer:
-    """Answer a page of records; as events where that is asked for."""
+    """Return a page of records, or a stream of events if requested."""
     check_shown(question)
     if question.accepts_events:
         return await (follow(question) if question.values["follow"] else search(question))
@@ -76,7 +76,7 @@ async def list_records(question: Question) -> Answer:
                 name,
                 formats.key,
                 formats.value,
-                reading.scan.said(),
+                reading.scan.summary(),
                 (),
             )
             return place.answered(Answer(200, JSON, _body(page, rows)))
@@ -106,7 +106,7 @@ def _body(page: RecordPage, rows: list[str]) -> Iterator[str]:
 
 
 async def describe_one(question: Question) -> Answer:
-    """Answer one record, whole."""
+    """Return one whole record."""
     check_shown(question)
     pace = ThreadPace()
     try:
@@ -152,9 +152,9 @@ def _in_pieces(head: str, text: str) -> Iterator[str]:
 
 
 def _written(
-    found: FoundRecord, asked: Formats, behinds: Behinds, topic: str, pace: ThreadPace
+    found: FoundRecord, chosen: Formats, behinds: Behinds, topic: str, pace: ThreadPace
 ) -> str:
-    formats = asked.guessed(topic, [found], pace)
+    formats = chosen.guessed(topic, [found], pace)
     row = row_of(found, formats, behinds, pace, WHOLE_CHARACTERS)
     return json_of(row, pace)
 
@@ -212,7 +212,7 @@ def _examined(
 
 
 async def download(question: Question) -> Answer:
-    """Answer the bytes of a key, a value or a header."""
+    """Return the bytes of a key, a value or a header."""
     check_shown(question)
     part = question.text("part")
     asked = _PART.fullmatch(part)

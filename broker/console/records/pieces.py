@@ -1,7 +1,7 @@
-"""Reading a piece of a log: batches, and how the log stood when they had been read.
+"""Reading a piece of a log: batches, and the state of the log after reading them.
 
-Where a piece begins and ends, and how the log stands, is asked on the loop; the disk is waited for,
-and batches are walked over, on a thread.
+The loop determines the limits of a piece and the state of the log; a thread waits for the disk and
+iterates over batches.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 THREADS: Final = 2
 PIECE_BYTES: Final = 256 * 1024
 ROUNDS_MAX: Final = 5
-"""How often a piece is read again because a segment was replaced meanwhile."""
+"""Maximum number of attempts to read a piece whose segment is being replaced."""
 MEMORY_STEPS_MAX: Final = 200
-"""Entries of what is still in memory that are looked at to find where a piece begins."""
+"""Maximum number of entries in memory inspected to find the beginning of a piece."""
 KEPT_BYTES_MOST: Final = 4 * 1024 * 1024
 """Bytes of records that one look may keep and still expand another batch."""
 LARGE_BYTES: Final = 32 * 1024 * 1024
@@ -70,7 +70,7 @@ class Piece:
 
     from_offset: int
     until_offset: int
-    """Behind the last batch; what lies between the two and is in none is not there."""
+    """Offset after the last batch; offsets before it that are in no batch do not exist."""
     batches: list[Batch]
     size_bytes: int
     standing: Standing
@@ -79,7 +79,7 @@ class Piece:
 
 @dataclass(slots=True)
 class _Found:
-    """What one round has read so far."""
+    """Batches read so far in one round."""
 
     offset: int
     batches: list[Batch] = field(default_factory=list)
@@ -90,7 +90,7 @@ class _Found:
 
 
 class RecordReaders:
-    """The threads of all who read records; made when the first one does."""
+    """Threads of all readers of records, created with the first one."""
 
     def __init__(self, memory: AnswerMemory) -> None:
         self.memory = memory
@@ -177,7 +177,7 @@ class RecordReaders:
         return Piece(begin, found.offset, found.batches, found.size_bytes, standing, found.unread)
 
     async def _read(self, log: PartitionLog, end: int, found: _Found, pace: ThreadPace) -> bool:
-        """Read what follows; False where nothing does before ``end``."""
+        """Read the next batches; return False if none precede ``end``."""
         found.reads += 1
         if found.reads > READS_MAX:
             return False
@@ -206,7 +206,7 @@ class RecordReaders:
 
 
 def _known_expansion(batch: Batch, most_bytes: int) -> int:
-    """Return what a batch may expand to, as far as its own size says."""
+    """Return the maximum expanded size of a batch, by its own size."""
     ratio = SNAPPY_RATIO_MAX if batch.header.compression == SNAPPY else 1
     return min(most_bytes, ratio * len(batch.data))
 
@@ -226,7 +226,7 @@ def _largest_expansion(batches: Sequence[Batch], most_bytes: int) -> int:
 
 
 def _skip(log: PartitionLog, end: int, found: _Found, reason: str) -> bool:
-    """Go on behind a damaged range."""
+    """Continue after a damaged range."""
     damage = first_at_or_after(log.damaged, found.offset)
     until = end if damage is None else min(end, damage.end_offset)
     found.unread.append(Unread(found.offset, until, reason))

@@ -102,6 +102,6 @@ class Places:
         self._searches[viewing] = end
 
     def forget_search(self, viewing: Viewing, end: Callable[[], None]) -> None:
-        """Take note that a search is over."""
+        """Remove a search that has ended."""
         if self._searches.get(viewing) is end:
             del self._searches[viewing]

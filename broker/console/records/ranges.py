@@ -1,4 +1,4 @@
-"""Which offsets of which partitions a request is about, and the cursor that says what is left."""
+"""Offsets of partitions for a request, and the cursor of the rest."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _FROM: Final = re.compile(r"(beginning|end)|(offset|time|last):([0-9]{1,18})")
 
 
 class Start(NamedTuple):
-    """Where records begin to be of interest."""
+    """Start of the wanted records."""
 
     kind: str
     number: int = 0
@@ -44,7 +44,7 @@ def _refused(words: str) -> KafkaError:
 
 
 def read_start(text: str) -> Start:
-    """Return what a text means; raises KafkaError."""
+    """Return the parsed start; raises KafkaError."""
     found = _FROM.fullmatch(text)
     if found is None:
         raise _refused("from: beginning, end, offset:N, time:MILLISECONDS or last:N")
@@ -110,7 +110,7 @@ async def ranges_of(
 
 
 def cursor_of(order: str, left: Iterable[Range]) -> str | None:
-    """Return what stands for what is left; None where nothing is."""
+    """Return the cursor of the rest, or None if nothing is left."""
     rows = [[each.partition, each.low, each.high] for each in left if each.low < each.high]
     if not rows:
         return None
@@ -119,7 +119,7 @@ def cursor_of(order: str, left: Iterable[Range]) -> str | None:
 
 
 def ranges_from(cursor: str, order: str, partitions: Iterable[Partition]) -> list[Range]:
-    """Return what a cursor stands for, of partitions that are asked for; raises KafkaError."""
+    """Return the ranges of a cursor, of the requested partitions; raises KafkaError."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))

@@ -53,7 +53,7 @@ def check_shown(question: Question) -> None:
 
 
 def check_readable(broker: ObservedBroker, access: Access, topic: str) -> None:
-    """Raise KafkaError where records are hidden; else take note of who reads them."""
+    """Raise KafkaError if records are hidden; else write the access to the audit log."""
     if not broker.config.console_records:
         words = "records are hidden: barnabas.console.records is false"
         raise KafkaError(ErrorCode.POLICY_VIOLATION, words)
@@ -93,7 +93,7 @@ async def begin(
 
 
 async def behinds_of(question: Question, topic: Topic, found: Iterable[FoundRecord]) -> Behinds:
-    """Return whom records wait for."""
+    """Return the open transactions that block records."""
     holders = {(each.partition, each.holder) for each in found if each.holder is not None}
     if not holders:
         return {}

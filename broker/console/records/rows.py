@@ -35,12 +35,12 @@ _TEXT_PIECE: Final = 32 * 1024
 """Characters that are written as JSON in one go."""
 
 Behinds = Mapping[tuple[int, int], Behind]
-"""Whom records wait for, by partition and producer id."""
+"""Blocking transactions by partition and producer id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Formats:
-    """What keys and values are shown as."""
+    """Formats of keys and values."""
 
     key: str
     value: str

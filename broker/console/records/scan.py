@@ -1,8 +1,8 @@
-"""Looking through partitions, put in one order by time, as far as one request may.
+"""Examination of partitions in one order by time, within the limits of one request.
 
-Each partition keeps its own order, by offsets: where timestamps go back, a record counts as no
-younger (or older) than those before it. What is known of a partition that was not looked into yet
-is how young it can be at most, so of many partitions only those are read that matter.
+Each partition keeps its own order, by offsets: if timestamps decrease, a record counts as no
+younger (or older) than those before it. The youngest possible time of an unread partition is known,
+so of many partitions only the relevant ones are read.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 ROWS_MOST: Final = 500
 BYTES_MOST: Final = 64 * 1024 * 1024
 SECONDS_MOST: Final = 10.0
-"""What one request looks at; then its answer says where to go on."""
+"""Maximum duration of one request; then the response has a cursor."""
 KEPT_MOST_BYTES: Final = 32 * 1024 * 1024
 """Bytes of records that one request keeps and still looks at more."""
 UNREAD_SHOWN: Final = 20
@@ -48,7 +48,7 @@ _ROWS_KEPT: Final = 2000
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a request wants of all of its partitions."""
+    """Conditions of a request for all of its partitions."""
 
     order: str
     limit: int
@@ -76,11 +76,11 @@ class _Part:
     partition: Partition
     low: int
     high: int
-    """What is left: nothing where they meet."""
+    """End of the unread range, which is empty if it equals ``low``."""
     first_low: int
     first_high: int
     key: int
-    """Where its next records stand in the order, at the earliest."""
+    """Earliest place of its next records in the order."""
     piece_bytes: int
     waiting: deque[int] = field(default_factory=deque)
     """Offsets of the records that were found and not handed out."""
@@ -154,7 +154,7 @@ class Scan:
                 self._given += 1
                 yield entry.record
             else:
-                await self._look(part)
+                await self._examine(part)
                 yield None
 
     def _has_had_enough(self) -> bool:
@@ -166,8 +166,8 @@ class Scan:
             return False
         return True
 
-    async def _look(self, part: _Part) -> None:
-        """Look at the next piece of a partition."""
+    async def _examine(self, part: _Part) -> None:
+        """Examine the next piece of a partition."""
         terms, log, pace = self._terms, part.partition.log_here(), self._pace
         size = part.piece_bytes
         part.piece_bytes = min(PIECE_BYTES, 2 * size)
@@ -214,7 +214,7 @@ class Scan:
     def _key(self, timestamp_ms: int) -> int:
         return -timestamp_ms if self._newest_first else timestamp_ms
 
-    # ----------------------------------------------------------------------------- what is said
+    # ----------------------------------------------------------------------------- what is summary
 
     def left(self) -> str | None:
         """Return the cursor for what was not handed out; None where that is nothing."""
@@ -228,8 +228,8 @@ class Scan:
             low = part.waiting[0]
         return Range(part.partition.index, low, high)
 
-    def said(self) -> Scanned:
-        """Return what was looked at."""
+    def summary(self) -> Scanned:
+        """Return counts and ranges of the examined records."""
         took_ms = int((self._clock.monotonic() - self._begun) * 1000)
         parts = []
         for part in self._parts.values():

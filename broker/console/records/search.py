@@ -1,6 +1,6 @@
-"""A search as a stream: what is found, how far it is, and where to go on.
+"""A search as a stream: found records, progress, and a cursor.
 
-It looks no further while the viewer does not read, so nothing waits for him.
+It pauses while the viewer does not read, so nothing accumulates.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 TOGETHER: Final = GUESSED_FROM
 """Records that are shown together at most."""
 SHOWN_SECONDS: Final = 0.25
-"""How long a record that was found waits for others."""
+"""Time for which a found record waits for others."""
 PROGRESS_SECONDS: Final = 1.0
 
 
 async def search(question: Question) -> Answer:
-    """Answer a search; raises KafkaError of one that cannot be."""
+    """Return the stream of a search; raises KafkaError if the search is invalid."""
     pace = ThreadPace()
     with question.places.take(question.access) as place:  # Only to find out whether it can be.
         await begin(question, place, pace)
@@ -94,6 +94,6 @@ class _Search(Events):
                 None if formats is None else formats.key,
                 None if formats is None else formats.value,
                 self._found,
-                scan.said(),
+                scan.summary(),
             )
         )

@@ -1,4 +1,4 @@
-"""What is answered of records; see ``barnabas.broker.console.shapes`` for what all shapes share."""
+"""Responses about records; see ``barnabas.broker.console.shapes`` for the rules of all shapes."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Shown:
     format: str
     text: str
     size_bytes: int
-    """Of the whole, as it is stored."""
+    """Size of the whole value, as stored."""
     is_cut: bool
     """Whether the text is only of its beginning."""
     problem: str | None
-    """Why it is not in the format that was asked for."""
+    """Reason that the value is not in the requested format."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Behind:
     """The open transaction that readers of committed records wait for."""
 
     transactional_id: str | None
-    """None of one that no coordinator knows, and for who may not see it."""
+    """Transactional id, or None if no coordinator knows it or the user cannot see it."""
     producer_id: str
     producer_epoch: int
     start_offset: Wide
@@ -59,7 +59,7 @@ class RecordRow:
     records once what it is behind has ended. `aborted`. `open`: its transaction is not over.
     `marker`: ends a transaction, and is no record to clients."""
     behind: Behind | None
-    """What a record that waits is behind; None, too, where that ends at this moment."""
+    """Transaction that blocks the record, or None, also if it is ending at this moment."""
     is_transactional: bool
     producer_id: str | None
     producer_epoch: int | None
@@ -68,27 +68,27 @@ class RecordRow:
     compression: str
     leader_epoch: int
     size_bytes: int
-    """Of key, value and headers, uncompressed."""
+    """Size of key, value and headers, uncompressed."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionScan:
-    """How far a partition was looked at."""
+    """Examined part of a partition."""
 
     partition: int
     start_offset: Wide
     stable_offset: Wide
-    """Where readers of committed records stop."""
+    """Last stable offset, where ``read_committed`` consumers stop."""
     end_offset: Wide
     from_offset: Wide
-    """The first offset that was looked at."""
+    """First examined offset."""
     until_offset: Wide
     """The one behind the last; the same where nothing was."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadRange:
-    """Offsets that could not be looked at."""
+    """Offsets that could not be examined."""
 
     partition: int
     from_offset: Wide
@@ -98,12 +98,12 @@ class UnreadRange:
 
 @dataclass(frozen=True, slots=True)
 class Scanned:
-    """What was looked at for one answer."""
+    """Examined records of one response."""
 
     records: int
-    """Those that were looked at, shown or not."""
+    """Number of examined records, shown or not."""
     bytes: Wide
-    """What they were read from, or expanded to."""
+    """Bytes read, or expanded from them."""
     took_ms: int
     stopped_by: str
     """`end`, or the limit that was reached: `records`, `bytes`, `time`."""
@@ -120,7 +120,7 @@ class RecordPage(Cursor):
 
     topic: str
     key_format: str
-    """What keys are shown as; guessed where it was not asked for."""
+    """Format of keys, guessed if not requested."""
     value_format: str
     scanned: Scanned
     items: tuple[RecordRow, ...]
@@ -128,10 +128,10 @@ class RecordPage(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class SearchState(Cursor):
-    """How far a search is: `progress` once a second, and `done` at its end."""
+    """Progress of a search: `progress` once a second, and `done` at its end."""
 
     key_format: str | None
-    """None until there is a record."""
+    """Format, or None before the first record."""
     value_format: str | None
     found: int
     scanned: Scanned
@@ -139,12 +139,12 @@ class SearchState(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """What a live tail has not shown since it began."""
+    """Records that a live tail has not shown since it started."""
 
     skipped: Wide
     """Records that are wanted, but were too many, or came while nothing was read."""
     unseen: Wide
-    """Offsets that were not looked at: more was written than is looked at."""
+    """Offsets that were not examined, since more was written than the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,6 @@ class RecordDescription:
     as_of: Wide
     topic: str
     previous_offset: Wide | None
-    """Where the record before it may be looked for; None at the start."""
+    """Offset for searching the previous record, or None at the start."""
     next_offset: Wide | None
     record: RecordRow

@@ -1,16 +1,16 @@
-"""What is committed at one moment, and what that says of each record.
+"""Committed state at one moment, and its meaning for each record.
 
 Rules of this file:
 
-1. **Never wrong towards "committed".** A record of a transaction is committed where it lies below
-   the last stable offset, so its outcome is known and durable, and no aborted transaction has it.
-   The offset and the transaction index are therefore taken in one turn of the loop, *after* the
+1. **Never wrong towards "committed".** A record of a transaction is committed if it is below the
+   last stable offset, so that its outcome is known and durable, and no aborted transaction has it.
+   The offset and the transaction index are therefore read in one turn of the loop, *after* the
    bytes were read, and only if no segment was replaced in between (``CleaningState.swaps``):
-   compaction takes an aborted transaction out of the index with its last record, but not out of
+   compaction removes an aborted transaction from the index with its last record, but not from
    bytes that were read before.
-2. What lies below the log's start at that moment is not shown: its part of the index is gone.
-3. The index is walked through on a thread. What is added to it meanwhile does no harm: whose
-   transaction is aborted later was open before.
+2. Records below the log's start at that moment are not shown: their part of the index is deleted.
+3. A thread iterates over the index. Entries added meanwhile do no harm: a transaction aborted later
+   was open before.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ABORTED: Final = "aborted"
 OPEN: Final = "open"
 MARKER: Final = "marker"
 VISIBLE: Final = frozenset((PLAIN, COMMITTED))
-"""What a reader of committed records is given now."""
+"""States of records that are visible to ``read_committed`` consumers."""
 
 Aborted = Mapping[int, list[tuple[int, int]]]
 """First offset and marker of aborted transactions, by producer id."""
@@ -55,7 +55,7 @@ class Standing:
     stable_offset: int
     high_watermark: int
     opened: Mapping[int, int]
-    """Where the open transaction of a producer begins, of those that were asked about."""
+    """First offset of the open transaction of each requested producer."""
     holder: Holder | None
     indexes: tuple[TransactionIndex, ...]
 
@@ -69,11 +69,11 @@ class Standing:
                     ranges = found.setdefault(entry.producer_id, [])
                     ranges.append((entry.first_offset, entry.last_offset))
                 if entry.last_stable_offset >= end:
-                    return found  # What came later began behind the end.
+                    return found  # Later transactions started after the end.
         return found
 
     def state(self, header: BatchHeader, offset: int, aborted: Aborted) -> str:
-        """Return what has become of a record."""
+        """Return the state of a record."""
         if header.is_control:
             return MARKER
         if header.is_transactional:
@@ -89,7 +89,7 @@ class Standing:
 
 
 def standing_of(log: PartitionLog, offset: int, producer_ids: Iterable[int]) -> Standing:
-    """Return how a log stands now, for what was read of it from ``offset`` on."""
+    """Return the state of a log, for records read from ``offset`` on."""
     producers = log.producers
     opened = {}
     for producer_id in producer_ids:

@@ -1,7 +1,7 @@
-"""What is written from now on, sampled: at most 50 records and 256 kB a second for each viewer.
+"""Sample of the newly written records: at most 50 records and 256 kB a second per viewer.
 
-Filters come before sampling. Who does not read misses records, and they are counted; more than is
-looked at is passed over, and counted as well. Nothing waits for anybody.
+Filters apply before sampling. A viewer that does not read misses records, and they are counted;
+records beyond the limit are skipped, and counted as well. No writer waits for a viewer.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ TICK_SECONDS: Final = 0.2
 RECORDS_PER_SECOND: Final = 50
 BYTES_PER_SECOND: Final = 256 * 1024
 LOOKED_BYTES: Final = 1024 * 1024
-"""So much is looked at in a tick; the rest of what has come is passed over."""
+"""Number of bytes examined in a tick; the rest of the new records is skipped."""
 ROWS_KEPT: Final = 1000
-"""Records of a partition that are kept of a tick to sample from."""
+"""Number of records of a partition kept in a tick for sampling."""
 COMMENT_TICKS: Final = 75
 
 
 async def follow(question: Question) -> Answer:
-    """Answer a live tail; raises KafkaError of one that cannot be."""
+    """Return a live tail; raises KafkaError if the request is invalid."""
     if read_start(question.text("from")).kind != "end":
         raise KafkaError(ErrorCode.INVALID_REQUEST, "follow: goes with from=end only")
     return _Tail(question).answer()
@@ -95,11 +95,11 @@ class _Tail(Events):
 
     async def _news(self) -> str:
         """Return events of what has come since the last time."""
-        found = await self._look()
+        found = await self._examine()
         chosen_ones = self._sample(found)
         text = ""
         if chosen_ones and not self.show(COMMENT):
-            chosen_ones = []  # He has not read what was shown before: nothing is kept for him.
+            chosen_ones = []  # The viewer has not read the previous records: none is stored.
         if chosen_ones:
             rows = await self._rows(chosen_ones)
             shown = 0
@@ -130,7 +130,7 @@ class _Tail(Events):
         behinds = await behinds_of(self._question, self._topic, found)
         return await run(partial(json_rows, found, self._formats, behinds, pace))
 
-    async def _look(self) -> list[FoundRecord]:
+    async def _examine(self) -> list[FoundRecord]:
         """Return the wanted records that have come; what is too much is passed over."""
         rows: list[FoundRecord] = []
         left = LOOKED_BYTES

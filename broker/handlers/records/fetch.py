@@ -142,7 +142,7 @@ def _plan(
         by_id=by_id,
         now_ms=host.clock.now_ms(),
         exists=exists,
-        asked=wanted,
+        requested=wanted,
     )
     context.connection.seen.fetches(request.isolation_level, plan)
     return Reader(catalogue, brokers, context, request, plan, readable, fetch_sessions, by_id=by_id)

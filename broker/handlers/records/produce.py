@@ -194,7 +194,7 @@ class ProduceHandler:
             if data.records is not None
         ]
         held_bytes = size_bytes = _size(request)
-        found = await waits.Aside(lambda: self.inspector.look_into(inspections, held_bytes))
+        found = await waits.Aside(lambda: self.inspector.inspect_all(inspections, held_bytes))
         for (data, _), contents in zip(aside, found, strict=True):
             known[id(data)] = contents
             if contents.encoded is not None:

@@ -78,7 +78,7 @@ async def named(
     room = NamingRoom()
     tasks = [BadRecords(each.records, each.rule, room) for each in batches]
     size_bytes = sum(len(each.records) for each in batches)
-    found = await Aside(lambda: inspector.look_into(tasks, size_bytes))
+    found = await Aside(lambda: inspector.inspect_all(tasks, size_bytes))
     for batch, bad_records in zip(batches, found, strict=True):
         if bad_records:
             _name(batch, bad_records)

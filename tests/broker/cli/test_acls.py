@@ -28,7 +28,7 @@ def test_add_and_list(shell):
         *("--topic", "orders", "--topic", "invoices", "--group", "g"),
     )
     assert added.exit_code == 2
-    assert "WRITE is nothing that is done to a group: ALL, READ" in added.stderr
+    assert "WRITE is no operation on a group: ALL, READ" in added.stderr
     assert listed(shell) == []
     rule = ("--user", "alice", "--operation", "write,READ", "--topic", "orders", "--topic", "a")
     assert shell("acls", "add", *rule).lines == [
@@ -149,7 +149,7 @@ def test_what_was_removed_in_json(filled):
             "argument --user: the user name is empty; write NAME or User:NAME",
         ),
         (("list", "--match", "--prefixed"), "--match and --prefixed exclude each other"),
-        (("remove", "-y"), "say which rules"),
+        (("remove", "-y"), "name the ACLs"),
         (("remove", "--user", "a"), "standard input is not a terminal: give --yes"),
     ],
 )

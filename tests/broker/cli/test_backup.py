@@ -255,8 +255,7 @@ def test_a_damaged_directory_gives_no_backup(tmp_path, backup):
     path.write_bytes(data)
     ended = backup(tmp_path / "copy")
     assert (
-        ended.error
-        == f"{path} at byte 0: the checksum does not match (D2): there is no backup of this"
+        ended.error == f"{path} at byte 0: the checksum does not match (D2): the backup is refused"
     )
     assert not (tmp_path / "copy").exists()
     assert backup(tmp_path / "copy", "--no-check").stdout.endswith(", not verified\n")
@@ -279,7 +278,7 @@ def test_a_target_that_is_there(running, backup, local, tmp_path):
     for target in (tmp_path / "data", tmp_path / "one"):
         ended = local("restore", tmp_path / "one", target)
         assert ended.exit_code == 2
-        assert "there already, and not an empty directory" in ended.stderr
+        assert "exists already, and is not an empty directory" in ended.stderr
     assert local("restore", tmp_path / "one", tmp_path / "copy").exit_code == 0
 
 
@@ -301,7 +300,7 @@ def test_a_source_that_is_none(backup, local, tmp_path):
     assert "not the data directory of a broker" in backup(tmp_path / "copy").stderr
     ended = local("restore", tmp_path / "data", tmp_path / "new")
     assert (ended.exit_code, (tmp_path / "new").exists()) == (2, False)
-    assert "not a backup that 'barnabas backup' made" in ended.stderr
+    assert "not a backup of 'barnabas backup'" in ended.stderr
 
 
 def test_what_an_earlier_attempt_has_left(running, backup, tmp_path):

@@ -60,7 +60,7 @@ def test_fewer_than_a_batch(shell, topic):
 
 
 def test_mistakes(shell, topic):
-    assert shell("bench", "consume", topic).error == f"{topic}: there is nothing to read"
+    assert shell("bench", "consume", topic).error == f"{topic}: the topic has no records"
     assert "UNKNOWN_TOPIC" in shell("bench", "produce", "nope").error
     large = shell("bench", "produce", topic, "--size", "2000000", "--batch", "1")
     assert "MESSAGE_TOO_LARGE" in large.error

@@ -185,9 +185,9 @@ def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):
 def test_mistakes(shell):
     assert (
         shell("cluster", "move", "t", "--to", 9).error
-        == "broker 9 is none of the brokers [1, 2, 3]"
+        == "broker 9 is none of the brokers [0, 1, 2]"
     )
-    assert shell("cluster", "drain", 9).error == "broker 9 is none of the brokers [1, 2, 3]"
+    assert shell("cluster", "drain", 9).error == "broker 9 is none of the brokers [0, 1, 2]"
     assert shell("cluster", "move", "t:7", "--to", 2).error == "partition t-7 does not exist"
     assert "UNKNOWN_TOPIC_OR_PARTITION" in shell("cluster", "move", "nope", "--to", 2).error
     assert shell("cluster", "move", "t").exit_code == 2

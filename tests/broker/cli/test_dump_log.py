@@ -442,9 +442,9 @@ def test_a_damaged_checkpoint(dump, tmp_path):
 def test_what_is_no_file_of_ours(dump, tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     assert dump(tmp_path / "notes.txt").error == (
-        f"{tmp_path}/notes.txt: a file of this name is not known here"
+        f"{tmp_path}/notes.txt: the type of this file is unknown"
     )
-    assert dump(tmp_path).error == f"{tmp_path}: there is no file of a log in it"
+    assert dump(tmp_path).error == f"{tmp_path}: the directory has no file of a log"
     for name in ("missing", f"{STEM}.log"):
         assert dump(tmp_path / name).error == f"{tmp_path}/{name}: No such file or directory"
 

@@ -225,7 +225,7 @@ def test_reset_offsets_where_nothing_is(shell, numbers, read, arguments, expecte
 def test_reset_offsets_a_group_that_has_read_nothing(shell):
     ended = shell("groups", "reset-offsets", "nobody", "--to", "end")
     assert ended.exit_code == 2
-    assert ended.stderr == ("barnabas: nobody: it has read nothing yet, say which topics with -t\n")
+    assert ended.stderr == ("barnabas: nobody: the group has no offsets yet; name topics with -t\n")
 
 
 def test_a_group_with_members_stays_where_it_is(shell, numbers, read):
@@ -280,7 +280,7 @@ def test_a_broker_that_is_too_old(monkeypatch):
     with Broker(max_versions={"FindCoordinator": 3}) as broker:
         shell = Shell(monkeypatch, broker.bootstrap_servers)
         error = shell("groups", "describe", "g").error
-    assert error == "groups: the broker speaks Kafka's protocol of before 3.0"
+    assert error == "groups: the broker is older than Kafka 3.0"
 
 
 # ------------------------------------------------------------------------------ reading as a group

@@ -61,14 +61,14 @@ def test_settings_go_with_the_server_of_a_profile(environment, tmp_path, monkeyp
     ("text", "problem"),
     [
         ("x", "Expected '=' after a key"),
-        ("a = 1", "a is no table"),
+        ("a = 1", "a is not a table"),
         ("[a]", "profile a has no bootstrap-server"),
         ('[a]\nserver = "x:1"', "profile a has an unknown key server"),
         (
             '[a]\nbootstrap-server = "x:1"\ncommand-config = 1',
             "profile a: command-config is no text",
         ),
-        ("[b]", "there is no profile a"),
+        ("[b]", "profile a does not exist"),
     ],
 )
 def test_mistakes(tmp_path, text, problem):

@@ -27,7 +27,7 @@ def test_set_list_remove(shell):
     ]
     assert listed(shell) == limits[:1]
     again = shell("quotas", "remove", "request_percentage", "--user", "alice")
-    assert again.error == "request_percentage: there is no such limit"
+    assert again.error == "request_percentage: this quota is not set"
 
 
 @pytest.fixture
@@ -106,12 +106,12 @@ def test_a_dry_run_sets_nothing(shell):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("set", "producer_byte_rate=1"), "whose limits? give --user, --client-id, --ip or"),
+        (("set", "producer_byte_rate=1"), "name the entity with --user, --client-id, --ip or"),
         (("set", "--user", "a"), "required: KEY=VALUE"),
         (("set", "speed=1", "--user", "a"), "speed is not one of producer_byte_rate, consumer"),
         (("set", "producer_byte_rate", "--user", "a"), "producer_byte_rate is not KEY=NUMBER"),
         (("set", "producer_byte_rate=x", "--user", "a"), "=x is not KEY=NUMBER"),
-        (("remove",), "whose limits?"),
+        (("remove",), "name the entity"),
         (("list", "--user", "a", "--default", "user"), "--default user and --user exclude"),
         (("list", "--user", "a", "--ip", "::1"), "addresses go neither with users nor with"),
     ],

@@ -413,7 +413,7 @@ async def test_start_waits_for_unavailable_store_and_logs_it(caplog, monkeypatch
         server = server_of(base, SimulatedFileSystem(), **HTTP)
         starting = server_task(server)
         await until(lambda: "does not answer: it was cut off" in caplog.text)
-        await until(lambda: "is unavailable for_s=" in caplog.text)
+        await until(lambda: "is down for_s=" in caplog.text)
         assert (await get_json(server.http.address, "/livez"))[0] == 200
         status, found = await get_json(server.http.address, "/readyz")
         assert status == 503

@@ -198,7 +198,7 @@ def test_what_is_chosen(broker, chosen, values):
         ({"target": "absent"}, "target: there is no such topic"),
         ({"topic": "absent"}, "topic: there is no such topic"),
         ({"target": "__consumer_offsets"}, "of the broker itself"),
-        ({"partitioning": "other"}, "one of key, same"),
+        ({"partitioning": "other"}, "any of key, same"),
         ({"once": ""}, "expected a once"),
     ],
 )

@@ -99,19 +99,19 @@ def test_who_was_not_looked_at_for_longest_gives_up_his_place():
     question = SimpleNamespace(broker=SimpleNamespace(clock=clock, spawn=spawn))
     lags = LagHistory()
     for number in range(module.GROUPS_MOST):
-        lags.look(question, f"group-{number}")
+        lags.view(question, f"group-{number}")
         clock.advance(seconds=0.1)
-    lags.look(question, "group-0")
-    lags.look(question, "one-more")
+    lags.view(question, "group-0")
+    lags.view(question, "one-more")
     assert len(lags) == module.GROUPS_MOST
     assert "group-0" in lags._followed
     assert "group-1" not in lags._followed
     # A list drives nobody out whom somebody looks at.
-    lags.look_at_rows(question, ["listed-1", "group-3"])
+    lags.view_rows(question, ["listed-1", "group-3"])
     assert "listed-1" not in lags._followed
     clock.advance(seconds=module.LEFT_SECONDS)
-    lags.look(question, "group-3")
-    lags.look_at_rows(question, [f"listed-{number}" for number in range(200)])
+    lags.view(question, "group-3")
+    lags.view_rows(question, [f"listed-{number}" for number in range(200)])
     assert len(lags) == module.GROUPS_MOST
     assert {"group-3", "listed-1"} <= set(lags._followed)
     assert spawned == ["console-lag"]

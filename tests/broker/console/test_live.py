@@ -86,7 +86,7 @@ class Events:
 
 def looking(broker):
     """The task that looks, if there is one."""
-    return [each for each in asyncio.all_tasks() if "_look_while_watched" in str(each)]
+    return [each for each in asyncio.all_tasks() if "_refresh_while_watched" in str(each)]
 
 
 async def test_what_changes_is_shown():

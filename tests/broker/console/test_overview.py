@@ -33,12 +33,12 @@ def later(broker):
 
 def record_a_second(broker):
     broker.clock.advance(seconds=1)
-    broker.call(broker.server.history.look)
+    broker.call(broker.server.history.sample)
 
 
 def test_what_the_broker_is_doing(broker):
     broker.create_topic("orders", partitions=2)
-    broker.call(broker.server.history.look)
+    broker.call(broker.server.history.sample)
     write(broker, "orders", 10)
     record_a_second(broker)
     commit(broker, "invoicing", "orders", 4)
@@ -176,7 +176,7 @@ def test_settings_and_who_set_them(broker):
 
 
 def test_history(broker):
-    broker.call(broker.server.history.look)
+    broker.call(broker.server.history.sample)
     for _ in range(12):
         record_a_second(broker)
     found = fetch(broker, "history", series="records_in,flush_p99_ms")

@@ -68,12 +68,12 @@ def live(broker, history, seconds, each=lambda number: None):
     for number in range(seconds):
         each(number)
         broker.clock.advance(seconds=1)
-        history.look()
+        history.sample()
 
 
 def test_rates_levels_and_quantiles(broker):
     history = History(broker)
-    history.look()
+    history.sample()
     assert list(history.fine["records_in"].values()) == [], "what was before is no rate"
 
     def second(number):
@@ -96,18 +96,18 @@ def test_rates_levels_and_quantiles(broker):
 
 def test_a_second_that_took_longer(broker):
     history = History(broker)
-    history.look()
+    history.sample()
     broker.logs.visible_offsets += 100
     broker.clock.advance(seconds=4)
-    history.look()
+    history.sample()
     assert history.fine["records_in"].newest == 25
-    history.look()  # No time has passed.
+    history.sample()  # No time has passed.
     assert len(history.fine_times.values()) == 1
 
 
 def test_a_counter_that_begins_anew(broker):
     history = History(broker)
-    history.look()
+    history.sample()
     broker.logs.visible_offsets = 0
     live(broker, history, 1)
     assert history.fine["records_in"].newest == 0
@@ -115,7 +115,7 @@ def test_a_counter_that_begins_anew(broker):
 
 def test_what_takes_longer_than_the_last_bucket_is_counted(broker):
     history = History(broker)
-    history.look()
+    history.sample()
     broker.logs.flush_times.observe(1 << 50)
     live(broker, history, SECONDS_PER_SPAN)
     assert history.heat["flush"].values()[-1] == 1
@@ -142,7 +142,7 @@ def test_a_ring_of_counts_holds_the_newest(count):
 
 def test_what_is_cut_is_of_one_moment_and_from_one_time_on(broker):
     history = History(broker)
-    history.look()
+    history.sample()
 
     def second(number):
         broker.logs.visible_offsets += number
@@ -173,7 +173,7 @@ def filling(broker, history, spans, bytes_per_span):
 
 def test_when_the_disk_is_full_by_the_growth_of_the_last_hour(broker):
     history = History(broker)
-    history.look()
+    history.sample()
     broker.logs.free_bytes = 1_000_000
     filling(broker, history, GROWTH_SPANS_LEAST - 1, 1000)
     assert history.time_until_full_s() is None, "that is too short a time to say it"
@@ -189,7 +189,7 @@ def test_when_the_disk_is_full_by_the_growth_of_the_last_hour(broker):
 
 def test_all_of_it_is_less_than_two_megabytes(broker):
     history = History(broker)
-    history.look()
+    history.sample()
     live(broker, history, 2 * FINE_SLOTS)
     full = sum(sys.getsizeof(each._values) for each in history.fine.values())
     # What is long is filled by hand: six hours of seconds would take long.

@@ -79,7 +79,7 @@ def test_a_section_may_have_several_modules_the_first_option_counting(tmp_path):
         ("KafkaServer { hidden", "a control flag is missing (barnabas.sasl.jaas.file)"),
         (section("KafkaClient", "hidden"), "so {path} (barnabas.sasl.jaas.file) must name its"),
         (section("KafkaServer", "hidden", module=SCRAM), "must name its users"),
-        (section("KafkaServer"), "the module names no user"),
+        (section("KafkaServer"), "no user is set"),
         (
             section("KafkaServer", module="com.sun.security.auth.module.Krb5LoginModule"),
             "section KafkaServer: Krb5LoginModule: Kerberos (GSSAPI) is not available",

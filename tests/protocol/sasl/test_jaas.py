@@ -45,7 +45,7 @@ def test_a_value_is_one_module(text, options):
         (f"{PLAIN} required user_a;", "'=' behind the name of option 1 is missing"),
         (f"{PLAIN} required user_a=;", "the value of option 1 is missing"),
         (f'{PLAIN} required user_a="hidden;', "a quotation has no end"),
-        (f"{PLAIN} required; {PLAIN} required;", "one is allowed"),
+        (f"{PLAIN} required; {PLAIN} required;", "only one login module is allowed"),
         (f"{PLAIN} /* required;", "a comment has no end"),
     ],
 )

@@ -266,7 +266,7 @@ def test_one_line_says_why_nobody_gets_in(at, keys, settings_file, tmp_path):
         settings_of(keys, "SASL_TLS") | {"ssl.truststore.location": keys.other_trust}
     )
     distrusted = barnabas("topics", "list", "-b", address, "--command-config", wrong, cwd=tmp_path)
-    assert "is not signed by anybody who is trusted" in error_of(distrusted, 1)
+    assert "is not signed by a trusted authority" in error_of(distrusted, 1)
 
 
 def test_the_settings_of_the_documentation(at, keys, tmp_path):

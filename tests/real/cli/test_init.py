@@ -112,7 +112,7 @@ def test_nothing_is_overwritten(made):
     directory, _ = made
     before = {each.name: each.read_bytes() for each in directory.iterdir()}
     again = barnabas("init", "--secure", directory, cwd=directory)
-    assert error_of(again, 2) == f"barnabas: {directory}: there already, and not empty"
+    assert error_of(again, 2) == f"barnabas: {directory}: exists already, and is not empty"
     again = barnabas("init", "--secure", directory, "--if-not-exists", cwd=directory)
     assert (again.returncode, again.stdout) == (
         0,
@@ -160,5 +160,5 @@ def test_a_directory_that_others_can_write_to_is_refused(tmp_path, mode):
     (tmp_path / "open").mkdir()
     (tmp_path / "open").chmod(mode)
     error = error_of(barnabas("init", "--secure", "open", cwd=tmp_path), 2)
-    assert "open: others than its owner can write to it" in error
+    assert "open: users other than its owner can write to it" in error
     assert list((tmp_path / "open").iterdir()) == []

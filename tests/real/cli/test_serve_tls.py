@@ -62,7 +62,7 @@ WHAT_STOPS_THE_START = {
     ),
     ("ssl.keystore.location=store.p12", "ssl.keystore.password=wrong-secret"): (
         "Invalid value store.p12 for configuration ssl.keystore.location: the password is wrong, "
-        "or it is no PKCS12 store (server.properties line 3)"
+        "or the file is not a PKCS12 store (server.properties line 3)"
     ),
     ("ssl.keystore.location=locked.pem", "ssl.key.password=wrong-secret"): (
         "Invalid value [hidden] for configuration ssl.key.password: the private key cannot be "

@@ -188,7 +188,7 @@ def test_a_token_that_is_refused(broker, keys):
 
 def test_a_broker_that_is_not_trusted(broker, keys):
     other = trusting(keys, "SSL") | {"ssl.truststore.location": keys.other_trust}
-    nobody = "the broker's certificate is not signed by anybody who is trusted: ssl.truststore.loca"
+    nobody = "the broker's certificate is not signed by a trusted authority: ssl.truststore.loca"
     assert problem(broker, "TLS", other).startswith(nobody)
     assert problem(broker, "TLS", {"security.protocol": "SSL"}).startswith(nobody)
 
@@ -249,7 +249,7 @@ def test_versions_of_tls_that_only_one_side_has(keys):
     [
         (
             b"HTTP/1.1 400 Bad Request\r\n\r\n",
-            "no the listener expects TLS: is security.protocol right?",
+            "the listener does not use TLS: check security.protocol",
         ),
         (b"\x15\x03\x03\x00\x02\x02\x50", "the TLS handshake failed: tlsv1 alert internal error"),
     ],

@@ -52,7 +52,7 @@ def test_every_address_that_fails_is_named(nobody):
 
 
 def test_a_broker_that_no_answer_has_named(brokers):
-    with pytest.raises(Unreachable, match="broker 7 is not there"):
+    with pytest.raises(Unreachable, match="broker 7 is not in the metadata"):
         brokers.node(7)
 
 

@@ -60,7 +60,7 @@ def test_an_export_that_was_cut_short_is_done_again_or_taken_back(call, director
         export_directory(exported, store.base(), CONFIG)
     store.base().cluster_index().fence(session)
     export_directory(exported, store.base(), CONFIG)
-    with pytest.raises(CommandError, match="there already"):
+    with pytest.raises(CommandError, match="exists already"):
         export_directory(exported, store.base(), CONFIG)
     with broker_of(exported) as broker:
         assert [each.value for each in broker.records("t").result] == [b"v"]
