@@ -291,7 +291,7 @@ nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its
 	$(call heading,nightly tests)
 	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
-	@$(if $(ARGS),,$(PYTEST) --quiet -m nightly tests/package)
+	@$(if $(ARGS),,$(BIN)/python -m tests.counterparts tools && $(PYTEST) --quiet -m nightly tests/package)
 	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
@@ -468,6 +468,7 @@ demo-exactly-once: $(VENV)/.dev ## Exactly once in four scenarios: docs/exactly-
 
 .PHONY: release
 release: $(VENV)/.dev ## Check and build a release into dist, and stop before it is published (VERSION=0.1.0)
+	@$(BIN)/python -m tests.counterparts tools
 	@$(BIN)/python -m tests.package.release $(or $(VERSION),$(error make release needs VERSION=x.y.z)) $(ARGS)
 
 SDIST_FILE ?= $(wildcard build/sdist/*.tar.gz)
