@@ -15,6 +15,8 @@ from tests.package.installed import environment_with, serve_a_client
 from tests.package.release import PLATFORM, interpreters, pure_wheel, repair
 from tests.products import for_the_night
 
+# A wheel takes 5 minutes of CPU time, and more where others compute beside it.
+pytestmark = pytest.mark.timeout(3600)
 INTERPRETERS = interpreters()
 IMPORTS = {
     "postgresql": "import psycopg; print(psycopg.pq.__impl__)",
