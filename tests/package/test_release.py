@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tomllib
 import zipfile
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,21 @@ def test_release_without_compiled_wheels_has_each_file_and_its_checksum(tmp_path
     assert all(f'"name": "{name}"' in sbom for name in ("barnabas", "psycopg", "PyJWT", "uvloop"))
     with zipfile.ZipFile(directory / f"barnabas-{__version__}-py3-none-any.whl") as wheel:
         assert "barnabas/commit" in wheel.namelist()
+
+
+def test_each_upper_bound_of_a_dependency_has_a_reason():
+    text = (ROOT / "pyproject.toml").read_text()
+    settings = tomllib.loads(text)
+    project = settings["project"]
+    listed = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
+    listed += settings["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"][
+        "dependencies"
+    ]
+    bounded = {re.match(r"[\w-]+", each)[0] for each in listed if "<" in each or "==" in each}
+    comments = "\n".join(line for line in text.splitlines() if line.startswith("#"))
+    assert "pandas" in bounded
+    reasons = {name for name in bounded if re.search(rf"\b{name}( below [\d.]+)?: ", comments)}
+    assert bounded - reasons == set()
 
 
 # ----------------------------------------------------------------------------------- workflows
