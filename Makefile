@@ -296,6 +296,7 @@ nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its
 	$(call heading,nightly tests)
 	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
+	@$(if $(ARGS),,$(BIN)/python -m tests.counterparts tools && $(PYTEST) --quiet -m nightly tests/package)
 	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
@@ -362,7 +363,7 @@ spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark
 .PHONY: package
 package: $(VENV)/.interop ## The wheel, installed and run outside of this directory
 	$(call heading,package)
-	@$(PYTEST) --quiet $(or $(ARGS),tests/package)
+	@$(PYTEST) --quiet -m "not nightly" $(or $(ARGS),tests/package)
 
 .PHONY: browser-and-package
 browser-and-package: $(VENV)/.counterparts ## Both at once: each waits for other programs half of its time
@@ -481,6 +482,21 @@ demo: $(VENV)/.counterparts ## Five million payments through Spark while all tha
 .PHONY: demo-exactly-once
 demo-exactly-once: $(VENV)/.dev ## Exactly once in four scenarios: docs/exactly-once.md
 	@$(BIN)/python -m tests.interop.demo_exactly_once
+
+# ----------------------------------------------------------------------------------------------- release
+
+.PHONY: release
+release: $(VENV)/.dev ## Check and build a release into dist, and stop before it is published (VERSION=0.1.0)
+	@$(BIN)/python -m tests.counterparts tools
+	@$(BIN)/python -m tests.package.release $(or $(VERSION),$(error make release needs VERSION=x.y.z)) $(ARGS)
+
+SDIST_FILE ?= $(wildcard build/sdist/*.tar.gz)
+
+.PHONY: wheels
+wheels: $(VENV)/.dev $(SDIST) ## The compiled wheels of each Python for this processor, in containers (needs docker)
+	@$(PIP) 'cibuildwheel>=4.3,<5'
+	@SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+		$(BIN)/python -m cibuildwheel --platform linux --output-dir dist/wheels $(SDIST_FILE)
 
 # ------------------------------------------------------------------------------------------------- image
 

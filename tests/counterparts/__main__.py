@@ -1,6 +1,7 @@
 """`python -m tests.counterparts fetch`: get everything the interop tests and benchmarks need.
 
-`compiler`: only what compiles Barnabas.
+`compiler`: only what compiles Barnabas. `tools`: Helm, kubeconform and actionlint, which
+`make nightly` and `make release` need; the first build of Helm takes 20 minutes of CPU time.
 """
 
 import argparse
@@ -11,18 +12,25 @@ from tests.counterparts.archives import make_archives
 from tests.counterparts.chromium import chromium
 from tests.counterparts.compiler import compiler
 from tests.counterparts.errors import MissingCounterpart
+from tests.counterparts.go import tool
 from tests.counterparts.jars import avro_jars, delta_jars, kafka_jars, s3a_jars, spark_kafka_jars
 from tests.counterparts.java import java
 from tests.counterparts.kcat import kcat
 from tests.counterparts.postgresql import postgresql
 
+TOOLS = ("actionlint", "kubeconform", "helm")
+
 
 def main() -> int:
     """Fetch and check the counterparts; print where each one is."""
     parser = argparse.ArgumentParser(prog="python -m tests.counterparts", description=__doc__)
-    parser.add_argument("command", choices=["fetch", "compiler"])
+    parser.add_argument("command", choices=["fetch", "compiler", "tools"])
     command = parser.parse_args().command
     try:
+        if command == "tools":
+            for name in TOOLS:
+                print(f"{name:<12}{tool(name)}")
+            return 0
         print(f"compiler    {compiler()}")
         if command == "fetch":
             fetch()

