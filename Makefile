@@ -339,6 +339,14 @@ site: $(SITE)/.installed ## The documentation as a site that needs no server: bu
 	@$(SITE)/bin/python -m tests.site.assemble
 	@NO_MKDOCS_2_WARNING=1 $(SITE)/bin/mkdocs build --quiet
 
+.PHONY: site-versions
+site-versions: $(SITE)/.installed ## Add this checkout as VERSION= to the sites in the local branch `site-pages`
+	@[ -n "$(VERSION)" ] || { echo "make: say which with VERSION=0.1.0" >&2; exit 1; }
+	@$(SITE)/bin/python -m tests.site.assemble
+	@PATH=$(CURDIR)/$(SITE)/bin:$$PATH NO_MKDOCS_2_WARNING=1 mike deploy --config-file mkdocs-versions.yml \
+		--branch site-pages --update-aliases $(VERSION) latest
+	@PATH=$(CURDIR)/$(SITE)/bin:$$PATH NO_MKDOCS_2_WARNING=1 mike set-default --config-file mkdocs-versions.yml --branch site-pages latest
+
 .PHONY: browser-soak
 browser-soak: $(VENV)/.counterparts ## What an open page costs, with 10,000 partitions (DURATION=)
 	@DURATION=$(DURATION) $(PYTEST) --quiet $(or $(ARGS),tests/browser/long_look.py)

@@ -287,7 +287,7 @@ def test_backups(shell):
 @for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_security(shell):
     shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
-    assert run_page(shell, "docs/security.md") == 7
+    assert run_page(shell, "docs/security.md") == 8
     as_admin = ("--command-config", "secure/admin.properties")
     consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
     assert consumed == ["one order"]

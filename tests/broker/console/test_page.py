@@ -32,7 +32,7 @@ def test_what_can_be_watched_is_named():
         assert f"`{name}:" in watch if route.name_in_path else f"`{name}`" in watch
     assert f"at most {WORDS[live.WATCHED_MOST]}, names" in watch
     assert f"after {live.COMMENT_SECONDS} s without" in watch
-    assert f"is cut\nafter {connection.ANSWER_SECONDS:.0f} s" in watch
+    assert f"is disconnected\nafter {connection.ANSWER_SECONDS:.0f} s" in watch
     assert f"There are {STREAMS_MAX} such connections" in watch
 
 

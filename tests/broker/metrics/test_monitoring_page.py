@@ -77,9 +77,9 @@ def test_its_settings_and_limits_are_true():
     listener = BROKER_CONFIGS["barnabas.http.listener"]
     assert f"`{listener.default_text}` unless `{listener.name}` says otherwise" in PAGE
     assert "`barnabas.metrics.partitions=false`" in PAGE
-    assert f"{QUESTION_SECONDS:.0f} s to ask and {ANSWER_SECONDS:.0f} s to read" in PAGE
-    assert f"{ASKING_MAX} connections at a time may be asking, {ANSWERED_MAX} reading" in PAGE
-    assert f"{ANSWERED_MAX} reading, {STREAMS_MAX} watching" in PAGE
-    assert f"and {PROBES_MAX} more reading what probes" in PAGE
+    assert f"{QUESTION_SECONDS:.0f} s to send and {ANSWER_SECONDS:.0f} s to read" in PAGE
+    assert f"{ASKING_MAX} connections may send a request, {ANSWERED_MAX} read a response" in PAGE
+    assert f"{ANSWERED_MAX} read a response, {STREAMS_MAX} read live updates" in PAGE
+    assert f"and {PROBES_MAX} more read the responses for probes" in PAGE
     for path in re.findall(r"`(docker/[^`]+)`", PAGE):
         assert (ROOT / path).exists()
