@@ -95,7 +95,7 @@ class MarkerPhase:
         self._in_turns: set[str] = set()
         """Transactions with markers left for the next turn."""
         self._refusals: dict[str, int] = {}
-        """Number of refused flushes at the first marker, of each transaction that owes markers."""
+        """Number of refused flushes at the first marker, by transactional id, until completion."""
         self._closed = False
         if remote_markers is not None:
             remote_markers.belongs_to(self)
@@ -202,7 +202,7 @@ class MarkerPhase:
         return error
 
     def _completion(self, shard: Shard[TransactionShard], key: str) -> Following | None:
-        """Return the completion of a transaction that owes no marker.
+        """Return the completion of a transaction that has all its markers.
 
         If a flush was refused since the first marker, markers in other logs of this broker may be
         lost with it: all are written again first, where they are needed (R3).

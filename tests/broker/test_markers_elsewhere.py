@@ -228,7 +228,7 @@ def test_marker_refused_at_remote_leader_stays_pending_r3(cluster, brokers, prod
 def test_marker_here_that_is_taken_back_with_a_refused_flush_is_owed_r3(
     cluster, brokers, producer, monkeypatch
 ):
-    """It is in a later flush than the decision, and other brokers still owe theirs."""
+    """The marker is in a later flush than the decision; the marker of another broker is missing."""
     markers = Markers(monkeypatch)
     producer.open(HERE, THERE)
     before, log = len(producer.markers(HERE)), log_of(brokers[0], *HERE)
