@@ -18,8 +18,6 @@ from functools import partial
 from operator import attrgetter
 from typing import Final, Protocol
 
-from crc32c import crc32c
-
 from barnabas.protocol.records import (
     NO_PRODUCER_ID,
     NOT_COMPUTED,
@@ -28,7 +26,6 @@ from barnabas.protocol.records import (
     place_batch,
     placed,
     read_header,
-    read_marker,
     stamp_log_append_time,
     with_corrected_header,
 )
@@ -307,7 +304,7 @@ class PartitionLog:
         appended = self._put(marker.batch(now_ms), 0, now_ms, stable=False)
         timestamp = max(now_ms, appended.log_append_time_ms)
         self.producers.forget_decided(self.high_watermark)
-        self._end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
+        self.end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
     def _check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
@@ -354,20 +351,10 @@ class PartitionLog:
         group.add_entry(
             KIND_BATCHES, self.leader_epoch, self.partition_id, base_offset, next_offset, size, 1
         )
-        self._store(group, chunk, start, size, next_offset, max_timestamp, self.leader_epoch)
+        self.store_batch(group, chunk, start, size, next_offset, max_timestamp, self.leader_epoch)
         return Appended(base_offset, append_time_ms, self.log_start_offset, group)
 
-    def replay(self, group: CommitGroup, batch: memoryview, header: BatchHeader) -> None:
-        """Append a batch that a former run placed at the log end, or behind what was compacted."""
-        end, base = self.next_offset, header.base_offset
-        assert base == end or end < base <= self.cleaning.compacted_offset, (self, base, end)
-        epoch = header.partition_leader_epoch
-        size = len(batch)
-        self._store(group, batch, 0, size, header.next_offset, header.newest_timestamp, epoch)
-        if header.producer_id >= 0:
-            self.replay_producer(self.active, header, batch)
-
-    def _store(
+    def store_batch(
         self,
         group: CommitGroup,
         chunk: Buffer,
@@ -403,25 +390,7 @@ class PartitionLog:
         self.batches_since_snapshot += batches
         group.ends[self] = (next_offset, self.appended_bytes)
 
-    def replay_producer(self, segment: Segment, header: BatchHeader, batch: memoryview) -> None:
-        """Let the producer state follow a stored batch of ``segment``."""
-        if not header.is_control:
-            self.producers.update(header, self._now_ms())
-            return
-        found = read_marker(batch)
-        if found is not None:
-            marker = TransactionMarker(
-                header.producer_id,
-                header.producer_epoch,
-                commit=found.commit,
-                coordinator_epoch=found.coordinator_epoch,
-            )
-            self._end_transaction(
-                segment, marker, header.base_offset, header.max_timestamp, self._now_ms()
-            )
-            self.producers.forget_decided(header.next_offset)  # what is replayed was durable
-
-    def _end_transaction(
+    def end_transaction(
         self,
         segment: Segment,
         marker: TransactionMarker,
@@ -448,18 +417,6 @@ class PartitionLog:
                     completed.last_stable_offset,
                 )
             )
-
-    def abandon_transaction(self, segment: Segment, producer_id: int, offset: int) -> None:
-        """Count a producer's open transaction as aborted by a marker at ``offset`` of ``segment``.
-
-        For where what ended it cannot be read.
-        """
-        entry = self.producers.entry(producer_id)
-        assert entry is not None, "nothing is known of the producer"
-        marker = TransactionMarker(
-            producer_id, entry.epoch, commit=False, coordinator_epoch=entry.coordinator_epoch
-        )
-        self._end_transaction(segment, marker, offset, entry.last_timestamp, self._now_ms())
 
     def _leader_epochs_operation(self) -> Operation:
         text = encode_leader_epochs(self.leader_epochs)
@@ -671,24 +628,6 @@ class PartitionLog:
     def size_bytes(self) -> int:
         """Size of all segments, indexes not counted."""
         return sum(segment.size_bytes for segment in self.segments)
-
-    def sealed_bytes(self, start_offset: int) -> int:
-        """Size of the sealed segments that reach past an offset, in bytes."""
-        if len(self.segments) == 1:
-            return 0
-        return sum(
-            segment.size_bytes
-            for segment in self.segments[:-1]
-            if segment.end_offset > start_offset
-        )
-
-    def aborted_checksum(self, start_offset: int) -> int:
-        """CRC32C over the transaction indexes of the sealed segments that reach past an offset."""
-        checksum = 0
-        for segment in self.segments[:-1]:
-            if segment.end_offset > start_offset and len(segment.transactions):
-                checksum = crc32c(segment.transactions.encode(), checksum)
-        return checksum
 
     def aborted_transactions(self, offset: int, upper_offset: int) -> list[AbortedTransaction]:
         """Aborted transactions that overlap [offset, upper_offset); possibly some more (L10)."""

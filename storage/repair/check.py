@@ -13,6 +13,7 @@ from barnabas.storage.log.index import SegmentIndex
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.producer_entry import NO_COORDINATOR_EPOCH
 from barnabas.storage.log.producers import ProducerState
+from barnabas.storage.log.replay import replay_producer
 from barnabas.storage.log.segment import Segment
 from barnabas.storage.repair.repair import is_hole
 
@@ -139,7 +140,7 @@ def _check_producers(log: PartitionLog, *, exact: bool) -> list[str]:
                 if is_hole(header):
                     return []  # A repair has cut out what cannot be known.
                 if header.producer_id >= 0:
-                    log.replay_producer(segment, header, batch)
+                    replay_producer(log, segment, header, batch)
         rebuilt = log.producers
     finally:
         log.producers = live

@@ -26,6 +26,7 @@ from barnabas.storage.log.damage import DamagedRange
 from barnabas.storage.log.index import OffsetIndex
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.producer_entry import ProducerEntry
+from barnabas.storage.log.replay import abandon_transaction, replay_producer
 from barnabas.storage.log.segment import Segment
 from barnabas.storage.log.segment_names import (
     INDEX_SUFFIX,
@@ -177,7 +178,7 @@ class Salvage:
             if header.base_offset >= offset:
                 log.batches_since_snapshot += 1
                 if header.producer_id >= 0:
-                    log.replay_producer(segment, header, memoryview(batch))
+                    replay_producer(log, segment, header, memoryview(batch))
         for each in damaged:
             self._abandon(log, segment, each)
 
@@ -192,7 +193,7 @@ class Salvage:
         for offset, entry in enumerate(ended, damaged.end_offset - len(ended)):
             abandoned = Abandoned(entry.producer_id, entry.transaction_first_offset, damaged)
             self.abandoned.append((log, abandoned))
-            log.abandon_transaction(segment, entry.producer_id, offset)
+            abandon_transaction(log, segment, entry.producer_id, offset)
 
 
 def _end_of_whole_batches(log: PartitionLog, name: str, start: int, offset: int) -> int:

@@ -13,6 +13,7 @@ from barnabas.storage.errors import LedSince
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.log.leader_epochs import epochs_from
 from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.replay import replay_batch
 from barnabas.storage.replicated.log_index import LogHead, LogSnapshot
 from barnabas.storage.replicated.log_snapshot import read_snapshot
 
@@ -87,7 +88,7 @@ class Filling:
             _restore_snapshot(log, snapshot)
             self._snapshot = None
         _note_gap(log, header)
-        log.replay(group, batch, header)
+        replay_batch(log, group, batch, header)
 
     def end(self, log_start_offset: int) -> None:
         """Make the added batches visible. Raises LedSince; Corrupt if the snapshot is damaged."""

@@ -31,6 +31,7 @@ from barnabas.storage.log.log_directory import LogDirectory
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.segment import Segment
 from barnabas.storage.log.segment_swap import PendingSwap
+from barnabas.storage.store.log_position import checkpoint_of
 
 if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
@@ -40,23 +41,6 @@ LOG_START_CHECKPOINT: Final = "log-start-offset-checkpoint"
 CLEANER_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 
 _SNAPSHOT_EVERY_BATCHES: Final = 1000
-
-
-def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
-    """Return the state of ``log`` after everything appended so far became durable."""
-    log_start_offset = max(log.log_start_offset, log.journaled_start_offset)
-    return PartitionCheckpoint(
-        log.partition_id,
-        log.active.base_offset,
-        log.next_offset,
-        log.active.size_bytes,
-        log_start_offset,
-        log.snapshot_offset,
-        log.aborted_checksum(log_start_offset),
-        log.sealed_bytes(log_start_offset),
-        log.cleaning.clean_offset,
-        log.cleaning.compacted_offset,
-    )
 
 
 class CheckpointWork:

@@ -22,6 +22,7 @@ from barnabas.storage.log.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirec
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.producer_snapshot import CorruptSnapshot, decode_snapshot
 from barnabas.storage.log.producers import ProducerState
+from barnabas.storage.log.replay import replay_producer
 from barnabas.storage.log.segment import Segment
 from barnabas.storage.log.segment_names import (
     GROWN,
@@ -32,6 +33,7 @@ from barnabas.storage.log.segment_names import (
 )
 from barnabas.storage.log.segment_swap import recover_swaps
 from barnabas.storage.repair.salvage import Salvage, explain, lost_segments
+from barnabas.storage.store.log_position import aborted_checksum, sealed_bytes
 
 _STEM_DIGITS: Final = 20
 
@@ -121,9 +123,9 @@ def _open_segments(
             segment.open_existing(segment.file.size(), following, sealed=True, trusted=True)
         log.segments.append(segment)
     log.active = log.segments[-1]
-    sealed_bytes = log.sealed_bytes(position.log_start_offset)
-    if position.sealed_bytes not in (-1, sealed_bytes):
-        reason = f"the sealed segments hold {sealed_bytes} bytes, not {position.sealed_bytes}"
+    found_bytes = sealed_bytes(log, position.log_start_offset)
+    if position.sealed_bytes not in (-1, found_bytes):
+        reason = f"the sealed segments hold {found_bytes} bytes, not {position.sealed_bytes}"
         lost = lost_segments(log, names, position.log_start_offset)
         error = explain(log, lost, reason)
         if salvage is None:
@@ -223,7 +225,7 @@ def _load_producers(
             if header.base_offset >= offset:
                 log.batches_since_snapshot += 1
                 if header.producer_id >= 0:
-                    log.replay_producer(segment, header, batch)
+                    replay_producer(log, segment, header, batch)
 
 
 def _load_transactions(
@@ -236,7 +238,7 @@ def _load_transactions(
             break
         if segment.stem in listed and not segment.load_transactions():
             return False
-    actual = log.aborted_checksum(position.log_start_offset)
+    actual = aborted_checksum(log, position.log_start_offset)
     return position.aborted_checksum in (-1, actual)
 
 

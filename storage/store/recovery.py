@@ -35,6 +35,7 @@ from barnabas.storage.journal.journal_format import KIND_BATCHES, KIND_LOG_START
 from barnabas.storage.log.checkpoint import Checkpoint, SegmentSwap, newest_checkpoint
 from barnabas.storage.log.log_directory import is_partition_directory, is_removable, remove_tree
 from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.replay import replay_batch
 from barnabas.storage.repair.salvage import Salvage
 from barnabas.storage.store.checkpoint_work import CHECKPOINT_NAMES
 from barnabas.storage.store.log_store import LOCK_NAME, LogStore
@@ -370,5 +371,5 @@ class _Replayer:
                 f"the log ends at {log.next_offset}",
             )
         for position, header in iterate_batches(entry.body):
-            log.replay(group, entry.body[position : position + header.size], header)
+            replay_batch(log, group, entry.body[position : position + header.size], header)
             self._progress.batches += 1

@@ -6,7 +6,7 @@ import pytest
 
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.storage.log.transaction_marker import TransactionMarker
-from barnabas.storage.store.checkpoint_work import checkpoint_of
+from barnabas.storage.store.log_position import checkpoint_of
 from barnabas.storage.store.log_store import LogStore
 from barnabas.storage.store.recovery import lock_directory
 from barnabas.storage.store.store_parts import StoreSettings

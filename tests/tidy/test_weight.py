@@ -69,10 +69,10 @@ BY_HAND: dict[str, int] = {
     "storage/log": 3_076,
     "storage/metastore": 745,
     "storage/postgresql": 1_445,
-    "storage/repair": 1_024,
-    "storage/replicated": 886,
+    "storage/repair": 1_026,
+    "storage/replicated": 887,
     "storage/runtime": 196,
-    "storage/store": 1_174,
+    "storage/store": 1_193,
 }
 """Code lines by hand of each package; their sum is the limit."""
 
