@@ -397,7 +397,7 @@ async def test_no_turn_of_measuring_lag_is_long(crowd, monkeypatch):
     question = Question(crowd, WorstFinder(), lags, OPEN)
     try:
         for group_id in (widest, *(f"group-{number:06}" for number in range(GROUPS_MOST - 1))):
-            lags.look(question, group_id)
+            lags.view(question, group_id)
         looks.now = looks.most = looks.all = looks.turns = 0
         await lags._measure_all(question)
         assert looks.all >= PARTITIONS + GROUPS_MOST - 1

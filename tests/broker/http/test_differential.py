@@ -126,7 +126,7 @@ class Port:
     def _ignored(self, *given):
         pass
 
-    opened = asked = answered = closed = _ignored
+    opened = request_received = answered = closed = _ignored
 
 
 def exchange(data, pieces):

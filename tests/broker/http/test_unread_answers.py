@@ -81,7 +81,7 @@ class Port:
     def _ignored(self, *_given):
         pass
 
-    opened = asked = streams = closed = _ignored
+    opened = request_received = streams = closed = _ignored
 
 
 def connected(answer, memory=None):
