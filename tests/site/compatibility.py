@@ -155,7 +155,7 @@ _ELSEWHERE: Final = """
 | headers of record batches | [Batch headers](batch-header.md) |
 | authentication and ACLs | [Security](security.md) |
 | connections that the broker closes | [Closed connections](closed-connections.md) |
-| replicas in a cluster | [A cluster](cluster.md#what-it-does-not-do) |
+| replicas in a cluster | [A cluster](cluster.md#limits) |
 
 There is no replication between brokers, no tiered storage, no Kerberos and no ZooKeeper. Apache
 Kafka cannot open a data directory that Barnabas has used: [Migration](migration.md).
