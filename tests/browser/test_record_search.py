@@ -104,7 +104,7 @@ def test_whom_a_record_waits_for_is_a_link(page, broker, topic):
         producer.produce(topic, b"behind", partition=0)
         assert producer.flush(30) == 0
         page.goto(f"{broker.url}/topics/{topic}/records")
-        expect(page.get_by_text("There is nothing here that readers of committed")).to_be_visible()
+        expect(page.get_by_text("No record is visible to read_committed")).to_be_visible()
         page.get_by_label("Show").select_option("All, with states")
         waiting = rows(page).filter(has_text="behind")
         expect(waiting).to_contain_text("committed, not visible yet")
@@ -129,7 +129,7 @@ def test_a_live_tail_counts_what_it_has_skipped(page, broker, topic):
     expect(page.get_by_text(re.compile(r"[\d,]+ skipped: too many to show"))).to_be_visible()
     wait_until(lambda: 1 < rows(page).count() <= 300, "some of them are shown")
     page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_text("Paused: what is here stays")).to_be_visible()
+    expect(page.get_by_text("Paused: these records stay")).to_be_visible()
     before = rows(page).count()
     write(broker, topic, range(10))
     page.wait_for_timeout(1000)
