@@ -350,7 +350,7 @@ class Catalogue:
 
     async def _delete_topic(self, topic_id: bytes) -> None:
         if topic_id not in self.topics_by_id:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, f"Unknown topic ID {topic_id.hex()}")
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
         await self.changes.commit_regardless(partial(self._metastore.delete_topic, topic_id))
         await self.changes.show(Difference(topics_deleted=(topic_id,)))
 

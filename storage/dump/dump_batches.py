@@ -49,9 +49,9 @@ def dump_batches(file: File, base_offset: int, *, records: bool) -> Iterator[Row
             yield found
             return
         position, header, batch = found
-        problem = _problem_of(header, batch, expected)
-        yield Row("batch", _describe(header, position, valid="checksum" not in problem))
-        if problem:
+        corruption = _corruption_of(batch)
+        yield Row("batch", _describe(header, position, valid=not corruption))
+        if problem := corruption or _disorder_of(header, expected):
             yield Problem(position, f"batch of offset {header.base_offset}: {problem}")
         elif records:
             yield from _records(header, batch, position)
@@ -92,11 +92,17 @@ def _batches(file: File, position: int) -> Iterator[tuple[int, BatchHeader, memo
         position += header.size
 
 
-def _problem_of(header: BatchHeader, batch: memoryview, expected: int) -> str:
+def _corruption_of(batch: memoryview) -> str:
+    """Return why a batch whose header has been checked is corrupt; empty: it is intact."""
     try:
         verify_batch(batch)
     except CorruptBatch as error:
         return str(error)
+    return ""
+
+
+def _disorder_of(header: BatchHeader, expected: int) -> str:
+    """Return why the offsets of a batch cannot be right; empty: they can."""
     if header.base_offset < expected:
         return f"an offset of at least {expected} should follow"
     if header.last_offset_delta < 0:

@@ -63,7 +63,7 @@ BY_HAND: dict[str, int] = {
     "storage/adoption": 284,
     "storage/batches": 265,
     "storage/compaction": 428,
-    "storage/dump": 480,
+    "storage/dump": 482,
     "storage/files": 620,
     "storage/journal": 1_044,
     "storage/log": 3_067,
