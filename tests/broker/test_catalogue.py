@@ -37,7 +37,7 @@ def write_to(topic):
 
 
 async def settle(administration):
-    """Let the journal commit what was queued."""
+    """Commit the queue of the journal."""
     administration.logs.journal.flush()
     await asyncio.sleep(0)
 

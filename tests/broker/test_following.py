@@ -1,4 +1,4 @@
-"""What a broker shows follows the metadata's image, whoever has changed it, and however."""
+"""A broker shows the metadata's image, after changes of any broker and of any kind."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_followed_metadata_equals_metadata_of_start(first, then, led_elsewhere):
 @given(histories(), histories(), elsewhere, st.none() | st.integers(0, 6))
 @from_a_to_b
 def test_a_crash_between_commit_and_showing_it_changes_nothing(first, then, led_elsewhere, turns):
-    """``turns``: of the loop that the broker has for showing it; None: it dies before."""
+    """``turns`` of the loop pass before the broker dies, or none at all if it is None."""
 
     async def crash() -> dict[str, object]:
         store = new_store(first)
