@@ -151,7 +151,7 @@ def test_followed_metadata_equals_metadata_of_start(first, then, led_elsewhere):
 @given(histories(), histories(), elsewhere, st.none() | st.integers(0, 6))
 @from_a_to_b
 def test_a_crash_between_commit_and_showing_it_changes_nothing(first, then, led_elsewhere, turns):
-    """``turns`` of the loop pass before the broker dies, or none at all if it is None."""
+    """The broker has ``turns`` of the loop to show the commit, or no time at all if None."""
 
     async def crash() -> dict[str, object]:
         store = new_store(first)

@@ -196,9 +196,7 @@ class TestSharing:
         assert len(checked.rows.reads) == 2
 
     async def test_at_random(self, checked):
-        """Each check gets one result, of a read that started after the check and ended before the
-        result.
-        """
+        """Each check gets one result, of a read that started after it and has ended."""
         random = Random(SEED)
         began: dict[int, int] = {}
         for number in range(200):

@@ -229,9 +229,7 @@ def test_scrubbing_can_be_disabled(tmp_path):
 
 
 def fail_reads(monkeypatch, path):
-    """Make reads of a file fail with EIO until ``clear`` of the returned deque, which records
-    them.
-    """
+    """Make reads of a file fail with EIO until ``clear`` of the returned list of failures."""
     failed = deque([False])
 
     def failing(real):

@@ -248,9 +248,7 @@ async def test_a_stop_has_its_last_checkpoint_behind_the_one_under_way(machine, 
 
 
 def test_a_broker_of_a_test_knows_whom_it_coordinates_when_it_is_there(monkeypatch):
-    """The test broker starts with its coordinators loaded, so the first request gets no retriable
-    error.
-    """
+    """A test broker starts with loaded coordinators, so no first request has to be retried."""
     with Broker(config={"offsets.topic.num.partitions": "1"}) as broker:
         broker.create_topic("t")
         broker.port = broker.address[1]

@@ -298,9 +298,7 @@ def produced(served: Served, cell: Cell, producer: Producer, partition: int, ver
 
 
 def is_fenced_by_the_log(served: Served, producer: Producer, partition: int) -> bool:
-    """Return whether the partition has a later epoch, so that its error precedes the
-    coordinator's.
-    """
+    """Return whether the partition has a later epoch: its error precedes the coordinator's."""
     log = served.broker.server.catalogue.partition("a", partition).log
     entry = served.broker.call(lambda: log.producers.entry(producer[0]))
     return entry is not None and producer[1] < entry.epoch

@@ -277,7 +277,7 @@ def test_a_waiting_fetch_can_be_late_and_is_still_completed_early(broker):
         assert 0.1 <= time.monotonic() - started < 50
 
 
-def test_client_disconnects_while_a_late_response_waits(broker):
+def test_delayed_fetch_ends_with_its_connection(broker):
     broker.create_topic("orders")
     with broker.intercept(FETCH, delay_ms=100):
         with WireClient(broker.address) as client:

@@ -266,7 +266,7 @@ def test_damaged_metadata(check, copy):
 
 
 def test_metadata_with_a_flipped_bit(check, copy):
-    """SQLite finds no damage; `check` accepts the changed content after confirmation."""
+    """The structure of the file is intact; `check --repair` accepts its content if confirmed."""
     path = copy / "barnabas-metadata.sqlite"
     path.write_bytes(path.read_bytes().replace(b"segment.bytes1048576", b"segment.bytes1048577"))
     before = content(copy)

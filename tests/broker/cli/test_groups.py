@@ -379,7 +379,7 @@ def test_a_member_that_was_forgotten_joins_again(own_broker, own_shell, monkeypa
     with Cluster(addresses(own_shell.address), 10) as cluster:
         mine = reader(cluster, "t")
         assert [each.value for each in mine.poll()] == [b"a", b"b"]
-        # If the member were still in the group, the rebalance would wait for its session to end.
+        # The broker still has the member, so the rebalance waits for the end of its session.
         start_timer("advances", 0.5, lambda: own_broker.clock.advance(minutes=1))
         with own_broker.intercept(api, fail=code, times=2) as caught:
             mine.printed()

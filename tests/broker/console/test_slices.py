@@ -141,7 +141,7 @@ def transactions_of(number):
 
 
 def events_of(looks):
-    """Return the maximum number of events, which count each visit."""
+    """Return a full list of transaction events that counts each visit."""
     events = TransactionEvents(0)
     client = transaction_events.Client("client", "/127.0.0.1")
     for number in range(ROUTINE_SLOTS + NOTABLE_SLOTS):

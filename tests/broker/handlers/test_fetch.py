@@ -366,9 +366,7 @@ class Transactions:
 
 
 def committed_records(data, offset):
-    """Return the committed records of a response, as a READ_COMMITTED consumer finds them
-    (KIP-98).
-    """
+    """Return the records that a READ_COMMITTED consumer finds in a response (KIP-98)."""
     aborted = sorted(
         ((each.first_offset, each.producer_id) for each in data.aborted_transactions), reverse=True
     )
@@ -594,7 +592,7 @@ class TestWaiting:
         assert wire.receive().responses[0].partitions[0].error_code == 0
         assert wire.receive().brokers
 
-    def test_waiting_fetch_resumes_for_another_request(self, broker, wire, topic):
+    def test_wait_continues_when_another_fetch_arrives(self, broker, wire, topic):
         park(broker, wire, (topic, (0, 0)))
         wire.send(FETCH, fetch_request(12, (topic, (1, 0)), max_wait_ms=HOUR_MS), 12)
         assert wire.silent()

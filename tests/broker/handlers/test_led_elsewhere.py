@@ -122,10 +122,8 @@ class TestMetadata:
         assert elsewhere.leader_id == NO_NODE
         assert (len(elsewhere.replica_nodes), elsewhere.isr_nodes) == (1, [])
 
-    def test_controller_is_any_broker_or_waits(self, broker, wire, scripted):
-        """Each broker accepts changes; a client without a controller in its metadata waits for
-        one.
-        """
+    def test_unknown_controller_is_replaced_by_this_broker(self, broker, wire, scripted):
+        """The broker names itself without a known controller: each broker accepts changes."""
 
         def told():
             return [

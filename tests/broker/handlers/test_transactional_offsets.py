@@ -535,9 +535,7 @@ def test_a_late_commit_of_the_transaction_before_does_not_get_into_the_next_one(
 
 
 def test_a_commit_that_waited_hears_of_its_transaction_before_its_group(broker, client):
-    """The order is that of a commit without a wait: the transaction is open, the group's error
-    follows.
-    """
+    """A check of the transaction precedes that of the group, as without a wait."""
     former = client.join("group", group_instance_id="i")
     client.join("group", former.member_id, group_instance_id="i")
     zombie = {"member_id": former.member_id, "generation_id": former.generation_id}

@@ -1,6 +1,4 @@
-"""Users of SCRAM, as clients see and change them: Apache Kafka's rules, and stricter ones of
-Barnabas.
-"""
+"""Users of SCRAM over the wire: rules of Apache Kafka, and stricter ones of Barnabas."""
 
 import pytest
 

@@ -263,9 +263,7 @@ async def drip(writer):
 
 
 async def test_questions_that_never_end_keep_no_probe_out():
-    """500 connections half-open or dripping: the oldest is closed, a probe gets its response at
-    once.
-    """
+    """500 connections half-open or dripping: the oldest is closed, a probe is served at once."""
     server = Pages(livez=lambda: text(200, "ok"))
     async with server as address:
         held = []

@@ -47,9 +47,7 @@ def test_a_listener_without_a_fixed_port(tmp_path):
 
 
 def patience(answer):
-    """Return a long timeout for a server with a response, for a busy machine, and else a short
-    one.
-    """
+    """Return a timeout: long for a server with a response, on a busy machine, else short."""
     return "--timeout", "1" if answer is None else "60"
 
 

@@ -50,9 +50,7 @@ def accepted(broker):
 
 @pytest.fixture
 def now_s(monkeypatch):
-    """Return a function that advances the client's clock, which else stops; the broker has its
-    own.
-    """
+    """Return a function that advances the client's clock; the broker has another one."""
     now = [time.monotonic()]
     monkeypatch.setattr(client_connection, "monotonic", lambda: now[0])
 

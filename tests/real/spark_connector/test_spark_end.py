@@ -1,6 +1,4 @@
-"""The end of a service: its processes stop in any order, and their failures meanwhile do not
-count.
-"""
+"""The end of a service: its processes stop in any order, without a reported failure."""
 
 from __future__ import annotations
 
