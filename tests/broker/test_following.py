@@ -324,7 +324,7 @@ async def test_followed_changes_wait_for_those_under_way(pair):
     administration, _ = pair
     store, catalogue = administration.metastore, administration.catalogue
     creation = asyncio.ensure_future(catalogue.create_topic("a", 1000, {}))
-    while not store.load().topics:  # noqa: ASYNC110  nobody else will say so
+    while not store.load().topics:  # noqa: ASYNC110  no event exists
         await asyncio.sleep(0)
     assert "a" not in catalogue.topics
     await catalogue.changes.follow(store.load())

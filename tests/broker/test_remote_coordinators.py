@@ -196,7 +196,7 @@ async def turn() -> None:
     await asyncio.sleep(0)
 
 
-# ------------------------------------------------------------------------------- what is asked
+# --------------------------------------------------------------------------- requests and responses
 
 
 async def test_verification_request_and_response(world):

@@ -219,7 +219,7 @@ def test_one_who_never_reads_costs_a_bounded_amount(running):
     with dial(running) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.settimeout(0.5)
-        with pytest.raises(TimeoutError):  # noqa: PT012  one of these calls, nobody knows which
+        with pytest.raises(TimeoutError):  # noqa: PT012  any of these calls
             while True:
                 sock.sendall(ECHO * 1000)
         assert resident_bytes() - before < 30_000_000

@@ -31,7 +31,7 @@ async def test_a_topic_as_clients_made_it():
         assert (orders["partitions"], orders["replicas"]) == (3, 1)
         one = await ask_api(broker, "topics", "orders")
         assert page["total"] == 2
-        # Groups are counted for lists alone, a page at a time.
+        # Only lists have numbers of groups, a page at a time.
         assert {name: one[name] for name in orders.keys() - {"groups"}} == {
             name: orders[name] for name in orders.keys() - {"groups"}
         }

@@ -272,7 +272,7 @@ def test_no_proxy_of_the_environment_is_asked(server, monkeypatch):
     assert proxy.requests == []
 
 
-# ---------------------------------------------------------------------------- a server that is away
+# ---------------------------------------------------------------------------- an unavailable server
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503])
