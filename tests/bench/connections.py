@@ -1,4 +1,4 @@
-"""What a connection costs in memory, with TLS and without: `python -m tests.bench.connections`."""
+"""Memory of a connection, with TLS and without: `python -m tests.bench.connections`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Cost(NamedTuple):
     """Resident memory of the broker for each connection, in bytes."""
 
     idle_bytes: float
-    """After one small request."""
+    """Memory after one small request."""
     used_bytes: float
-    """After one of 200 KB, too."""
+    """Memory after another request of 200 KB."""
 
 
 def measure(count: int, *, tls: bool) -> Cost:
@@ -69,7 +69,7 @@ def small() -> bytes:
 
 
 def large() -> bytes:
-    """One of 200 KB, about topics that are not there."""
+    """Return a Metadata request of 200 KB, about topics that do not exist."""
     names = [f"{number:0200}" for number in range(LARGE_BYTES // 200)]
     asked = MetadataRequest([MetadataRequestTopic(name=name) for name in names])
     asked.allow_auto_topic_creation = False

@@ -18,9 +18,9 @@ RIGHTS = (Operation.WRITE, Operation.READ, Operation.CREATE, Operation.DELETE)
 
 
 def control(broker: BrokerProcess) -> BrokerProcess:
-    """Have the broker ask what a client may do; called before its start.
+    """Turn on the authorizer of a broker before its start.
 
-    What no ACL is about is allowed, so that somebody may make the first.
+    Objects without an ACL are open, so that the client can create the first ACL.
     """
     broker.overrides |= {
         "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -30,7 +30,7 @@ def control(broker: BrokerProcess) -> BrokerProcess:
 
 
 def give_rights(broker: BrokerProcess) -> None:
-    """Let the client do what the rows do with topics, and others something with others."""
+    """Allow the client the requests of the rows on its topics, and other users some on others."""
     own = [
         AclCreation(
             ResourceType.TOPIC,

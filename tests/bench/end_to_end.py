@@ -52,7 +52,7 @@ class Peer:
         return self.receive()
 
     def fileno(self) -> int:
-        """Let a peer be waited for with ``select``."""
+        """Return the descriptor of the socket, for ``select``."""
         return self._socket.fileno()
 
     def close(self) -> None:

@@ -29,7 +29,7 @@ TIMEOUT_MS = 60_000
 
 
 class Amount(NamedTuple):
-    """How many there are of each."""
+    """Number of objects of each kind."""
 
     partitions: int = 20_000
     groups: int = 100_000
@@ -39,7 +39,7 @@ class Amount(NamedTuple):
 
 
 async def fill(server: BrokerServer, amount: Amount) -> None:
-    """Fill a broker that has been started; it goes on running."""
+    """Fill a started broker; it keeps running."""
     logs = await _create_topics(server, amount.partitions)
     await _write(server, logs, amount.log_bytes)
     await _append(server, _produced(logs, amount.producers))

@@ -39,7 +39,7 @@ _GROUP_ERROR = 4 + 4 + 4
 
 
 class Frames(NamedTuple):
-    """Equally long request frames, sent in turn for ever, and where their answers can fail."""
+    """Equally long request frames, sent in turn; position of the error code in responses."""
 
     requests: list[bytes]
     error_position: int
@@ -54,12 +54,12 @@ def produce_frame(topic: str, partition: int, batch: bytes) -> bytes:
 
 
 def produce_error_position(topic: str) -> int:
-    """Return where the answer to `produce_frame` has its error code."""
+    """Return the position of the error code in the response to `produce_frame`."""
     return _PRODUCE_ERROR_WITHOUT_NAME + len(topic)
 
 
 class FetchPlace(NamedTuple):
-    """What one Fetch asks for."""
+    """Partition, offset and limit of one Fetch."""
 
     topic: str
     partition: int
@@ -79,7 +79,7 @@ def fetch_frame(place: FetchPlace) -> bytes:
 
 
 def fetch_error_position(topic: str) -> int:
-    """Return where the answer to `fetch_frame` has its partition's error code."""
+    """Return the position of the partition's error code in the response to `fetch_frame`."""
     return _FETCH_ERROR_WITHOUT_NAME + len(topic)
 
 
@@ -109,7 +109,7 @@ def offset_commit_frame(group: str, topic: str, partition: int) -> bytes:
 
 
 def offset_commit_error_position(topic: str) -> int:
-    """Return where the answer to `offset_commit_frame` has its error code."""
+    """Return the position of the error code in the response to `offset_commit_frame`."""
     return _COMMIT_ERROR_WITHOUT_NAME + len(topic)
 
 
@@ -123,7 +123,7 @@ def join_group_frame(group: str, member_id: str, topic: str, number: int) -> byt
 
 
 class JoinAnswer(NamedTuple):
-    """What the load client needs of the answer to `join_group_frame`."""
+    """Fields of the response to `join_group_frame` that the load client needs."""
 
     error: int
     generation: int
@@ -147,7 +147,7 @@ def join_group_answer(answer: bytes) -> JoinAnswer:
 def sync_group_frame(
     group: str, generation: int, member_id: str, assignments: list[tuple[str, bytes]]
 ) -> bytes:
-    """Return a SyncGroup frame; the leader's has everybody's assignment."""
+    """Return a SyncGroup frame; the leader's has the assignments of all members."""
     body = _string(group) + struct.pack(">i", generation) + _string(member_id)
     body += struct.pack(">i", len(assignments))
     body += b"".join(_string(each) + _bytes(assignment) for each, assignment in assignments)
@@ -155,7 +155,7 @@ def sync_group_frame(
 
 
 def sync_group_error_position() -> int:
-    """Return where the answer to `sync_group_frame` has its error code."""
+    """Return the position of the error code in the response to `sync_group_frame`."""
     return _GROUP_ERROR
 
 

@@ -1,7 +1,8 @@
 """The load client: pre-encoded frames out, answers counted, nothing else.
 
-One process, one epoll, non-blocking sockets. An answer is skipped by its length after its error
-code was looked at in its fixed place. A cheap client is the point: it must not hide the broker.
+One process, one epoll, non-blocking sockets. After a check of the error code at its fixed
+position, a response is skipped by its length. A cheap client is the point: it must not hide the
+broker.
 """
 
 import gc
@@ -29,19 +30,19 @@ _ERROR = struct.Struct(">h")
 
 
 class RequestFailed(Exception):
-    """The broker answered with an error code, or not in the expected shape."""
+    """A response of the broker with an error code, or with an unexpected shape."""
 
 
 class Measurement(NamedTuple):
-    """What one run showed; rates per second, times in seconds."""
+    """Result of one run; rates per second, times in seconds."""
 
     rate: float
     p50_s: float
     p99_s: float
     broker_cpu_s: float
-    """Of the broker's CPU, user and system, per request."""
+    """CPU time of the broker, user and system, per request."""
     client_share: float
-    """Of one core, used by the load client."""
+    """Share of one core that the load client uses."""
 
 
 def _introduce(connection: socket.socket) -> None:
@@ -99,7 +100,7 @@ class Connection:
         return self.flush()
 
     def flush(self) -> bool:
-        """Send what is queued; return whether all of it went out."""
+        """Send the queued bytes; return whether all of them were sent."""
         while self.unsent:
             position = self.position
             size = min(self.unsent, len(self.stream) - position)
@@ -112,7 +113,7 @@ class Connection:
         return True
 
     def receive(self, buffer: bytearray, view: memoryview) -> int:
-        """Read what is there into the shared buffer; return how many answers are complete."""
+        """Read into the shared buffer; return the number of complete responses."""
         kept = len(self.kept)
         if kept:
             buffer[:kept] = self.kept
@@ -155,7 +156,7 @@ class TlsConnection(Connection):
         return context.wrap_socket(super()._connected(port))
 
     def flush(self) -> bool:
-        """Send what is queued; return whether all of it went out."""
+        """Send the queued bytes; return whether all of them were sent."""
         try:
             return super().flush()
         except ssl.SSLWantWriteError:
@@ -226,7 +227,7 @@ class ClosedLoop:
         self._poll.close()
 
     def _turn_until(self, deadline: float, latencies: "array[float]") -> float:
-        """Answer completions with new requests until the deadline; return when that was."""
+        """Send a request for each response until the deadline; return the time of the end."""
         now = time.perf_counter()
         while now < deadline:
             for descriptor, event in self._poll.poll(1.0):

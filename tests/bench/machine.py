@@ -19,7 +19,7 @@ def describe(
     barnabas: str = "one fsync before each answer",
     kafka: str = "default configuration (page cache), 1 GiB heap",
 ) -> list[tuple[str, str]]:
-    """Return what a reader needs to know about the run, in order; how each side ran is given."""
+    """Return facts about the run, in order: the machine, and the settings of each side."""
     return [
         ("date", time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())),
         ("processor", f"{_processor()}, {os.cpu_count()} cores"),
@@ -48,7 +48,7 @@ def _compiled() -> str:
 
 
 def _asked(code: str) -> str:
-    """Return what the broker's Python prints."""
+    """Return the output of the broker's Python."""
     command = [BarnabasProcess.interpreter, "-c", code]
     environment = BarnabasProcess.python_environment()
     return subprocess.run(

@@ -1,10 +1,12 @@
 """Memory for the page cache to grow into.
 
-A virtual machine whose balloon reports free pages gives memory back to the host after two seconds
-without use, and the next write to it waits for the host at each page: brokers that write hundreds
-of megabytes a second spent three quarters of their CPU there, except for the one that ran while
-deleted files had just given theirs up (100x1 KB: 2,900 or 5,300 requests a second, by chance). So
-as much as a measurement may write is touched right before it, and free again, but not yet gone.
+A virtual machine with free page reporting returns memory to the host after two seconds without
+use. The next write to the memory waits for the host at each page. Brokers that write hundreds of
+megabytes a second spent three quarters of their CPU time there, except one that ran just after the
+deletion of files (100x1 KB: 2,900 or 5,300 requests a second, at random).
+
+So the benchmark touches as much memory as a measurement may write right before it. The memory is
+then free, and the host has not taken it yet.
 """
 
 from __future__ import annotations
@@ -22,12 +24,12 @@ _USED = Path("/sys/fs/cgroup/memory.current")
 def touch_memory(size: int) -> None:
     """Touch ``size`` bytes, or half of what is free, and give them back to the kernel."""
     size = min(size, free_bytes() // 2)
-    # In a process of its own, whose memory is gone with it.
+    # A child process frees the memory at its end.
     subprocess.run([sys.executable, "-m", "tests.bench.memory", str(size)], check=True)
 
 
 def free_bytes() -> int:
-    """Return how much could be used without swapping, and within this container's limit."""
+    """Return the number of bytes free without swapping, within this container's limit."""
     lines = Path("/proc/meminfo").read_text().splitlines()
     values = dict(line.split(":") for line in lines)
     free = int(values["MemAvailable"].split()[0]) * 1024

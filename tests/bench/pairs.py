@@ -45,7 +45,7 @@ class Build(NamedTuple):
 
 
 class Ratio(NamedTuple):
-    """After / before: the median of the rounds, and their quartiles."""
+    """Quotients of after and before: the median of the rounds, and their quartiles."""
 
     low: float
     median: float
@@ -66,7 +66,7 @@ class Ratio(NamedTuple):
 
 
 def ratio(pairs: Sequence[Pair], of: Callable[[Measurement], float]) -> Ratio:
-    """Return how one number of a row changed, by what it did in each round."""
+    """Return the change of one number of a row, from the quotients of the rounds."""
     ratios = [of(after) / of(before) for before, after in pairs]
     low, median, high = statistics.quantiles(ratios, n=4, method="inclusive")
     return Ratio(low, median, high)

@@ -24,7 +24,7 @@ ASSIGNMENT_BYTES = 60
 
 
 class Rebalance:
-    """Members on connections of their own; one rebalance is everybody's JoinGroup and SyncGroup."""
+    """Members with a connection each; one rebalance is a JoinGroup and SyncGroup of all members."""
 
     def __init__(self, port: int, topic: str, members: int) -> None:
         self._group = f"{topic}-{time.time_ns()}"
@@ -55,7 +55,7 @@ class Rebalance:
         return summarise(latencies, ended - started, cpu_s, own_s)
 
     def _form(self) -> None:
-        """Join until one generation has everybody: a first one may have begun without the rest."""
+        """Join until one generation has all members: a first one may start without the rest."""
         deadline = time.monotonic() + FORM_TIMEOUT_S
         waiting = set(self._peers)
         generations: dict[int, int] = {}
@@ -83,7 +83,8 @@ class Rebalance:
         return now
 
     def _rebalance(self) -> None:
-        # What a member subscribes to has changed: else it would just be told what it has.
+        # The subscription of a member changes: else the coordinator would return the current
+        # state.
         self._round += 1
         self._send_join(self._peers)
         answers = [self._joined(peer) for peer in self._peers]

@@ -37,11 +37,11 @@ class Row(NamedTuple):
     """produce, fetch, end-to-end, commit, rebalance or transaction."""
     targets: Targets
     connections: int = 4
-    """Of a commit: groups; of a rebalance: members; of a transaction: producers."""
+    """Number of groups for commits, of members for rebalances, of producers for transactions."""
     records: int = 1
     value_bytes: int = 100
     partitions: int = 1
-    """Of one transaction."""
+    """Number of partitions of one transaction."""
     plain_in_flight: int = 0
     """Instead of transactions: plain writes of the same bytes, so many under way."""
     versus: tuple[Versus, ...] = ()
@@ -53,7 +53,7 @@ class Row(NamedTuple):
 
     @property
     def topic_partitions(self) -> int:
-        """How many partitions the row's topic needs."""
+        """Number of partitions of the row's topic."""
         return 1 if self.kind == "rebalance" else self.connections * self.partitions
 
     @property
@@ -83,7 +83,7 @@ def _transactions(
 
 
 def _plain(key: str, load: str, in_flight: int) -> Row:
-    """What `transaction-1000` writes, by an idempotent producer without transactions."""
+    """Return the writes of `transaction-1000` by an idempotent producer without transactions."""
     row = Row(f"plain-{key}", load, "transaction", Targets(), connections=1, records=1000)
     return row._replace(partitions=4, plain_in_flight=in_flight)
 

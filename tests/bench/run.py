@@ -44,7 +44,7 @@ BROKERS: dict[str, type[BrokerProcess]] = {
     "kafka": ApacheKafkaAsItComes,
 }
 TWO_PHASE_COMMIT = {"barnabas": {"transaction_two_phase_commit_enable": "true"}}
-"""What the two_phase sink of Spark is meant to be used with."""
+"""Settings that the two_phase sink of Spark needs."""
 CREATE_TIMEOUT_S = 30
 IDLE_S = 3.0
 SLICE_BYTES = 1 << 20
@@ -53,20 +53,20 @@ FETCH_PARTITION_BATCHES = 480
 FETCH_SLICES = 32
 GROUPS_MADE_READY = 8
 BRIEF_WARM_UP_S, BRIEF_DURATION_S = 0.3, 1.5
-"""Of what writes much: touched memory stays for two seconds (``memory.py``)."""
+"""Times of rows that write much: touched memory stays for two seconds (``memory.py``)."""
 
 
 class Effort(NamedTuple):
-    """How long and how often everything is measured."""
+    """Duration and repetition of the measurements."""
 
     rounds: int
     first_warm_up_s: float
-    """Once per broker: Apache Kafka is at its speed after its compiler has seen the load."""
+    """Warm-up per broker: Apache Kafka is at its speed after its compiler has seen the load."""
     warm_up_s: float
     duration_s: float
     starts: int
     touched_bytes: int
-    """Memory made ready for each measurement that writes much; 0: none."""
+    """Memory touched before each measurement that writes much, or 0 for none."""
 
 
 FULL = Effort(

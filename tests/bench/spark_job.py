@@ -1,4 +1,4 @@
-"""What the benchmark and the process that runs Spark for it tell each other, as JSON."""
+"""Job and result that the benchmark and its Spark process exchange as JSON."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Job(NamedTuple):
     partitions: int
     rounds: int
     warm_up_samples: int
-    """Of a round before the first, which is thrown away; 0 for no such round."""
+    """Samples of a discarded round before the first; 0 for no such round."""
     samples: int
-    """In each round."""
+    """Samples in each round."""
     directory: str
     targets: dict[str, Target]
 
@@ -35,7 +35,7 @@ class Job(NamedTuple):
 
     @classmethod
     def load(cls, text: str) -> Job:
-        """Read what `dump` wrote."""
+        """Parse a job from the JSON of `dump`."""
         fields = json.loads(text)
         targets = {name: Target(*each) for name, each in fields.pop("targets").items()}
         return cls(**fields, targets=targets)
@@ -48,13 +48,13 @@ class Taken(NamedTuple):
     rows: int
     """In each sample."""
     broker_cpu_s: float
-    """Of the broker's CPU, user and system, for all samples."""
+    """CPU time of the broker, user and system, for all samples."""
     spark_cpu_s: float = 0.0
     """CPU time of Spark's JVM and Python processes for all samples; 0 where it is not measured."""
 
 
 class SparkMeasurement(NamedTuple):
-    """What all rounds of a row on one broker showed."""
+    """Result of all rounds of a row on one broker."""
 
     rate: float
     """Rows per second while a query works at them."""
@@ -68,7 +68,7 @@ class SparkMeasurement(NamedTuple):
 
 
 def turns(names: list[str], rounds: int) -> list[tuple[int, str]]:
-    """Return whose turn it is in which round; the JVM gets faster, so nobody is always first."""
+    """Return the rounds and brokers in order; the JVM gets faster, so no broker is always first."""
     return [
         (number, name)
         for number in range(1, rounds + 1)

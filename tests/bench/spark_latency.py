@@ -1,4 +1,4 @@
-"""How long one record takes in a query over the stock source and sink: triggers, real-time mode."""
+"""Latency of one record in a query with the stock source and sink: triggers, real-time mode."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 TIMEOUT_S = 60
 POLL_S = 0.01
 IDLE_S = 0.1
-"""Between two records, so that the query is one that waits for its next record."""
+"""Pause between two records, so that the query waits for its next record."""
 GAP_S = 0.01
-"""Between two records in real-time mode."""
+"""Pause between two records in real-time mode."""
 REAL_TIME_BATCH = "5 seconds"
 KEYS = 10
 HEADER = "sent-at"
 WARM_UP_SHARE = 3
-"""A round begins with one in so many samples that are not counted."""
+"""Divisor of the samples: the share at the start of a round that is not counted."""
 
 
 class Triggers:
@@ -53,7 +53,7 @@ class Triggers:
         return stock_sink(results, self._servers, self._topics[1], checkpoint).start()
 
     def take(self, query: StreamingQuery, pid: int, samples: int) -> Taken:
-        """Let a query come to its speed, time some triggers, and stop it."""
+        """Warm up a query, time some triggers, and stop it."""
         try:
             for _ in range(max(self._partitions, samples // WARM_UP_SHARE)):
                 self.one(query)
@@ -114,7 +114,7 @@ class RealTime:
         return self._arrived[expected - count : expected]
 
     def stop(self) -> None:
-        """Let the reader go."""
+        """Stop the reader."""
         self._stopping.set()
         self._reader.join(TIMEOUT_S)
 

@@ -15,11 +15,11 @@ class SparkRow(NamedTuple):
     kind: str
     """trigger, real-time, read, sink or sink-row."""
     variant: str = ""
-    """Of a trigger: stateless or stateful; of a sink: its kind."""
+    """State of a trigger, stateless or stateful, or kind of a sink."""
     p50: float | None = None
-    """At most, Barnabas / Apache Kafka in the same run."""
+    """Maximum, Barnabas / Apache Kafka in the same run, or None for no target."""
     rate: float | None = None
-    """At least, Barnabas / Apache Kafka in the same run."""
+    """Minimum, Barnabas / Apache Kafka in the same run, or None for no target."""
     versus: tuple[Versus, ...] = ()
     cores: int = 2
     partitions: int = 4

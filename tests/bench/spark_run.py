@@ -26,7 +26,7 @@ class WorkerFailed(Exception):
 
 
 class Effort(NamedTuple):
-    """How often a kind of row is measured."""
+    """Repetition of the measurements of a kind of row."""
 
     rounds: int
     warm_up_samples: int
@@ -35,7 +35,8 @@ class Effort(NamedTuple):
 
 FULL = {
     "trigger": Effort(rounds=2, warm_up_samples=4, samples=12),
-    # The JVM comes to its speed in a thousand records or two: before, whoever is first is slowest.
+    # The JVM reaches its speed after about a thousand records: until then the first broker is
+    # slowest.
     # A median of 250 records is 20 % up or down in the next round.
     "real-time": Effort(rounds=10, warm_up_samples=1000, samples=250),
     "read": Effort(rounds=3, warm_up_samples=2, samples=3),
@@ -54,7 +55,7 @@ QUICK = {
 def run_spark(
     brokers: Mapping[str, BrokerProcess], rows: Sequence[SparkRow], *, quick: bool
 ) -> dict[tuple[str, str], SparkMeasurement]:
-    """Return what each row showed, by broker and row."""
+    """Return the result of each row, by broker and row."""
     results = {}
     for row in rows:
         print(f"  {row.title}: {', '.join(brokers)}", file=sys.stderr, flush=True)

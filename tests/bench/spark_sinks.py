@@ -109,7 +109,7 @@ def measure_one_row(
 
 
 def _wait(query: StreamingQuery, count: int, deadline: float, usage: TreeUsage) -> list[float]:
-    """Wait for so many micro-batches; return the seconds of each one so far."""
+    """Wait for ``count`` micro-batches; return the seconds of each one so far."""
     while True:
         usage.total_s()
         batches = [p["durationMs"]["triggerExecution"] / 1000 for p in query.recentProgress]

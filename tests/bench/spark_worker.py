@@ -1,7 +1,7 @@
-"""The process that runs Spark for one row: a job on stdin, what was measured on the last line.
+"""The process that runs Spark for one row: a job on stdin, the measurements on the last line.
 
-Spark has a process of its own, so that its CPU time and its memory are not the brokers', and each
-row a fresh one. The brokers take turns in it, and the first turn of each is thrown away: the JVM
+Spark has its own process, so that its CPU time and memory are separate from the brokers', and each
+row gets a new one. The brokers take turns in it, and the first turn of each is discarded: the JVM
 compiles then.
 """
 

@@ -1,4 +1,4 @@
-"""How long a start, a stop and a recovery take with many partitions, and with much log."""
+"""Duration of a start, a stop and a recovery with many partitions, and with much log."""
 
 import shutil
 import subprocess
@@ -19,12 +19,12 @@ GIGABYTE = 1_000_000_000
 FILL_TIMEOUT_S = 1800
 LOAD_TIMEOUT_S = 120
 SAMPLES = 64
-"""So many ids are asked for: they lie in most partitions of the internal topic."""
+"""Number of ids in the queries: they are in most partitions of the internal topic."""
 COORDINATOR_LOAD_IN_PROGRESS = 14
 
 
 class StartRow(NamedTuple):
-    """What a directory holds, and how long a start and a stop may take with it."""
+    """Content of a directory, and target times of a start and a stop with it."""
 
     key: str
     title: str
@@ -34,13 +34,13 @@ class StartRow(NamedTuple):
 
 
 class StartMeasurement(NamedTuple):
-    """Seconds until everybody is served, or the process has ended, and memory in bytes."""
+    """Seconds until all clients are served, or the process has ended, and memory in bytes."""
 
     recovery_s: float
     """A start after kill -9."""
     stop_s: float
     start_s: float
-    """After that stop."""
+    """A start after the stop."""
     resident_bytes: int
 
 

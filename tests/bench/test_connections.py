@@ -1,4 +1,4 @@
-"""What is measured of connections is asked and answered, with TLS and without."""
+"""Connections send and receive the requests of the measurement, with TLS and without."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What is touched before a measurement."""
+"""Memory that is touched before a measurement."""
 
 import resource
 
@@ -12,5 +12,5 @@ def test_memory_is_touched():
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before >= 32
 
 
-def test_what_is_free_is_less_than_all_there_is():
+def test_free_memory_is_positive_and_plausible():
     assert 0 < free_bytes() < 1 << 44

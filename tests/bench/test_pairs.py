@@ -1,4 +1,4 @@
-"""Before and after: slower is what is so beyond the tolerance and the scatter."""
+"""Comparison of before and after: slower means beyond the tolerance and the scatter."""
 
 import pytest
 

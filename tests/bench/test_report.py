@@ -111,7 +111,7 @@ def test_every_row_that_another_is_held_against_exists():
     assert compared <= set(keys)
 
 
-def test_only_rows_of_which_more_than_the_latency_is_told_have_a_rate():
+def test_rows_with_a_latency_alone_have_no_rate():
     rows = cells(report.spark_table(Results(spark=SPARK), SPARK_ROWS, ["barnabas", "kafka"]))[2:]
     assert rows[:2] == [
         [TRIGGER.title, "Barnabas", "", "400.0", "500.0", "10.0", "", "24"],

@@ -1,4 +1,4 @@
-"""What goes to the process that runs Spark, and what is made of its answer."""
+"""Input of the process that runs Spark, and the use of its output."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_a_sink_is_measured_on_one_broker_and_a_query_on_all():
     assert set(measured_on({"kafka": object()}, SPARK_ROWS[-1])) == {"kafka"}
 
 
-def test_the_last_words_of_a_worker_that_failed_are_told(tmp_path):
+def test_error_output_of_a_failed_worker_is_reported(tmp_path):
     log = tmp_path / "log"
     with pytest.raises(WorkerFailed, match="no such place"):
         run_worker(["/bin/sh", "-c", "echo no such place >&2; exit 3"], "", log, timeout_s=60)

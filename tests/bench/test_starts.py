@@ -1,4 +1,4 @@
-"""What the rows of starts and stops are measured on is there, and is what they say."""
+"""Filled directories of the start rows: their objects and sizes."""
 
 import asyncio
 

@@ -1,11 +1,11 @@
 """Transactional producers, each with one transaction after the other: write, commit, again.
 
-They speak the protocol of KIP-890 as Java's producer does: writing adds the partitions, the answer
-to EndTxn brings the epoch of the next transaction. Where the broker says that the transaction
-before is still ending, they sleep as long as Java's producer sleeps, and ask again.
+They use transaction protocol v2 (KIP-890), as Java's producer does: a write adds the partitions,
+and the response to EndTxn has the epoch of the next transaction. On CONCURRENT_TRANSACTIONS, they
+sleep as long as Java's producer, and retry.
 
-A plain producer does what Java's does by itself: idempotent, the next requests leave while the
-answers to the last ones are on their way. A transaction has nothing to send while it ends.
+A plain producer also behaves like Java's: idempotent, and it sends the next requests while earlier
+ones are pending. A transaction sends no request while it ends.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FIND_COORDINATOR_VERSION = 4
 TRANSACTION = 1
 TIMEOUT_MS = 60_000
 AGAIN_S = 0.02
-"""How long Java's producer sleeps after CONCURRENT_TRANSACTIONS."""
+"""Time, in seconds, that Java's producer sleeps after CONCURRENT_TRANSACTIONS."""
 READY_TIMEOUT_S = 30
 AGAIN = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -66,7 +66,7 @@ _PRODUCER_AT = 43
 
 
 class Load:
-    """What is written at a time: a batch for each of some partitions, encoded beforehand."""
+    """Content of one write: a batch for each of some partitions, encoded beforehand."""
 
     def __init__(
         self, topic: str, partitions: list[int], records: int, *, transactional: bool
@@ -79,7 +79,7 @@ class Load:
         self._topics = [TopicProduceData(topic, partition_data=data)]
 
     def write(self, key: str | None, producer: tuple[int, int], base_sequence: int) -> Request:
-        """Return the Produce of a producer; it has to be encoded before the next one is made."""
+        """Return the Produce of a producer; encode it before the next call."""
         _PRODUCER.pack_into(self._batch, _PRODUCER_AT, *producer, base_sequence)
         with memoryview(self._batch) as view:
             checksum = crc32c(view[CRC_START:])
@@ -88,7 +88,7 @@ class Load:
 
 
 class Producer:
-    """A producer on a connection of its own, as the steps of its life."""
+    """A producer with its own connection, as a generator of steps."""
 
     def __init__(self, port: int, key: str, load: Load, *, plain_in_flight: int) -> None:
         self.socket = socket.create_connection((HOST, port), timeout=READY_TIMEOUT_S)
@@ -147,7 +147,7 @@ class Producer:
     def _until_taken(
         self, request: Request, error_of: Callable[[Any], int]
     ) -> Generator[Step, Any, Any]:
-        """Ask until the broker does not say "later" any more."""
+        """Send a request until it gets no retriable error."""
         while True:
             answer = yield [request]
             error = error_of(answer)
@@ -245,7 +245,7 @@ class Transactions:
             self._step(number, found[1])
 
     def _step(self, number: int, answer: object) -> None:
-        """Go on with what was answered; send what comes next, or sleep."""
+        """Continue with a response; send the next request, or sleep."""
         producer = self._producers[number]
         self._wake[number] = 0.0
         step = producer.steps.send(answer)

@@ -20,12 +20,12 @@ class Seen(NamedTuple):
 
 
 def committed_records(data: Any, position: int) -> tuple[list[Seen], int]:
-    """What one partition of an answer to READ_COMMITTED gives, and the next position.
+    """Return the committed records of one partition of a Fetch response, and the next offset.
 
-    To READ_UNCOMMITTED, too: there nothing is called aborted.
+    A response to READ_UNCOMMITTED has no aborted transactions, and all its records are returned.
 
-    Aborted transactions come in no order and with more than is needed; each of a producer's is
-    ended by one ABORT marker, and its batches up to there are skipped.
+    The response lists aborted transactions in no order, also some that it does not need. One ABORT
+    marker ends each of a producer's; the batches before it are skipped.
     """
     waiting = [(each.first_offset, each.producer_id) for each in data.aborted_transactions or ()]
     heapq.heapify(waiting)

@@ -1,4 +1,4 @@
-"""The broker's tests run on uvloop; modules that say ``BOTH_LOOPS = True`` run on asyncio too.
+"""Tests of the broker run on uvloop; modules with ``BOTH_LOOPS = True`` run on asyncio too.
 
 Tests in a World run on the loop of the World.
 """

@@ -62,7 +62,7 @@ def created(broker: Broker, name: str, partitions: int, configs: Mapping[str, st
 
 
 def complaints(caplog: Any) -> list[str]:
-    """What the broker logged as warnings and errors; a slow machine makes asyncio complain too."""
+    """Return the broker's warnings and errors, without those of asyncio on a slow machine."""
     return [
         record.getMessage()
         for record in caplog.records
@@ -178,7 +178,7 @@ class Wire:
         self.socket.sendall(self.encode(api, request, version, answered=answered))
 
     def receive(self) -> Any:
-        """The oldest answer that is owed; ConnectionError when the broker hangs up instead."""
+        """Return the oldest pending response; raise ConnectionError if the broker disconnects."""
         while (answer := self._connection.next_response()) is NEED_DATA:
             received = self.socket.recv(1 << 20)
             if not received:
@@ -198,7 +198,7 @@ class Wire:
             return True
 
     def silent(self, seconds: float = 0.1) -> bool:
-        """Whether nothing comes for a moment."""
+        """Return whether the broker sends no byte for ``seconds``."""
         patience_s = self.socket.gettimeout()
         self.socket.settimeout(seconds)
         try:

@@ -1,4 +1,4 @@
-"""Which files and sockets this process has open."""
+"""The files and sockets that this process has open."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def open_descriptors() -> set[tuple[str, str]]:
 
 
 def left_open_since(before: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """What was opened and not closed, apart from sockets that are nobody's here.
+    """Return the descriptors opened since ``before`` and not closed, without foreign sockets.
 
-    What earlier tests have dropped may be closed at any moment, when the garbage collector comes to
-    it; until then the threads of their clients connect when they like.
+    The garbage collector may close objects of earlier tests at any moment; until then the threads
+    of their clients connect at any time.
     """
     known = {target for _, target in before}
     return {

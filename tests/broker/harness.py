@@ -1,7 +1,7 @@
 """A broker without sockets: real catalogue, logs and MetaStore on a simulated disk.
 
-``ask`` takes a request through the codec in both directions, so that what a handler answers is
-known to be encodable in the version that was asked.
+``ask`` takes a request through the codec in both directions, so that each response of a handler
+is encodable in the version of the request.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from barnabas.storage.store.store_parts import StoreCallbacks, StoreSettings
 from tests.storage.engines import InlineEngine
 
 LISTENER = "PLAINTEXT"
-"""That the client has come by."""
+"""The listener of the client's connection."""
 
 assert handlers, "importing the package registers the routes"
 

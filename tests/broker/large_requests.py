@@ -47,7 +47,7 @@ def large_requests(
     count: int,
     chosen: Collection[Filling] | None = None,
 ) -> Iterator[Large]:
-    """What ``make`` makes, one of its arrays filled up, with items that are alike or all different.
+    """Yield requests of ``make`` with one array filled, with equal items or with different ones.
 
     All arrays have ``count`` elements together, at most. ``chosen`` are the requests to build,
     or `None` for all.

@@ -10,7 +10,7 @@ from barnabas.protocol.messages.offset_commit import (
 
 
 def long_commit(group: str, offset: int, topics: int, partitions: int) -> OffsetCommitRequest:
-    """Commit ``offset`` for so many partitions of each of ``topic-0``, ``topic-1``, ..."""
+    """Commit ``offset`` for ``partitions`` of each of ``topics``: ``topic-0``, ``topic-1``, ..."""
     return OffsetCommitRequest(
         group,
         topics=[

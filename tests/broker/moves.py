@@ -108,7 +108,7 @@ def assign(cluster: Cluster, topic: str, index: int, number: int) -> None:
 
 
 def unled(cluster: Cluster, topic: str, index: int) -> None:
-    """Leave a partition without a leader; ``frozen`` keeps it so."""
+    """Remove the leader of a partition; ``frozen`` keeps it without one."""
     found = stored(cluster, topic, index)
     partition = HandOver(cluster._partition_ids(topic)[index], found.leader_epoch, None)
     cluster._store.index.hand_over(found.leader_session, [partition])

@@ -17,7 +17,7 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.broker.data_plane import Named, Wire, batch, produce_request, topic_data
 
 ADDS_SINCE = 12
-"""From this version of Produce on a transaction's partitions are added by writing to them."""
+"""First version of Produce in which a write adds its partition to the transaction."""
 TIMEOUT_MS = 900_000
 """The longest there is: no test should meet it, however busy the machine."""
 PATIENCE_S = 60
@@ -47,7 +47,7 @@ class RawProducer:
         return self.version < ADDS_SINCE
 
     def init(self) -> None:
-        """Begin anew, fencing whoever had the name."""
+        """Start again, and fence the previous producer of the name."""
         request = InitProducerIdRequest(self.name, TIMEOUT_MS)
         deadline = monotonic() + PATIENCE_S
         while (answer := self.wire.ask(INIT_PRODUCER_ID, request, 4)).error_code in AGAIN:

@@ -170,7 +170,7 @@ def batch() -> memoryview:
 
 
 # Each function gets the name and the id of a topic, and those of a second one to be deleted.
-# Who sends what belongs to a transaction is put in by ``identify``.
+# ``identify`` puts in the transactional id and producer of a transaction.
 SAMPLES: dict[str, Sample] = {
     "Produce": lambda name, id_, _n, _i: ProduceRequest(
         acks=-1,

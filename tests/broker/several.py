@@ -8,12 +8,12 @@ from barnabas.testing import Broker
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
 EPOCH = 700
-"""Of a leader that a test makes up."""
+"""The epoch of the leader that a test invents."""
 LISTENER = "PLAINTEXT"
 
 
 class ScriptedView:
-    """The cluster as one broker sees it: whatever a test says."""
+    """The cluster as one broker sees it, set by a test."""
 
     controller_id = 1
 
@@ -48,18 +48,18 @@ class ScriptedView:
         return None
 
     def led_by(self, partition_id: int, node_id: int) -> None:
-        """Say that another broker leads a partition now; logs stay where they are."""
+        """Set the leader of a partition; logs stay where they are."""
         self.leaders[partition_id] = node_id
         self.version += 1
 
     def in_service(self, *nodes: Node) -> None:
-        """Say which brokers there are."""
+        """Set the brokers of the cluster."""
         self.nodes = list(nodes)
         self.version += 1
 
 
 class BrokerWithView(Broker):
-    """A broker that goes by a view, and finds its topics in the MetaStore when it starts."""
+    """A broker that follows a view, and finds its topics in the MetaStore when it starts."""
 
     def __init__(
         self,

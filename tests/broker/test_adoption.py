@@ -1,4 +1,4 @@
-"""What is kept of a Kafka directory's settings, and what is not."""
+"""Settings of a Kafka directory that an adoption keeps, and those that it drops."""
 
 import logging
 

@@ -1,6 +1,6 @@
 """A broker of a cluster has no journal in files, and its directory is a cache of what is durable.
 
-What else it does from time to time, and what it says of itself, has to be right there, too.
+Its periodic work and its logs have to be correct there, too.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ def write_to(topic):
 
 
 async def settle(administration):
-    """Let the journal commit what was queued."""
+    """Commit the queue of the journal."""
     administration.logs.journal.flush()
     await asyncio.sleep(0)
 
@@ -89,7 +89,7 @@ async def test_a_topic_is_seen_whole_or_not_at_all(administration):
         await asyncio.sleep(0)
     assert seen <= {count, 2 * count}
     deletion = asyncio.ensure_future(catalogue.delete_topic(topic.topic_id))
-    while catalogue.topic("a") is not None:  # noqa: ASYNC110  nobody else will say so
+    while catalogue.topic("a") is not None:  # noqa: ASYNC110  no event exists
         await asyncio.sleep(0)
     assert not deletion.done()
     await deletion
@@ -98,7 +98,7 @@ async def test_a_topic_is_seen_whole_or_not_at_all(administration):
 async def test_metadata_change_continues_after_client_disconnects(administration):
     catalogue = administration.catalogue
     creation = asyncio.ensure_future(catalogue.create_topic("a", LOGS_PER_TURN * 2, {}))
-    while not administration.metastore.load().topics:  # noqa: ASYNC110  nobody else will say so
+    while not administration.metastore.load().topics:  # noqa: ASYNC110  no event exists
         await asyncio.sleep(0)
     creation.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -124,7 +124,7 @@ async def test_an_abandoned_catalogue_commits_nothing_more(administration):
         asyncio.ensure_future(catalogue.create_topic(name, LOGS_PER_TURN * 2, {}))
         for name in ("a", "b")
     ]
-    while not administration.metastore.load().topics:  # noqa: ASYNC110  nobody else will say so
+    while not administration.metastore.load().topics:  # noqa: ASYNC110  no event exists
         await asyncio.sleep(0)
     catalogue.changes.abandon()
     await asyncio.wait(changes)

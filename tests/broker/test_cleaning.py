@@ -85,7 +85,7 @@ def test_a_restart_finds_what_was_left(broker):
     assert values(broker) == [b"3", b"4"]
 
 
-def test_it_can_be_switched_off():
+def test_disabled_cleaner_cleans_no_log():
     with Broker(config={"log.cleaner.enable": "false"}) as broker:
         broker.create_topic("t", configs=COMPACTED)
         fill(broker)

@@ -154,7 +154,7 @@ def test_dynamic_settings_lie_over_static_ones():
 
 
 @pytest.mark.parametrize("name", ["no.such.key", "num.partitions"])
-def test_what_cannot_change_while_the_broker_runs_is_refused(name):
+def test_static_config_cannot_change_at_runtime(name):
     with pytest.raises(ConflictingValues, match="Cannot update these configs dynamically"):
         BrokerConfig().with_dynamic({name: "1"})
 

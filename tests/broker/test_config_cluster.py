@@ -58,7 +58,7 @@ def test_one_that_is_none_is_not_repeated():
     assert SECRET not in str(caught.value)
 
 
-def test_it_may_stand_elsewhere(tmp_path):
+def test_metadata_address_is_read_from_a_provider(tmp_path):
     (tmp_path / "metadata").write_text(ADDRESS)
     text = (
         "config.providers=dir\n"

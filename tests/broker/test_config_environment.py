@@ -102,7 +102,7 @@ def test_the_bitnami_dialect_wins_over_what_its_image_sets_itself():
     ("level", "expected"),
     [("WARN", "WARNING"), ("trace", "DEBUG"), ("FATAL", "ERROR"), ("INFO", "INFO")],
 )
-def test_log4j_levels_become_ours(level, expected):
+def test_log4j_levels_become_barnabas_levels(level, expected):
     (variable,) = from_environment({"KAFKA_LOG4J_ROOT_LOGLEVEL": level})
     assert variable.value == expected
     assert BROKER_CONFIGS["barnabas.log.level"].parse(variable.value) == expected
@@ -208,7 +208,7 @@ def test_any_secret_may_be_in_a_file(tmp_path):
     assert found["ssl.keystore.password"].name == "KAFKA_CFG_SSL_KEYSTORE_PASSWORD_FILE"
 
 
-def test_what_is_no_secret_is_not_read_from_a_file(tmp_path):
+def test_ordinary_key_is_not_read_from_a_file(tmp_path):
     environment = {
         "KAFKA_BARNABAS_SASL_JAAS_FILE": "/jaas.conf",
         "KAFKA_NUM_PARTITIONS_FILE": str(tmp_path / "none"),

@@ -60,13 +60,13 @@ def load(**settings: str):
         ({"migration_policy": "sometimes"}, "bidirectional, upgrade, downgrade or disabled"),
     ],
 )
-def test_what_does_not_fit_is_refused(settings, message):
+def test_conflicting_values_are_rejected(settings, message):
     with pytest.raises(ConfigError) as refused:
         load(**settings)
     assert message in str(refused.value)
 
 
-def test_what_fits_is_taken():
+def test_matching_values_are_accepted():
     config = load(assignors="range", migration_policy="Upgrade", assignment_interval_ms="0")
     assert config.group_consumer_assignors == ("range",)
     assert config.group_consumer_assignment_interval_ms == 0

@@ -85,7 +85,7 @@ def test_one_port_on_two_addresses():
         ("", "", None, "There must be one for clients"),
     ],
 )
-def test_what_cannot_work_is_refused(listeners, advertised, protocol_map, expected):
+def test_impossible_listeners_are_rejected(listeners, advertised, protocol_map, expected):
     with pytest.raises(ConfigError) as caught:
         endpoints(listeners, advertised, protocol_map)
     assert expected in str(caught.value)
@@ -114,6 +114,6 @@ def test_the_address_of_the_http_port(text, address):
 @pytest.mark.parametrize(
     "text", ["9644", "localhost", "host:", "host:65536", "http://host:1", "a b:1", "::1:9644"]
 )
-def test_what_is_no_address_for_the_http_port(text):
+def test_invalid_http_address_is_rejected(text):
     with pytest.raises(ConfigError, match="Value must be host:port, or empty"):
         load_config(overrides=[f"barnabas.http.listener={text}"])

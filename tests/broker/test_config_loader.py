@@ -175,6 +175,6 @@ def test_values_are_checked_together(override, expected):
             load("", {}, override)
 
 
-def test_what_is_cordoned_may_be_the_data_directory_or_all():
+def test_cordoned_directories_are_the_data_directory_or_all():
     for given in ("*", "./data", "./data,./data", ""):
         load("", {}, f"cordoned.log.dirs={given}")

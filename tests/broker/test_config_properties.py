@@ -69,13 +69,13 @@ characters = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 @given(st.lists(st.tuples(characters.filter(bool), characters)))
-def test_what_was_escaped_comes_back(pairs):
+def test_escaped_properties_are_parsed_unchanged(pairs):
     text = "\n".join(f"{escape(key)} = {escape(value)}" for key, value in pairs)
     assert [(each.key, each.value) for each in parse_properties(text)] == pairs
 
 
 @given(st.dictionaries(characters, characters))
-def test_what_is_written_comes_back(properties):
+def test_written_properties_are_parsed_unchanged(properties):
     text = properties_text(properties)
     assert text.isascii()
     assert {each.key: each.value for each in parse_properties(text)} == properties

@@ -1,4 +1,4 @@
-"""A key that protects something works or stops the start, whatever is wrong with it."""
+"""A key that protects something takes effect or stops the start, with each kind of mistake."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ MISSPELT = {
 
 
 @pytest.mark.parametrize("key", MISSPELT)
-def test_what_is_nearly_a_key_that_protects_stops_the_start(key):
+def test_misspelt_protecting_key_stops_the_start(key):
     assert refusal(f"{key}=1") == f"unknown key {key}, did you mean {MISSPELT[key]}?"
     with pytest.raises(ConfigError, match=f"unknown key {key}"):
         load_config(environment={variable_of(key): "1"})
@@ -93,7 +93,7 @@ def test_what_is_nearly_a_key_that_protects_stops_the_start(key):
         "plain.sasl.jaas.config",
     ],
 )
-def test_what_looks_like_a_key_that_protects_stops_the_start(key):
+def test_unknown_protecting_key_stops_the_start(key):
     assert refusal(f"{key}=1").startswith(f"unknown key {key}")
 
 

@@ -1,4 +1,4 @@
-"""Values that stand in files, directories and the environment, and those that do not."""
+"""Values in files, directories and the environment, and missing ones."""
 
 import pytest
 
@@ -61,7 +61,7 @@ def test_where_a_value_was_set_is_still_known(secrets):
         ("${dir:/proc/self:mem}", "/proc/self/mem"),
     ],
 )
-def test_what_cannot_be_looked_up_stops_the_start(secrets, value, problem):
+def test_failed_lookup_stops_the_start(secrets, value, problem):
     with pytest.raises(ConfigError) as caught:
         load(PROVIDERS + f"broker.rack={value.replace('@', str(secrets))}")
     assert problem in str(caught.value)
@@ -91,7 +91,7 @@ def test_providers_that_cannot_be(text, problem):
         load(text)
 
 
-def test_what_is_allowed(secrets):
+def test_allowed_paths_limit_the_provider(secrets):
     (secrets / "in").mkdir()
     (secrets / "in" / "key").write_text("k")
     (secrets / "out").write_text("o")

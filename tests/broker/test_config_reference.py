@@ -1,4 +1,4 @@
-"""docs/configuration.md: generated, current, complete, and true in what it says in prose."""
+"""docs/configuration.md: generated, current and complete; its prose is true."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_the_variables_it_names_mean_what_it_says():
 
 
 @pytest.mark.parametrize("key", BROKER_CONFIGS.values(), ids=lambda key: key.name)
-def test_what_is_accepted_is_in_the_words_of_the_check(key):
+def test_documented_range_is_the_range_of_the_check(key):
     """The ends of a range that the page names are the last values that pass."""
     if key.default is not None:
         key.parse(key.default_text)

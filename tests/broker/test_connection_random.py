@@ -27,7 +27,7 @@ KINDS = [
 
 
 class Plan:
-    """What is asked, and what must come back."""
+    """A plan of requests, and the expected responses."""
 
     def __init__(self, rng: random.Random) -> None:
         self.frames = b""

@@ -105,7 +105,7 @@ async def test_the_rate_of_an_address_holds_and_then_closes(clock, transport, ca
         await running.all_answered(3)
 
 
-async def test_who_would_wait_too_long_is_closed_at_once(clock):
+async def test_connection_with_too_long_a_wait_is_closed_at_once(clock):
     async with Running(clock, max_connection_creation_rate=1) as running:
         tasks = [running.client() for _ in range(10 + 30 + 5)]
         await until(lambda: sum(task.done() for task in tasks) == 15)
@@ -125,7 +125,7 @@ async def test_only_so_many_are_held(clock, monkeypatch):
         assert len(running.server._held) == 3
 
 
-async def test_a_stop_waits_for_nobody_at_the_door(clock):
+async def test_stop_does_not_wait_for_held_connections(clock):
     async with Running(clock, max_connection_creation_rate=1) as running:
         await running.all_answered(10)
         held = running.client()
@@ -149,7 +149,7 @@ def rates(clock, **changes):
     return ConnectionRates(clock, Quotas(clock, Generation()), small_config(**changes))
 
 
-def test_without_limits_nobody_stands_at_the_door(clock):
+def test_connections_are_not_held_without_limits(clock):
     assert not rates(clock)
     assert rates(clock, max_connection_creation_rate=5)
     quotas = Quotas(clock, Generation())
@@ -157,7 +157,7 @@ def test_without_limits_nobody_stands_at_the_door(clock):
     assert ConnectionRates(clock, quotas, small_config())
 
 
-def test_a_rate_of_nothing_lets_nobody_in(clock):
+def test_rate_of_zero_rejects_all_connections(clock):
     assert rates(clock, max_connection_creation_rate=0).judge("PLAINTEXT", "127.0.0.1").refused
 
 

@@ -122,7 +122,7 @@ def test_partitions_of_a_request_are_asked_about_together(brokers, producer, hel
     (asked,) = request.transactions
     assert asked.verify_only == producer.is_classic
     assert [(each.name, sorted(each.partitions)) for each in asked.topics] == [(TOPIC.name, [0, 2])]
-    # What is known to be part of the transaction is asked about no more.
+    # The broker sends no second query about known partitions of the transaction.
     batches = [(at, producer.batch(TOPIC, partition=at)) for at in (0, 2)]
     assert producer.ask((TOPIC, *batches)) == [NONE, NONE]
     assert len(held.asked) == 1
@@ -188,13 +188,13 @@ WAIT_MS = 60_000
 
 @pytest.fixture
 def patient():
-    """Two brokers that let the end of a transaction be waited for as long as it takes."""
+    """Yield two brokers without a limit on the wait for the end of a transaction."""
     with alternating(PARTITIONS, **{"barnabas.transaction.wait.ms": str(WAIT_MS)}) as running:
         yield running.brokers
 
 
 def ending(brokers, name, markers, version):
-    """A producer whose transaction, all at the second broker, is decided and owes markers."""
+    """Return a producer with a decided transaction at the second broker and pending markers."""
     producer = remote(brokers, coordinated_key(2, name), version)
     data, producer.data = producer.data, producer.wire
     producer.begin(TOPIC, partition=1)
@@ -262,7 +262,7 @@ def test_after_a_restart_it_is_asked_once_more(world, version):
 
 
 @pytest.mark.parametrize("version", [11, 12])
-def test_while_the_coordinator_is_away_the_client_asks_again(version):
+def test_producer_retries_during_an_outage_of_the_coordinator(version):
     with alternating(PARTITIONS) as cluster:
         brokers = cluster.brokers
         producer = remote(brokers, "away", version)
@@ -340,7 +340,7 @@ def plain(wire, producer_id, sequence=0, *, partition=0, epoch=0):
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_other_client_cannot_write_as_known_transactional_producer(world, version):
-    """Where there is access control; ids of other coordinators are known by what they have sent."""
+    """A broker with access control knows ids of other coordinators by their earlier requests."""
     settings = {"authorizer.class.name": AUTHORIZER, "super.users": "User:ANONYMOUS"}
     with alternating(PARTITIONS, **settings) as cluster:
         brokers = first, second = cluster.brokers
@@ -434,7 +434,7 @@ def test_fenced_producer_gets_invalid_producer_epoch(brokers, producer):
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_a_client_is_not_left_waiting(brokers, producer, held):
-    """For as long as it says, from 1 s to 30 s; then it is told to try again."""
+    """The wait is the client's timeout, from 1 s to 30 s; a retriable error follows."""
     assert producer.add(TOPIC, 0) == NONE
     held.hold()
     first_batch(producer)
@@ -556,7 +556,7 @@ def test_no_batch_is_appended_behind_a_marker_that_came_after_the_question(
 
 
 def guards_of(broker, producer):
-    """How many logs of a broker have a guard for a producer, or know its transaction."""
+    """Return the number of a broker's logs with a guard for, or a transaction of, a producer."""
     guards = broker.server.remote_coordinators.guards
     return broker.call(
         lambda: sum(producer.producer_id in known for known in guards._by_log.values())

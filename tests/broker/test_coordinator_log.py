@@ -93,7 +93,7 @@ def append(opened: Coordinator, batch: bytes) -> None:
     opened.sync()
 
 
-def test_a_start_passes_over_unknown_kinds_and_tells_of_markers(opened, caplog):
+def test_start_skips_unknown_kinds_and_reports_markers(opened, caplog):
     for commit in (True, False):
         append(opened, control_batch(1, 0, commit=commit, coordinator_epoch=0, timestamp=0))
     append(opened, encode_batch([LogRecord(0, 0, b"\x7f\x00unknown", b"value", ())]))
@@ -130,7 +130,7 @@ class SlowClock(ManualClock):
         return super().monotonic()
 
 
-def test_what_takes_long_is_replayed_in_the_background():
+def test_slow_replay_runs_in_the_background():
     coordinator = Coordinator(partitions=8)
     coordinator.log.open()
     keys = [f"key-{number}" for number in range(40)]
@@ -215,7 +215,7 @@ def test_a_topic_made_again_begins_with_nothing(opened):
 def test_an_append_to_a_deleted_topic_is_no_longer_coordinated_here(opened):
     opened.submit(schedule("t", 500))
     opened.delete_topic()
-    # Nobody has asked since: the timer comes first.
+    # No request has arrived since: the timer comes first.
     opened.clock.advance(milliseconds=500)
     opened.submit(put("k", 1))
     assert opened.answers == ["ok", ErrorCode.NOT_COORDINATOR]
@@ -242,7 +242,7 @@ def load(coordinator: Coordinator) -> None:
 
 
 def go_on_to_the_end(loading: Coroutine[Any, Any, None]) -> None:
-    """Let one task load what is left, a turn of the loop after the other."""
+    """Run the rest of one loading task, one turn of the loop after the other."""
     with suppress(StopIteration):
         while True:
             loading.send(None)
@@ -269,7 +269,7 @@ def scans(coordinator: Coordinator) -> list[int]:
     return [each.log.cleaning.scans for each in topic.partitions]
 
 
-def test_what_is_lost_is_not_coordinated_here_and_the_rest_goes_on(four):
+def test_lost_partition_is_not_coordinated_and_the_others_are(four):
     shard = four.log.shard_at(2)
     four.log.lose(2)
     assert refusals(four) == [NONE, NONE, GONE, NONE]
@@ -304,7 +304,7 @@ def test_the_keys_of_what_is_on_its_way_here_are_loading(four):
     assert refusals(again) == [GONE, GONE, LOADING, GONE]
 
 
-def test_what_is_gained_is_read_anew_and_its_timers_begin(four):
+def test_gained_partition_is_read_again_and_its_timers_start(four):
     four.submit(put(KEYS[2], 99), KEYS[2])
     four.sync()
     former = four.log.shard_at(2)
@@ -326,7 +326,7 @@ def test_what_is_gained_is_read_anew_and_its_timers_begin(four):
     assert former.machine.numbers == {KEYS[2]: 99}
 
 
-def test_who_is_here_cannot_be_gained_and_who_is_not_cannot_be_lost(four):
+def test_only_lost_partitions_can_be_gained_and_only_owned_ones_lost(four):
     with pytest.raises(AssertionError, match="gained before"):
         four.log.gain(2)
     four.log.lose(2)
@@ -386,7 +386,7 @@ def test_losing_what_is_being_read_stops_that(four, lost, monkeypatch):
     assert [each.machine.numbers for each in four.log.shards] == numbers
 
 
-def test_what_is_lost_and_gained_while_others_are_read(four, monkeypatch):
+def test_partition_is_lost_and_gained_while_others_are_read(four, monkeypatch):
     monkeypatch.setattr("barnabas.broker.coordination.coordinator_log.LOAD_TURN_MS", -1)
     for index in range(PARTITIONS):
         four.log.lose(index)
@@ -411,7 +411,7 @@ def test_what_is_lost_and_gained_while_others_are_read(four, monkeypatch):
 
 
 def without_log(coordinator: Coordinator, index: int) -> None:
-    """Have a partition be led elsewhere."""
+    """Move the leadership of a partition to another broker."""
     topic = coordinator.administration.catalogue.topic(GROUP_OFFSETS)
     topic.partitions[index].log = None
 
@@ -528,8 +528,8 @@ def test_the_highest_epoch_is_that_of_what_was_gained(four):
 
 
 @pytest.mark.parametrize("gone", [False, True])
-def test_a_record_in_a_partition_that_its_key_does_not_belong_to_comes_to_nothing(four, gone):
-    """Of a topic that got more partitions while nobody served it."""
+def test_record_in_a_wrong_partition_is_ignored(four, gone):
+    """The topic got more partitions while no broker served it."""
     key, value = record_of(KEYS[3], 99).encode()
     log = four.log.shard_at(1).log
     log.append_records(memoryview(bytearray(encode_batch([LogRecord(0, 0, key, value, ())]))))
@@ -547,8 +547,8 @@ def test_a_record_in_a_partition_that_its_key_does_not_belong_to_comes_to_nothin
     assert gone or four.log.shard_at(3).machine.numbers == {KEYS[3]: 3}
 
 
-def test_what_follows_from_loading_may_find_the_topic_made_anew(four, monkeypatch):
-    """Then it is in the middle of reading, and the rest is read behind that."""
+def test_topic_is_created_again_during_the_end_of_a_load(four, monkeypatch):
+    """The loading is not finished then, and it reads the rest afterwards."""
 
     def begin(_toy: Toy, _now: object) -> tuple[()]:
         monkeypatch.undo()

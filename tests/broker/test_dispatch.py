@@ -92,7 +92,7 @@ def test_a_class_is_made_once_and_handles_all_requests():
     assert route.shortcut("who") == ("time", "who")
 
 
-def test_a_service_that_nobody_offers_is_found_before_a_client_comes():
+def test_missing_service_is_found_before_a_client_connects():
     routes = Routes()
     routes.serves(HEARTBEAT, versions=(0, 4))(lambda group, context, request: None)
     with pytest.raises(KeyError, match="group"):
@@ -133,7 +133,7 @@ def test_an_api_has_one_handler():
 
 
 @pytest.mark.parametrize("versions", [(0, 5), (-1, 4), (3, 2)])
-def test_what_the_codec_does_not_cover_cannot_be_served(versions):
+def test_versions_without_a_codec_cannot_be_served(versions):
     with pytest.raises(AssertionError, match="not covered by the codec"):
         Routes().serves(HEARTBEAT, versions=versions)(answer)
 

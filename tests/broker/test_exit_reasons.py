@@ -1,4 +1,4 @@
-"""What an operator is told when a broker ends by itself."""
+"""Messages for an operator about a broker that stops itself."""
 
 import pytest
 
@@ -12,7 +12,7 @@ UNSAFE = "what was written is not safe"
 
 
 @pytest.mark.parametrize("error", [OSError(5, "I/O error"), MetaStoreError("torn"), KeyError("a")])
-def test_what_nobody_can_vouch_for_is_said_to_be_unsafe(error):
+def test_unexpected_errors_are_reported_as_unsafe(error):
     assert words_of_end(error) == f"{UNSAFE}: {error!r}"
 
 
@@ -24,7 +24,7 @@ def test_what_nobody_can_vouch_for_is_said_to_be_unsafe(error):
         ConfigError("log.retention.ms", "x", "not a number"),
     ],
 )
-def test_what_does_no_harm_to_data_is_said_as_it_is(error):
+def test_harmless_errors_are_reported_without_a_warning(error):
     words = words_of_end(error)
     assert words.endswith(str(error))
     assert UNSAFE not in words

@@ -1,4 +1,4 @@
-"""Failpoints: what their file may say, and that nobody pays for them."""
+"""Failpoints: the content of their file, and no cost without one."""
 
 from __future__ import annotations
 

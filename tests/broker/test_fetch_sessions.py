@@ -143,14 +143,14 @@ def test_forgetting_wins_over_asking():
     assert asked_of(found) == [("b", 0, 0)]
 
 
-def test_who_got_records_comes_last_next_time():
+def test_partitions_with_records_come_last_in_the_next_fetch():
     sessions = FetchSessions(10)
     first = plan(sessions, ("a", 0), ("b", 0), ("c", 0))
     served_first(first.session, [first.asked[0], first.asked[2]])
     second = plan(sessions, session=(first.session_id, 1))
     assert [topic for topic, _, _ in asked_of(second)] == ["b", "a", "c"]
     third = plan(sessions, session=(first.session_id, 2), forget=[("b", 0)])
-    served_first(third.session, second.asked)  # "b" is gone meanwhile
+    served_first(third.session, second.asked)  # "b" no longer exists
     assert [topic for topic, _, _ in asked_of(third)] == ["a", "c"]
 
 
@@ -202,7 +202,7 @@ def test_all_sessions_together_have_a_limit_of_partitions():
     assert sessions.partitions == 6
     second = plan(sessions, *many(5))
     assert second.session_id == 0
-    assert len(asked_of(second)) == 5  # It is answered all the same.
+    assert len(asked_of(second)) == 5  # The request still gets a response.
     third = plan(sessions, *many(4))
     assert third.session is not None
     assert sessions.partitions == 10
@@ -233,7 +233,7 @@ def test_one_session_has_a_limit_of_its_own():
     assert code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
 
 
-def test_who_is_idle_gives_way_to_who_needs_the_room():
+def test_idle_session_is_evicted_if_another_needs_its_room():
     sessions = FetchSessions(10, partitions_max=10)
     idle = plan(sessions, *many(5)).session_id
     used = plan(sessions, *many(5)).session_id
@@ -259,7 +259,7 @@ def test_smaller_sessions_that_are_not_new_give_way_to_a_larger_one():
     assert plan(sessions, *many(3), now_ms=now_ms).session_id == 0  # The new one is too new.
 
 
-def test_nobody_gives_way_in_vain():
+def test_sessions_are_not_evicted_if_the_room_does_not_suffice():
     sessions = FetchSessions(10, partitions_max=10)
     small = plan(sessions, *many(2)).session_id
     large = plan(sessions, *many(8)).session_id
@@ -283,7 +283,7 @@ def test_few_partitions_that_do_not_exist_are_remembered():
 
 
 def test_sessions_stay_within_fifty_megabytes():
-    """At the default limit, whatever is in them: what one partition takes is measured."""
+    """At the default limit, with any content: the memory of one partition is measured."""
     limit = BrokerConfig().fetch_session_partitions_max
     count = 20_000
     gc.collect()
@@ -313,10 +313,10 @@ def test_the_session_of_another_user_is_none(epoch):
 
 
 @pytest.mark.parametrize("epoch", [0, -1])
-def test_nobody_ends_the_session_of_another_user(epoch):
+def test_session_of_another_user_cannot_be_closed(epoch):
     sessions = FetchSessions(10)
     session_id = plan(sessions, ("a", 0)).session_id
-    # As with an id that does not exist: nobody finds out which ids do.
+    # The result is that of an id that does not exist, so a client cannot find out existing ids.
     answers = [
         plan(sessions, ("b", 0), session=(each, epoch), principal="User:bob")
         for each in (session_id, session_id ^ 1)

@@ -1,4 +1,4 @@
-"""What a broker shows follows the metadata's image, whoever has changed it, and however."""
+"""A broker shows the metadata's image, after changes of any broker and of any kind."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_followed_metadata_equals_metadata_of_start(first, then, led_elsewhere):
 @given(histories(), histories(), elsewhere, st.none() | st.integers(0, 6))
 @from_a_to_b
 def test_a_crash_between_commit_and_showing_it_changes_nothing(first, then, led_elsewhere, turns):
-    """``turns``: of the loop that the broker has for showing it; None: it dies before."""
+    """The broker has ``turns`` of the loop to show the commit, or no time at all if None."""
 
     async def crash() -> dict[str, object]:
         store = new_store(first)
@@ -324,7 +324,7 @@ async def test_followed_changes_wait_for_those_under_way(pair):
     administration, _ = pair
     store, catalogue = administration.metastore, administration.catalogue
     creation = asyncio.ensure_future(catalogue.create_topic("a", 1000, {}))
-    while not store.load().topics:  # noqa: ASYNC110  nobody else will say so
+    while not store.load().topics:  # noqa: ASYNC110  no event exists
         await asyncio.sleep(0)
     assert "a" not in catalogue.topics
     await catalogue.changes.follow(store.load())

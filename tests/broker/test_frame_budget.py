@@ -37,7 +37,7 @@ class World:
         return sender
 
     def pass_judgement(self):
-        """Let time go by until the budget looks again."""
+        """Advance the time to the next check of the budget."""
         self.now += JUDGE_SECONDS
         return self.budget.judge()
 
@@ -92,7 +92,7 @@ class ToySender:
         self.budget.release(self.claim)
 
 
-def test_what_is_announced_costs_nothing():
+def test_announced_bytes_cost_no_memory():
     world = World()
     for _ in range(10_000):
         world.sender(100 * MIB, 14)
@@ -103,7 +103,7 @@ def test_what_is_announced_costs_nothing():
     assert world.contested == 0
 
 
-def test_silent_holders_of_all_memory_are_closed_when_somebody_waits():
+def test_silent_holders_are_closed_if_another_client_waits():
     world = World()
     holders = [world.sender(100 * MIB, 80 * MIB) for _ in range(3)]
     assert world.budget.used_bytes >= LIMIT // 2
@@ -116,7 +116,7 @@ def test_silent_holders_of_all_memory_are_closed_when_somebody_waits():
     assert all("too slow while others wait" in h.reason for h in holders if h.reason)
 
 
-def test_nobody_is_closed_while_nobody_waits():
+def test_holders_stay_open_without_waiting_clients():
     world = World()
     holder = world.sender(100 * MIB, 90 * MIB)
     for _ in range(100):
@@ -124,7 +124,7 @@ def test_nobody_is_closed_while_nobody_waits():
     assert holder.reason is None
 
 
-def test_what_nobody_has_looked_at_for_long_is_looked_at_once_more():
+def test_holders_are_checked_again_after_a_blocked_loop():
     world = World()
     holders = [world.sender(100 * MIB, 80 * MIB) for _ in range(3)]
     good = world.sender(20 * MIB)
@@ -220,7 +220,7 @@ def test_a_frame_larger_than_the_limit_comes_through_alone():
     assert world.budget.used_bytes == 0
 
 
-def test_who_waits_long_leads():
+def test_longest_waiting_sender_is_served_first():
     world = World()
     busy = [world.sender(3 * MIB, 2 * MIB) for _ in range(60)]
     giant = world.sender(100 * MIB, 10)
@@ -309,8 +309,8 @@ STEPS = st.lists(
 
 @settings(max_examples=300)
 @given(steps=STEPS, limit=st.sampled_from([MIB, 4 * MIB, 20 * MIB]))
-def test_whatever_arrives_memory_is_bounded_and_every_frame_ends(steps, limit):
-    """Used never exceeds the limit by more than an arrival and one frame; nobody waits for ever."""
+def test_memory_is_limited_and_every_frame_ends(steps, limit):
+    """Memory exceeds the limit by at most one arrival and one frame; no client waits forever."""
     world = World(limit)
     budget = world.budget
     largest = 0
@@ -356,7 +356,7 @@ def test_whatever_arrives_memory_is_bounded_and_every_frame_ends(steps, limit):
 
 
 def check_sums(world):
-    """What is kept as sums is what the claims add up to."""
+    """Compare the running sums with the sums of the claims."""
     budget = world.budget
     claims = [s.claim for s in world.senders if not s.done and s.reason is None]
     assert set(claims) == set(budget._claims)

@@ -1,4 +1,4 @@
-"""Whose handshake is computed next, and whose never."""
+"""The order of TLS handshakes, and those that are never computed."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class Case:
         return client
 
     def occupied(self):
-        """Have the threads be busy until the gate opens."""
+        """Occupy the threads until the gate opens."""
         for number in range(HANDED_OVER):
             self.client(f"busy-{number}").run()
 
@@ -74,13 +74,13 @@ async def case(monkeypatch):
 
 
 async def rest(case):
-    """What was computed behind those that were there before."""
+    """Return the handshakes computed after the occupying ones."""
     case.gate.set()
     await until(lambda: len(case.told) == case.to_be_told)
     return [each for each in case.computed if not each.startswith("busy")]
 
 
-async def test_whoever_has_gone_costs_nothing(case):
+async def test_closed_connections_cost_no_handshake(case):
     case.occupied()
     clients = [case.client(f"client-{number}") for number in range(20)]
     for each in clients:
@@ -102,7 +102,7 @@ async def test_steps_that_wait_are_no_more_than_handshakes(case):
     assert len(await rest(case)) == LIMIT
 
 
-async def test_what_has_begun_goes_on_first_and_then_the_newest(case):
+async def test_started_handshakes_run_first_then_the_newest(case):
     case.occupied()
     for name, is_first in [("a", True), ("b", False), ("c", True), ("d", False)]:
         case.client(name).run(is_first=is_first)

@@ -28,7 +28,7 @@ async def inspector():
     return Inspector(asyncio.get_running_loop(), lambda: LIMIT)
 
 
-async def test_everything_is_told_in_its_order():
+async def test_results_arrive_in_the_order_of_requests():
     here = await inspector()
     told = []
     first = request([batch(b"a"), batch(b"b", None, compression=ZSTD)], told.append, 10)
@@ -50,7 +50,7 @@ async def test_a_small_request_overtakes_a_large_one():
     here.close()
 
 
-async def test_what_waits_is_bounded_but_one_may_always():
+async def test_waiting_bytes_are_limited_except_for_one_request():
     here = await inspector()
     assert here.has_room(LIMIT + 1)
     here.inspect(request([large()], lambda _: None, LIMIT - 10))
@@ -61,7 +61,7 @@ async def test_what_waits_is_bounded_but_one_may_always():
     here.close()
 
 
-async def test_nobody_hears_of_what_was_dropped():
+async def test_dropped_request_gets_no_result():
     here = await inspector()
     told = []
     gone = request([large()] * 50, told.append, 7)
@@ -73,7 +73,7 @@ async def test_nobody_hears_of_what_was_dropped():
     here.close()
 
 
-async def test_it_begins_again_after_it_had_nothing_to_do():
+async def test_inspector_restarts_after_idling():
     here = await inspector()
     told = []
     for number in range(20):
@@ -82,7 +82,7 @@ async def test_it_begins_again_after_it_had_nothing_to_do():
     here.close()
 
 
-async def test_nobody_is_told_anything_after_the_end():
+async def test_closed_inspector_sends_no_result():
     here = await inspector()
     told = []
     here.inspect(request([large()] * 50, told.append, 1))

@@ -56,7 +56,7 @@ from tests.products import case
 from tests.waiting import wait_until
 
 HELD_MS_MOST = 250
-"""Of the loop's own processor time. On a quiet machine it is a tenth; tests run in a crowd."""
+"""Processor time of the loop. On a quiet machine it is a tenth; tests run on a busy one."""
 DIVIDED, UNDIVIDED = 80_000, 39_900
 """Elements: a little below what is allowed."""
 ABSURD = 300_000
@@ -82,7 +82,7 @@ def frame_of(api, version, message):
 
 
 def exchange(address, frame):
-    """Send a frame; return the size of what is answered, None where the connection closes."""
+    """Send a frame; return the size of the response, or None if the connection closes."""
     with connect(address, 120) as sock:
         try:
             sock.sendall(frame)
@@ -169,7 +169,7 @@ def test_a_produce_of_absurdly_many_partitions_is_refused(running, caplog):
     assert lag.busy_ms < HELD_MS_MOST
 
 
-def test_what_is_one_decision_has_a_limit_of_its_own(running):
+def test_single_decision_has_its_own_limit(running):
     route = next(route for route in ROUTES if route.name == "LeaveGroup")
     assert not route.in_slices
     for count, refused in ((39_900, False), (40_100, True)):

@@ -94,7 +94,7 @@ class Checked:
         self.check.check(partition_id, lambda is_led: self.told.append((who, is_led)))
 
     async def outcome(self) -> bool:
-        """Ask once, and let the store answer."""
+        """Send one check, and complete the read of the store."""
         before = len(self.told)
         self.ask("one")
         self.rows.answer()
@@ -187,7 +187,7 @@ class TestSharing:
         await until(lambda: checked.rows.reads == [1])
         for who in "cde":
             checked.ask(who)
-        checked.rows.led(1, SESSION + 1, 4)  # What the read under way tells of a, b, and not c.
+        checked.rows.led(1, SESSION + 1, 4)  # The read under way has a and b, and not c.
         checked.rows.answer()
         await until(lambda: checked.rows.reads == [1, 1])
         assert [who for who, _ in checked.told] == ["a", "b"]
@@ -196,7 +196,7 @@ class TestSharing:
         assert len(checked.rows.reads) == 2
 
     async def test_at_random(self, checked):
-        """Everyone is told once, of a read that began after he came and ended before."""
+        """Each check gets one result, of a read that started after it and has ended."""
         random = Random(SEED)
         began: dict[int, int] = {}
         for number in range(200):

@@ -1,4 +1,4 @@
-"""What is read of a broker that is not sure of its lease."""
+"""Reads from a broker with an uncertain lease."""
 
 from __future__ import annotations
 

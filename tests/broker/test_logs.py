@@ -15,7 +15,7 @@ from barnabas.broker.runtime.logs import (
 
 @pytest.fixture
 def stream():
-    """Where log lines go, and the logging of pytest put back afterwards."""
+    """Yield a stream for log lines, and restore the logging of pytest afterwards."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     yield io.StringIO()

@@ -46,7 +46,7 @@ def directories(root: Path) -> set[str]:
     return {each.name for each in root.iterdir() if each.name.startswith("ttt")}
 
 
-def test_it_is_written_deleted_and_made_again(tmp_path):
+def test_topic_with_a_long_name_is_written_deleted_and_created_again(tmp_path):
     both = {f"{LONGEST}-{index}" for index in range(PARTITIONS)}
     with Broker(storage=tmp_path) as broker:
         with Wire(broker.address) as wire:

@@ -1,4 +1,4 @@
-"""Markers that cannot be written at once are tried again until they are there (C6)."""
+"""Markers that cannot be written at once are retried until they are written (C6)."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_offsets_that_are_still_loading(broker, wire, generation):
 
 @GENERATIONS
 def test_a_disk_that_is_full_to_the_last_byte(broker, wire, generation, monkeypatch):
-    """StorageFull meets the markers and then the completion; with room all goes on (D10)."""
+    """StorageFull fails the markers and then the completion; with room both succeed (D10)."""
     producer = begun(wire, generation)
     logs = broker.server.logs
     begin = MarkerPhase.begin
@@ -160,7 +160,7 @@ def begun_when_full(wire, generation, logs):
 @GENERATIONS
 @pytest.mark.parametrize("when", ["before", "while it waits"])
 def test_a_topic_that_is_deleted_never_blocks(broker, wire, generation, when):
-    """M5; a topic made anew under the name has nothing of the old transaction (A2)."""
+    """M5; a topic that is created again under the name has no trace of the old transaction (A2)."""
     broker.create_topic("gone", 1)
     producer = begun(wire, generation, ("gone", 0), *PLACES)
 
@@ -188,7 +188,7 @@ def test_a_topic_that_is_deleted_never_blocks(broker, wire, generation, when):
 
 
 @GENERATIONS
-def test_a_topic_that_was_made_anew_gets_a_lone_marker(broker, wire, generation):
+def test_topic_created_again_gets_a_lone_marker(broker, wire, generation):
     broker.create_topic("anew", 1)
     producer = begun(wire, generation, ("anew", 0), *PLACES)
 
@@ -205,7 +205,7 @@ def test_a_topic_that_was_made_anew_gets_a_lone_marker(broker, wire, generation)
 
 
 @GENERATIONS
-def test_what_a_crash_interrupts_is_sent_again_to_all(broker, wire, generation):
+def test_markers_interrupted_by_a_crash_are_sent_again(broker, wire, generation):
     producer = begun(wire, generation)
     log_of(broker, PLACES[1]).closed = True
     assert producer.end() == NONE
@@ -286,7 +286,7 @@ def write_by_hand(wire, row):
 
 @GENERATIONS
 def test_a_later_transaction_that_is_open_is_not_ended(broker, wire, generation, caplog):
-    """M4, KAFKA-19999: the marker waits, aloud, and an operator's abort lets it go on."""
+    """M4, KAFKA-19999: the marker waits and is logged, and an operator's abort resumes it."""
     producer = begun(wire, generation)
     entry = log_of(broker, PLACES[0]).producers.entry(producer.producer_id)
     entry.epoch += 5
@@ -300,7 +300,7 @@ def test_a_later_transaction_that_is_open_is_not_ended(broker, wire, generation,
 
 
 def test_a_coordinator_epoch_that_was_forced(broker, wire, caplog):
-    """Only logs taken over from Kafka can hold one: its abort must be possible."""
+    """Logs adopted from Kafka can have such an epoch: its abort must be possible."""
     producer = begun(wire, CLASSIC)
     entry = log_of(broker, PLACES[0]).producers.entry(producer.producer_id)
     entry.coordinator_epoch = 2**31 - 1

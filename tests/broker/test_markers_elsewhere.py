@@ -211,7 +211,7 @@ def test_refused_decision_sends_nothing_r2(world, cluster, brokers, producer):
 
 
 def test_marker_refused_at_remote_leader_stays_pending_r3(cluster, brokers, producer):
-    """Mutant: it is answered before it is durable."""
+    """Mutant: the response is sent before the marker is durable."""
     producer.open(THERE)
     before = len(producer.markers(THERE))
     log = log_of(brokers[1], *THERE)
@@ -225,9 +225,7 @@ def test_marker_refused_at_remote_leader_stays_pending_r3(cluster, brokers, prod
     assert len(producer.markers(THERE)) == before + 1
 
 
-def test_marker_here_that_is_taken_back_with_a_refused_flush_is_owed_r3(
-    cluster, brokers, producer, monkeypatch
-):
+def test_marker_of_a_refused_flush_stays_pending_r3(cluster, brokers, producer, monkeypatch):
     """The marker is in a later flush than the decision; the marker of another broker is missing."""
     markers = Markers(monkeypatch)
     producer.open(HERE, THERE)

@@ -1,4 +1,4 @@
-"""The MetaStore is elsewhere, and slow, or away: the broker goes on, and nobody waits for ever."""
+"""A remote, slow or unavailable MetaStore: the broker continues, and no request waits forever."""
 
 from __future__ import annotations
 
@@ -60,23 +60,23 @@ __all__ = ["world"]
 
 TIMED_OUT = ErrorCode.REQUEST_TIMED_OUT
 SHORT_MS = 20
-"""Somebody's patience, of which all is used up."""
+"""The timeout of a request that expires completely."""
 BEGUN_MS = 300
-"""The same, but it has to last until a change was begun."""
+"""Like SHORT_MS, but long enough for a change to start."""
 LONG_MS = 60_000
-"""Of which nothing is."""
+"""The timeout of a request that never expires."""
 
 
 class AwayStore:
-    """A store before which every call waits while it is away; ``close`` ends what waits."""
+    """A store that blocks every call while it is cut off; ``close`` ends the blocked calls."""
 
     def __init__(self, store: Any) -> None:
         self.store = store
         self.identity = store.identity
         self.calls: list[str] = []
-        """The methods that were called, in order, be they answered or not."""
+        """The called methods, in order, completed or not."""
         self.threads: set[int] = set()
-        """That have called one since it was cut off for the first time."""
+        """Threads that have called a method since the first cut."""
         self.is_closed = False
         self._based_on: int | None = None
         self._was_cut = False
@@ -84,12 +84,12 @@ class AwayStore:
         self._is_there.set()
 
     def cut(self) -> None:
-        """Be away from now on."""
+        """Cut off the store."""
         self._was_cut = True
         self._is_there.clear()
 
     def mend(self) -> None:
-        """Be there again."""
+        """Restore access to the store."""
         self._is_there.set()
 
     @property
@@ -122,13 +122,13 @@ class AwayStore:
         return call
 
     def close(self) -> None:
-        """End whatever waits; the store behind it stays open."""
+        """End all blocked calls; the real store stays open."""
         self.is_closed = True
         self._is_there.set()
 
 
 class Away:
-    """A broker over a store that may be away."""
+    """A broker with a store that may be unavailable."""
 
     def __init__(self, store=None, **patience) -> None:
         self.store = AwayStore(store or new_store())
@@ -143,14 +143,14 @@ class Away:
         await self.catalogue.create_topic(name, 1, {}, changes_module.FOREVER)
 
     async def end(self) -> None:
-        """End in good order: the store is there again."""
+        """Restore the store and close the broker in good order."""
         self.store.mend()
         await self.changes.close()
         self.administration.stop()
         assert self.administration.fatal == []
 
     async def settled(self) -> None:
-        """Let all that waits come to its end."""
+        """Restore the store, and wait for the end of all changes."""
         self.store.mend()
         await until(lambda: not self.changes._running)
 
@@ -185,7 +185,7 @@ async def test_patient_client_gets_result_after_outage(away):
 
 
 async def test_a_request_waits_for_as_long_as_it_says(away):
-    """Only its first change is begun, and that one is made behind."""
+    """The first change of a request starts, and is completed after the timeout."""
     await away.create("old")
     await away.create("doomed")
     ask = away.administration.ask
@@ -285,7 +285,7 @@ async def test_store_refusal_is_returned_and_store_error_is_fatal(away, monkeypa
 
 
 async def test_one_change_for_all_who_need_a_topic(away, monkeypatch):
-    """They ask again and again; it is not to be all that waits."""
+    """Repeated requests share one change, so that it does not fill the queue."""
     monkeypatch.setattr(changes_module, "WAITING_MAX", 2)
     away.store.cut()
     for _ in range(5):
@@ -363,7 +363,7 @@ def test_changes_on_thread_equal_metadata_of_start(world, steps):
 
 
 async def test_others_commit_while_a_change_is_on_its_way(away):
-    """What it shows is its own; what the others did comes with an image that has both."""
+    """The change shows its own effects; those of others come with an image that has both."""
     store = away.store.store
     await away.create("own")
     doomed = await away.catalogue.create_topic("doomed", 1, {}, changes_module.FOREVER)

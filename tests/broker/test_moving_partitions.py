@@ -301,7 +301,7 @@ def test_deleted_records_on_their_way_when_the_partition_goes(
 
 
 def test_producer_that_waits_for_its_transaction_is_sent_to_the_new_leader(monkeypatch):
-    """Its transaction and the leader are looked up when the batch is appended."""
+    """The broker looks up the transaction and the leader when it appends the batch."""
     markers = Markers(monkeypatch)
     wait = {"barnabas.transaction.wait.ms": "600000"}
     with led_cluster({"data": [0, 0]}, brokers=2, **wait) as cluster:

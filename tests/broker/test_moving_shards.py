@@ -235,7 +235,7 @@ def test_markers_of_later_turns_are_not_written_once_the_partition_is_lost(
 
     def write(writer, topic, index, marker):
         written.append(index)
-        if len(written) == 1:  # In front of the second turn.
+        if len(written) == 1:  # Before the second turn.
             brokers[0].server.loop.call_soon(transactions.lose, 0)
         return genuine(writer, topic, index, marker)
 

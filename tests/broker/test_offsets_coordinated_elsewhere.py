@@ -107,7 +107,7 @@ def held(world, cluster):
 
 
 def not_now(version):
-    """How a client is told to try again."""
+    """Return the retriable error of a version."""
     return LOADING if version >= 2 else UNAVAILABLE
 
 
@@ -145,7 +145,7 @@ def test_offset_commit_returns_transaction_coordinator_error(scene, version):
 
 @pytest.mark.parametrize("version", [3, CLASSIC, IMPLICIT])
 def test_offset_commit_returns_group_error(scene, version):
-    """The coordinator was asked before, so the transaction has the group's offsets in it."""
+    """The coordinator has verified the transaction, so it contains the group's offsets."""
     scene.add(version)
     refused = scene.commit(version, member_id="nobody", generation_id=3)
     assert refused == ErrorCode.ILLEGAL_GENERATION
@@ -153,7 +153,7 @@ def test_offset_commit_returns_group_error(scene, version):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_while_the_coordinator_is_away_the_client_asks_again(version):
+def test_commit_retries_during_an_outage_of_the_coordinator(version):
     with alternating(PARTITIONS) as cluster:
         scene = Scene(cluster, "away")
         scene.add(version)
@@ -183,7 +183,7 @@ def test_a_client_is_not_left_waiting(scene, held, version):
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_marker_that_comes_before_the_answer_refuses_the_commit(scene, held, version):
-    """P6, R7: it would be pending for ever."""
+    """P6, R7: the commit would stay pending forever."""
     scene.add(version)
     held.hold()
     send_commit(scene.client, scene.producer, scene.group, 6, version)

@@ -1,4 +1,4 @@
-"""What is kept of batches that were refused for a moment."""
+"""Memory of batches after a retriable error."""
 
 from __future__ import annotations
 

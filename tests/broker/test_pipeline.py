@@ -94,7 +94,7 @@ class Running:
         return self.pipeline.process(begun_ns, most)
 
     def written(self):
-        """What would be sent now, as it would be."""
+        """Return the bytes that the pipeline sends next."""
         self.pipeline.collect()
         out, self.pipeline.out, self.pipeline.out_bytes = self.pipeline.out, [], 0
         return b"".join(bytes(each) for each in out)
@@ -116,7 +116,7 @@ def answer(number, body=b"x"):
     return (len(body) + 4).to_bytes(4) + number.to_bytes(4) + body
 
 
-async def test_what_comes_in_pieces_is_handled_once_it_is_whole(running):
+async def test_request_in_pieces_is_handled_when_complete(running):
     whole = echo(1, b"in pieces")
     running.put(whole[:7])
     assert running.process() == 0
@@ -164,7 +164,7 @@ async def test_a_parked_fetch_is_completed_early_for_what_is_no_fetch(running):
     assert running.written() == answer(1, b"early f")
 
 
-async def test_it_pauses_when_too_many_answers_are_owed(running):
+async def test_pipeline_pauses_at_the_limit_of_pending_responses(running):
     running.put(*(request(PRODUCE, b"p", version=3, correlation_id=n) for n in range(LIMIT + 1)))
     running.process()
     assert running.pipeline.pauses == PIPELINED
@@ -176,7 +176,7 @@ async def test_it_pauses_when_too_many_answers_are_owed(running):
     assert len(running.toy.produces) == LIMIT + 1
 
 
-async def test_it_pauses_when_what_waits_behind_a_missing_answer_is_large(running):
+async def test_pipeline_pauses_at_the_limit_of_bytes_after_a_missing_response(running):
     body = b"b" * (BUFFER_BYTES // 2)
     running.put(request(PRODUCE, b"p", version=3, correlation_id=1), echo(2, body), echo(3, body))
     running.process()
@@ -184,7 +184,7 @@ async def test_it_pauses_when_what_waits_behind_a_missing_answer_is_large(runnin
     assert running.pipeline.requests == 3
 
 
-async def test_it_pauses_while_the_journal_is_behind(running):
+async def test_pipeline_pauses_while_the_journal_is_behind(running):
     running.backlog.set(True)
     running.put(request(PRODUCE, b"p", version=3, correlation_id=1), echo(2))
     running.process()
@@ -229,7 +229,7 @@ async def test_draining_waits_for_nothing(running):
         (request(ECHO, b"", version=7), CloseConnection, "api=Echo version=7 "),
     ],
 )
-async def test_what_must_end_the_connection_is_raised(running, frame, error, described):
+async def test_fatal_frame_raises_an_error(running, frame, error, described):
     running.put(echo(1), frame, echo(2))
     with pytest.raises(error):
         running.process()
@@ -247,7 +247,7 @@ async def test_request_of_a_client_that_leaves_before_its_response_is_charged(ru
     assert quota.produced(0) > 0
 
 
-async def test_nothing_leads_back_to_a_connection_that_is_gone(running):
+async def test_closed_connection_is_not_referenced(running):
     running.put(request(PRODUCE, b"p", version=3, correlation_id=1))
     running.process()
     (produce,) = running.toy.produces

@@ -60,12 +60,12 @@ class Side:
         self.owed += 1
 
     def flush(self) -> None:
-        """Send what was kept, so that it arrives together."""
+        """Send the kept bytes, so that they arrive together."""
         self.wire.socket.sendall(self.kept)
         self.kept.clear()
 
     def answers(self) -> list[bytes]:
-        """Every answer that is owed, as bytes."""
+        """Return the bytes of every pending response."""
         self.flush()
         found = []
         for _ in range(self.owed):
@@ -106,7 +106,7 @@ def remove(broker: Broker, name: str) -> None:
 def brokers():
     with Broker() as short, Broker() as ordinary:
         for broker in (short, ordinary):
-            # Append times must agree: both clocks stand still at the same moment.
+            # Append times must agree: both clocks stop at the same moment.
             broker.call(lambda broker=broker: stop_clock(broker))
             for name in TOPICS:
                 create(broker, name)
@@ -196,7 +196,7 @@ def random_request(chosen: random.Random, version: int, ids: dict[str, bytes]) -
 
 
 def with_tags(frame: bytes, chosen: random.Random, version: int) -> bytes:
-    """Put a tagged field that nobody knows at the end of a flexible request, or in its header."""
+    """Put an unknown tagged field at the end of a flexible request, or in its header."""
     if version < 9:
         return frame
     tag = b"\x01\x63\x03abc"
@@ -304,7 +304,7 @@ def test_topics_come_and_go_under_a_known_request(brokers, sides, taken, version
 
 
 @pytest.mark.parametrize("version", range(7, 14))
-def test_the_old_id_of_a_topic_made_anew(brokers, version):
+def test_old_id_of_a_topic_created_again_is_rejected(brokers, version):
     short = brokers[0]
     old = topic_ids(short)["gone"]
     with Wire(short.address) as wire:
@@ -373,7 +373,7 @@ class Writer:
         return answers[0]
 
     def begin(self, partitions=(0, 1, 2)) -> None:
-        """Before version 12 partitions are added by the producer."""
+        """Start a transaction; before version 12 the producer adds the partitions."""
         if self.version < 12:
             topic = AddPartitionsToTxnTopic(self.topic, list(partitions))
             request = AddPartitionsToTxnRequest(
@@ -480,7 +480,7 @@ def fetched_whole(
         offset = batches[-1][1].next_offset
 
 
-def test_an_answer_whose_client_has_gone_is_dropped():
+def test_response_of_a_closed_connection_is_dropped():
     pending = ShortProduce(bytearray(b"answer"), 1, None, 0)
     pending.prepare()
     assert pending.chunks is None

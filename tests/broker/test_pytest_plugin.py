@@ -92,7 +92,7 @@ def test_the_seed_is_shown_with_a_failure(outside):
     run(outside).stdout.fnmatch_lines(["*kafka*", "broker seed *"])
 
 
-def test_who_may_connect_comes_from_a_fixture(outside):
+def test_users_come_from_a_fixture(outside):
     outside.makeconftest(
         "import pytest\n"
         "from barnabas.testing import Security\n"

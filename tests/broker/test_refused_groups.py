@@ -64,7 +64,7 @@ class Refuses:
 
     @property
     def waiting(self):
-        """How many wait for what is held."""
+        """Number of waiters of the held commit groups."""
         return sum(len(group.answers) + len(group.waiters) for group in self.held)
 
     def refuse_held(self):
@@ -91,7 +91,7 @@ class Refuses:
 
 @contextmanager
 def refusing(broker):
-    """What the broker places in the journal meanwhile is refused."""
+    """Refuse the commit groups that the broker places in the journal during the block."""
     logs = broker.server.logs
     wait_until(lambda: broker.call(lambda: nothing_is_under_way(logs.journal)))
     genuine = logs._runner, logs.files
@@ -109,7 +109,7 @@ def refusing(broker):
 
 
 def nothing_is_under_way(journal):
-    """Whether all is durable and in segment files: who writes there counts groups, not which."""
+    """Return whether all is durable and in segment files; concurrent writers count groups."""
     return journal.newest_group() is None and not journal._unwritten
 
 
@@ -214,8 +214,8 @@ def test_a_transaction_that_was_refused_is_not_answered_for(broker, topic, wire)
         assert answer.error_code == ErrorCode.NOT_COORDINATOR
 
 
-def test_what_is_told_of_transactions_waits_for_what_is_placed(broker, topic, wire):
-    """C14: where that is refused, another broker may know better."""
+def test_transaction_state_waits_for_the_journal(broker, topic, wire):
+    """C14: if the journal refuses it, another broker may have a newer state."""
     request = InitProducerIdRequest("id", 60_000)
     assert wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("id", 1), 3).error_code == 0
     wait_until(lambda: wire.ask(INIT_PRODUCER_ID, request, 4).error_code == 0)
@@ -243,7 +243,7 @@ def test_what_is_told_of_transactions_waits_for_what_is_placed(broker, topic, wi
 def test_a_marker_that_was_refused_while_others_were_written_is_not_answered_for(
     broker, topic, wire, monkeypatch
 ):
-    """What has let others run may find a journal in which nothing is left to wait for."""
+    """The journal may have no group to wait for when other tasks have run."""
     monkeypatch.setattr(transaction_markers, "MARKERS_PER_TURN", 1)
     unknown = [*range(1000, 1050)]
     asked = WritableTxnMarkerTopic("t", [0, *unknown])
@@ -256,9 +256,7 @@ def test_a_marker_that_was_refused_while_others_were_written_is_not_answered_for
     assert told[0] == ErrorCode.NOT_COORDINATOR
 
 
-def test_a_list_of_transactions_that_were_refused_meanwhile_is_not_given(
-    broker, topic, wire, monkeypatch
-):
+def test_list_of_refused_transactions_is_not_returned(broker, topic, wire, monkeypatch):
     request = InitProducerIdRequest("id", 60_000)
     assert wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("id", 1), 3).error_code == 0
     wait_until(lambda: wire.ask(INIT_PRODUCER_ID, request, 4).error_code == 0)
@@ -285,7 +283,7 @@ def test_a_list_of_transactions_that_were_refused_meanwhile_is_not_given(
             assert produced.partition_responses[0].error_code == NOT_LEADER
 
 
-async def test_who_awaits_a_group_is_told_once():
+async def test_waiter_of_a_commit_group_is_notified_once():
     loop = asyncio.get_running_loop()
     durable, refused, given_up = (loop.create_future() for _ in range(3))
     Durability(durable, ErrorCode.NOT_COORDINATOR).durable()

@@ -1,4 +1,4 @@
-"""Who asks the coordinators of other brokers: what is sent when, and what becomes of answers."""
+"""Queries to the coordinators of other brokers: their time, and the use of the responses."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Asked:
         return [each.transactional_id for each in self.request.transactions]
 
     def answer(self, codes=NONE, *, leave_out=()) -> None:
-        """Answer everything, by transactional id or with one code for all."""
+        """Complete all queries, with codes by transactional id or with one code for all."""
 
         def code(key, topic, index):
             said = codes.get(key, NONE) if isinstance(codes, dict) else codes
@@ -119,7 +119,7 @@ class ScriptedPeers:
 
 
 class World:
-    """Somebody who asks, with time standing still."""
+    """A caller of the coordinators, with a stopped clock."""
 
     def __init__(self, wait_ms: int = 500, **bounds: int) -> None:
         self.clock = ManualClock(0)
@@ -127,7 +127,7 @@ class World:
         self.guards = Guards()
         self.leaders: dict[str, int] = {}
         self.told: dict[int, Any] = {}
-        """What each was told, by partition; those who ask have numbers."""
+        """Results by caller and partition; callers have numbers."""
         self.order: list[int] = []
         self.flushed = 0
         self.has_topic = True
@@ -154,7 +154,7 @@ class World:
         return Leader(self.leaders.get(self._keys[partition_id], NODE), 1)
 
     def ask(self, number, key="id", *, adds=True, wait_ms=WAIT_MS, places=(FIRST,), epoch=0):
-        """Ask; what is said is acted on at once, as by an append."""
+        """Send a query; its result is used at once, as by an append."""
         question = Question(key, number, epoch, {each: Log() for each in places}, adds)
 
         def act(answer):
@@ -173,7 +173,7 @@ class World:
         return asked
 
     def said(self, number: int) -> ErrorCode:
-        """What somebody was told of his only partition."""
+        """Return the result of a caller's only partition."""
         (code,) = self.told[number].values()
         return code
 
@@ -196,7 +196,7 @@ async def turn() -> None:
     await asyncio.sleep(0)
 
 
-# ------------------------------------------------------------------------------- what is asked
+# --------------------------------------------------------------------------- requests and responses
 
 
 async def test_verification_request_and_response(world):
@@ -395,7 +395,7 @@ async def test_id_without_coordinator_gets_error(world):
 
 
 async def test_a_transaction_that_is_ending_is_asked_about_again(world):
-    """2 ms later, then 4, 8 and 10 each time, until the time for it is over."""
+    """2 ms later, then after 4, 8 and 10 each time, until the wait expires."""
     world.ask(1)
     pauses, waited = [2, 4, 8, *[10] * 48], 0
     for pause_ms in pauses:
@@ -525,7 +525,7 @@ async def test_callback_error_does_not_affect_other_questions(world, caplog):
 @pytest.mark.parametrize("event", ["marker", "lost"])
 @pytest.mark.parametrize("stage", ["sent", "waiting", "pausing"])
 async def test_a_guard_is_of_one_request(world, stage, event):
-    """What comes before a request is sent does not matter to its answer, what comes behind does."""
+    """Events before a request is sent do not change its result, later ones do."""
     world.ask(0, "first")
     if stage != "waiting":
         world.only().answer()
@@ -568,7 +568,7 @@ async def test_an_answer_is_good_for_one_append_to_one_log(world):
 
 
 async def test_random_askers_and_coordinators():
-    """Whoever asks is told once, or has given up; nothing is left in the end."""
+    """Each caller gets one result, or has given up; nothing is left in the end."""
     random = Random(SEED)
     world = World(questions_max=6, at_once_max=3)
     askings, given_up = {}, set()

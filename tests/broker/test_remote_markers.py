@@ -154,7 +154,7 @@ def test_marker_names_its_transaction_and_its_partition(cluster, producer, commi
 
 
 def test_nothing_leaves_before_the_decision_is_durable_r2(world, cluster, producer):
-    """Mutant: ``is_durable=True`` for every debt."""
+    """Mutant: ``is_durable=True`` for every pending marker."""
     assert producer.add(T, HERE, AT_FIRST, AT_SECOND) == 0
     log = log_of(producer.broker, T.name, HERE)
     end = log.next_offset
@@ -189,7 +189,7 @@ def test_refusal_of_a_decision_lets_no_marker_leave_r2(world, cluster, producer)
 
 
 def test_transaction_completes_when_all_have_answered_r3(world, cluster, producer):
-    """Mutants: ``answered`` completes whatever is owed; what is sent counts as written."""
+    """Mutants: ``answered`` completes every pending marker; a sent marker counts as written."""
     with (
         caught(cluster) as (_, second),
         cluster.brokers[1].intercept(WRITE_TXN_MARKERS, fail=E.NOT_LEADER_OR_FOLLOWER),
@@ -231,7 +231,10 @@ def test_end_of_a_transaction_is_answered_before_its_markers_r4(world, cluster, 
 
 @pytest.mark.parametrize("code", [*REFUSALS, None], ids=lambda code: code.name if code else "none")
 def test_refused_marker_is_sent_again(cluster, producer, code, caplog):
-    """Mutant: UNKNOWN_TOPIC_OR_PARTITION of a peer ends the debt (R8). None: it is left out."""
+    """Mutant: UNKNOWN_TOPIC_OR_PARTITION of a peer ends the pending marker (R8).
+
+    The response leaves the marker out if ``code`` is None.
+    """
     caplog.set_level(logging.WARNING)
     fault = {"fail": code} if code else {"answer": lambda *_given: WriteTxnMarkersResponse([])}
     with cluster.brokers[1].intercept(WRITE_TXN_MARKERS, times=20, **fault) as refused:
@@ -297,7 +300,7 @@ def test_requests_wait_for_the_pause_of_their_broker(cluster, producers):
 
 @pytest.mark.parametrize("comes_back", [False, True])
 def test_answer_after_the_loss_of_the_shard_is_ignored_r6(world, cluster, producer, comes_back):
-    """Mutants: ``forget`` does not end the debts; an answer counts for a debt that has ended."""
+    """Mutants: ``forget`` keeps pending markers; a response counts for an ended marker."""
     counts = producer.broker.server.transactions.counts
     with (
         caught(cluster) as (sent, _),
@@ -497,7 +500,7 @@ def absent(producers, monkeypatch):
 
 @pytest.mark.parametrize("when", ["before", "asked", "refused", "unreachable"])
 def test_deleted_topic_needs_no_marker_r8(cluster, producer, when):
-    """The MetaStore alone says that it is deleted, whatever its former leader answers."""
+    """The MetaStore alone reports a deletion, regardless of the former leader's response."""
     topic = Named(f"deleted-{when}")
     cluster.create_topic(topic.name, 1)
     cluster.move(topic.name, 0, to=1)

@@ -188,7 +188,7 @@ def test_restored_broker_gives_out_no_producer_id_of_the_original(restored):
 
 
 def test_epoch_in_which_the_original_led_ends_with_the_backup(restored):
-    """So a consumer that has read further finds that the log went back (KIP-320)."""
+    """A consumer that has read further then finds that the log went back (KIP-320)."""
     append(restored.broker, 3 * RECORDS)
     partition = OffsetForLeaderPartition(0, -1, restored.leader_epoch)
     request = OffsetForLeaderEpochRequest(-1, [OffsetForLeaderTopic("orders", [partition])])

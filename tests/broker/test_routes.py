@@ -47,7 +47,7 @@ def running():
     with Broker(config={"transaction.two.phase.commit.enable": "true"}) as broker:
         broker.create_topic("committed")
         topic_id = broker.call(lambda: broker.server.catalogue.topic("committed").topic_id)
-        # A group is there when it has committed, its coordinator when somebody has looked for it.
+        # A group exists after a commit, its coordinator after FindCoordinator.
         for name, version in (("FindCoordinator", 4), ("OffsetCommit", 9)):
             route = next(route for route in ROUTES if route.name == name)
             request = SAMPLES[name]("committed", topic_id, "", b"")
@@ -109,7 +109,7 @@ def test_a_request_of_every_api_and_version_is_answered_with_success(running, na
     assert set(error_codes(response)) <= REFUSED.get(name, {0})
 
 
-def test_what_is_advertised_is_registered_and_has_a_codec():
+def test_advertised_versions_are_registered_and_have_a_codec():
     ranges = {each.api_key: (each.min_version, each.max_version) for each in advertised(ROUTES)}
     assert set(ranges) == {route.key for route in ROUTES}
     for route in ROUTES:

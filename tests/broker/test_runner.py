@@ -153,7 +153,7 @@ def test_a_timer_is_scheduled_again_and_cancelled(opened):
     assert opened.flushed == 0
 
 
-def test_a_timers_command_comes_again_while_the_disk_is_full(opened):
+def test_timer_command_is_retried_while_the_disk_is_full(opened):
     opened.submit(schedule("t", 500))
     opened.administration.logs.exhausted = True
     opened.clock.advance(milliseconds=500 + 3 * RETRY_MS)
@@ -168,7 +168,7 @@ def test_a_timers_command_comes_again_while_the_disk_is_full(opened):
 # ----------------------------------------------------------------------------------------- refusals
 
 
-def test_a_full_disk_refuses_without_a_trace_and_reads_go_on(opened):
+def test_full_disk_rejects_commands_without_a_trace_and_reads_continue(opened):
     opened.submit(put("k", 1))
     opened.sync()
     opened.administration.logs.exhausted = True
@@ -183,7 +183,7 @@ def test_a_full_disk_refuses_without_a_trace_and_reads_go_on(opened):
     assert opened.toy.offsets == [0, 1]
 
 
-def test_what_must_be_true_at_the_append_is_asked_there_and_refuses_without_a_trace(opened):
+def test_condition_is_checked_at_the_append_and_rejects_without_a_trace(opened):
     codes: list[ErrorCode] = []
     codes += [ErrorCode.NONE, ErrorCode.INVALID_TXN_STATE]
     opened.submit(put("k", 1))
@@ -245,7 +245,7 @@ def test_mistake_in_applying_stops_the_broker(opened, mistake):
     assert opened.answers == [], "nothing is answered (D9)"
 
 
-def test_an_answer_that_fails_holds_nobody_up(opened, caplog):
+def test_failing_response_blocks_no_command(opened, caplog):
     def stumble(_response: object) -> None:
         raise ZeroDivisionError
 

@@ -88,7 +88,7 @@ def test_command_that_follows_and_is_refused_leaves_its_decision_alone(opened):
     assert codes == [ErrorCode.COORDINATOR_NOT_AVAILABLE]
 
 
-def test_what_is_refused_leaves_no_trace(opened, caplog):
+def test_rejected_command_leaves_no_trace(opened, caplog):
     opened.administration.logs.exhausted = True
     more = {"changes": ("changed",), "effects": ("effect",)}
     assert opened.code_of(put("k", 1, **more)) == ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -100,7 +100,7 @@ def test_what_is_refused_leaves_no_trace(opened, caplog):
     assert opened.run(put("k", 1)) == "done"
 
 
-def test_no_timer_comes_when_the_topic_is_gone_or_the_broker_ends(opened):
+def test_timer_does_not_fire_without_the_topic_or_the_broker(opened):
     set_it = say(response="set", effects=(Schedule(TIMER, opened.now_ms() + 500),))
     opened.run(set_it)
     opened.delete_topic()
@@ -115,7 +115,7 @@ def test_no_timer_comes_when_the_topic_is_gone_or_the_broker_ends(opened):
     assert (opened.toy.numbers, opened.flushed) == ({}, 0)
 
 
-def test_what_is_lost_decides_nothing_and_its_timers_do_not_come(opened):
+def test_lost_shard_decides_no_command_and_its_timers_do_not_fire(opened):
     opened.run(say(response="set", effects=(Schedule(TIMER, opened.now_ms() + 500),)))
     assert opened.run(put("k", 1)) == "done"
     (shard,) = opened.log.shards

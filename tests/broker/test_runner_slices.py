@@ -1,4 +1,4 @@
-"""What the runner does in slices: long decisions, and large markers."""
+"""Work of the runner in slices: long decisions, and large markers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_nothing_is_read_before_the_last_part_of_a_large_marker(opened, tu
     assert not opened.runner.must_wait("other")
 
 
-async def test_what_a_long_decision_holds_goes_on_in_order_behind_a_large_marker(
+async def test_commands_held_by_a_long_decision_run_in_order_after_a_large_marker(
     opened, monkeypatch
 ):
     monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
@@ -255,7 +255,7 @@ async def test_a_mistake_in_taking_in_a_long_decision_stops_the_broker(opened):
 
 
 @pytest.mark.parametrize("turns", range(8))
-async def test_a_long_decision_whose_topic_goes_comes_to_nothing(turns, monkeypatch):
+async def test_long_decision_of_a_deleted_topic_is_dropped(turns, monkeypatch):
     monkeypatch.setattr("barnabas.broker.coordination.runner.RECORDS_PER_SLICE", 1)
     monkeypatch.setattr("barnabas.broker.runtime.turns.SLICE_SECONDS", 0)
     opened = await asyncio.to_thread(Coordinator)

@@ -55,7 +55,7 @@ def create(broker, name, configs=None):
 
 
 def a_pass(broker, minutes=61):
-    """Let everything be due, and wait until it was looked at."""
+    """Make all segments due, and wait until the scrubber has checked them."""
     counts = broker.server.scrubber.counts
     before = counts.last_full_pass_ms
     broker.clock.advance(minutes=minutes)
@@ -140,7 +140,7 @@ def test_all_is_found_and_all_else_is_served(broker, wire, topic, caplog):
 
 
 def test_a_reader_finds_it_first(broker, wire, topic, caplog):
-    """What a reader stumbles over is looked at at once, not when its turn comes."""
+    """The scrubber checks a segment with a failed read at once."""
     caplog.set_level(logging.WARNING)
     fill(broker, wire, topic, 60)
     log = log_of(broker, topic)
@@ -197,7 +197,7 @@ def test_a_time_is_asked_of_a_damaged_log(broker, wire, topic):
 
 
 def test_compaction_meets_damage(broker, wire, caplog):
-    """It is not copied as sound; the scrubber is asked; what lies before is compacted."""
+    """Compaction does not copy damage as sound, requests a scrub, and compacts earlier records."""
     caplog.set_level(logging.WARNING)
     topic = create(broker, "c", {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"})
     fill(broker, wire, topic, 100)
@@ -214,7 +214,7 @@ def test_compaction_meets_damage(broker, wire, caplog):
     assert any(line.startswith("log damaged topic=c") for line in complaints(caplog))
 
 
-def test_it_can_be_switched_off(tmp_path):
+def test_scrubbing_can_be_disabled(tmp_path):
     config = {**CONFIG, "barnabas.scrub.bytes.per.second": "0"}
     with Broker(storage=tmp_path, config=config) as broker, Wire(broker.address) as wire:
         topic = create(broker, "t")
@@ -223,13 +223,13 @@ def test_it_can_be_switched_off(tmp_path):
         change(log.segments[2], 0, b"\x55" * 61)
         broker.clock.advance(minutes=61)
         assert broker.server.scrubber.counts.segments == 0
-        # Who reads it gets it looked at all the same.
+        # A read of the damage still starts a check.
         assert wire.fetch_one(topic, log.segments[2].base_offset).error_code == OFFLINE
         wait_until(lambda: log.damaged)
 
 
 def fail_reads(monkeypatch, path):
-    """Let reads of a file fail with EIO until the answer's ``clear`` is called; it notes them."""
+    """Make reads of a file fail with EIO until ``clear`` of the returned list of failures."""
     failed = deque([False])
 
     def failing(real):
@@ -248,7 +248,7 @@ def fail_reads(monkeypatch, path):
 
 @pytest.mark.parametrize("scrubber", ["100000000", "0"])
 def test_unavailable_disk_is_read_again_soon(tmp_path, monkeypatch, caplog, scrubber):
-    """With the next reads, at a pace; nobody waits ten minutes, or for a restart."""
+    """The next reads check it again, at a limited rate, not after ten minutes or a restart."""
     caplog.set_level(logging.INFO)
     config = {**CONFIG, "barnabas.scrub.bytes.per.second": scrubber}
     with Broker(storage=tmp_path, config=config) as broker, Wire(broker.address) as wire:
@@ -287,7 +287,7 @@ def settled(broker):
 
 
 def test_damaged_bytes_are_not_read_again_for_each_reader(broker, wire, topic):
-    """Only what the disk did not give: bytes that are wrong stay wrong."""
+    """Bytes are read again only after a read error: wrong bytes stay wrong."""
     fill(broker, wire, topic, 60)
     log = log_of(broker, topic)
     flip(log.segments[2], 70)
@@ -314,7 +314,7 @@ def restart(broker, *, kill):
 
 @pytest.mark.parametrize("kill", [False, True])
 def test_a_restart_remembers(broker, wire, topic, caplog, kill, tmp_path):
-    """What is damaged at once; what was verified unless the broker was killed."""
+    """A restart keeps damages at once, and verified segments unless the broker was killed."""
     fill(broker, wire, topic, 60)
     checkpoint(broker)  # Else the journal would give back, after a kill, what is damaged here.
     flip(log_of(broker, topic).segments[2], 70)

@@ -51,7 +51,7 @@ class Follower:
         self._number = number
 
     def follow(self) -> None:
-        """Hear of all changes; the partitions of the topics alternate then."""
+        """Follow all changes; the partitions of the topics then alternate between the brokers."""
         cluster = self._cluster
         cluster.let_hear(DEAF)
         version = cluster.index.snapshot(0).metadata_version
@@ -207,14 +207,14 @@ def test_offsets_of_a_deleted_topic_are_dropped(brokers):
         assert client.commit(GROUP, {("t", 0): 5, ("kept", 0): 6}) == {ErrorCode.NONE}
         deleted(one)
         two.follow()
-        # Asked of the coordinator: those of a topic that is not there are not told in any case.
+        # The coordinator has them; OffsetFetch hides offsets of a missing topic in any case.
         offsets = two.call(lambda: two.server.groups.machine_of(GROUP).offsets)
         wait_until(lambda: two.call(lambda: offsets.count(GROUP)) == 1)
         assert client.fetch(GROUP) == {("kept", 0): 6}
 
 
 def test_both_change_something_at_once(brokers):
-    """What each has shown by itself stays, whoever has committed first."""
+    """Changes that a broker already shows stay, in either order of the commits."""
     one, two = brokers
     created(one, "first")
     created(two, "second")
@@ -233,7 +233,7 @@ def refused(broker, work) -> ErrorCode:
 
 
 def test_another_broker_was_quicker(brokers):
-    """What it did is not shown here yet; it is no reason to end."""
+    """The change of the other broker is not shown here yet, and does not stop this one."""
     one, two = brokers
     catalogue = two.server.catalogue
     topic = created(one)
@@ -271,7 +271,7 @@ def adding(key: str, value: str):
 
 @contextlib.contextmanager
 def in_between(broker, work):
-    """Have work done right before the next commit of a broker: behind what it has computed."""
+    """Run ``work`` right before the next commit of a broker, after its computation."""
     store = broker.server.metastore
     original = store.based_on
     happened = []
@@ -340,7 +340,7 @@ def test_neither_undoes_what_the_other_has_set(brokers, kind, is_before):
 
 
 def test_rules_are_kept_that_neither_knows_all_about(brokers):
-    """Names that collide, a number of partitions, a credential that is gone."""
+    """Names that collide, a number of partitions, a deleted credential."""
     one, two = brokers
     with in_between(two, lambda: created(one, "a.b")):
         code = refused(two, lambda: two.server.catalogue.create_topic("a_b", 1, {}))
@@ -386,7 +386,7 @@ def test_change_that_is_always_overtaken_gets_error(brokers):
 
 
 def test_both_need_an_internal_topic_at_once():
-    """The one that was made first counts, with its partitions, and is shown by both."""
+    """The topic that was created first counts, with its partitions, and both brokers show it."""
     with sharing_pair(**{"offsets.topic.num.partitions": "3"}) as (one, two):
         for broker in (one, two):
             done(broker, broker.server.groups.ensure)

@@ -1,4 +1,4 @@
-"""A start and a stop that take long: what probes are told meanwhile, how either is cut short."""
+"""A long start and stop: responses of the probes meanwhile, and the interruption of both."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PARTITIONS = 20
 
 
 class Gate:
-    """Stops the thread that asks the disk for one thing until it is told to go on, or to die."""
+    """A barrier that blocks the thread of one disk call until the test resumes or kills it."""
 
     def __init__(self, name: str, path: str = "") -> None:
         self._name = name
@@ -59,7 +59,7 @@ class Gate:
 
 
 class Machine:
-    """A disk and a MetaStore that brokers come and go on."""
+    """A disk and a MetaStore that several brokers use in turn."""
 
     def __init__(self) -> None:
         self.disk = SimulatedFileSystem()
@@ -143,7 +143,7 @@ async def test_a_start_says_how_much_of_the_journal_it_has_checked(machine, capl
     await server.stop()
 
 
-async def test_probes_are_told_which_coordinators_still_load_and_which_never_will(machine):
+async def test_probes_report_loading_and_failed_coordinators(machine):
     server = machine.broker()
     await server.start()
     await server.groups.ensure()
@@ -248,7 +248,7 @@ async def test_a_stop_has_its_last_checkpoint_behind_the_one_under_way(machine, 
 
 
 def test_a_broker_of_a_test_knows_whom_it_coordinates_when_it_is_there(monkeypatch):
-    """However slowly it has read that: who asks at once is not to be told to ask again."""
+    """A test broker starts with loaded coordinators, so no first request has to be retried."""
     with Broker(config={"offsets.topic.num.partitions": "1"}) as broker:
         broker.create_topic("t")
         broker.port = broker.address[1]

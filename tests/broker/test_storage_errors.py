@@ -21,5 +21,5 @@ def test_has_an_error_code(refusal):
     assert error_code_of(refusal("reason")) > 0
 
 
-def test_there_are_refusals():
+def test_storage_has_refusals():
     assert len(refusals()) >= 11

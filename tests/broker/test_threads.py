@@ -88,7 +88,7 @@ async def test_close_may_let_all_work_end(pool):
 
 
 async def test_counted_work_ends_when_its_thread_has_done_it(pool):
-    """The one that waits may be cancelled before: the work goes on, and counts."""
+    """The waiter may be cancelled earlier: the work continues, and counts."""
     begun, free, ended = new_event(), new_event(), asyncio.Event()
 
     def work():

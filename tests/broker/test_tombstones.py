@@ -56,7 +56,7 @@ async def test_each_goes_when_it_was_seen_for_long_enough(administration):
 
 
 async def test_removed_tombstone_needs_no_image_load(administration):
-    """No image has to be loaded for it: nothing of what is shown has changed."""
+    """The removal loads no image: no shown object has changed."""
     tombstones, _ = tombstones_of(administration)
     catalogue = administration.catalogue
     bury(administration, 1)
@@ -103,7 +103,7 @@ async def test_a_store_that_refuses_is_asked_again(administration, monkeypatch):
 
 
 def test_controller_of_a_cluster_forgets_a_deleted_topic(world):
-    """Its checkpoints vouch for no directory; the controller's clock does, be it this broker's."""
+    """A broker's checkpoints prove nothing for a directory; the controller's clock counts."""
     with led_cluster({"t": [0, 1]}, brokers=2) as cluster:
         first = cluster.brokers[0]
         catalogue, store = first.server.catalogue, first.server.metastore
@@ -120,7 +120,8 @@ def test_controller_of_a_cluster_forgets_a_deleted_topic(world):
         assert len(store.load().deleted) == 1
 
         def is_forgotten() -> bool:
-            controller.clock.advance(seconds=KEPT_S)  # A look is due once the last one is over.
+            # A check is due when the previous one has ended.
+            controller.clock.advance(seconds=KEPT_S)
             return store.load().deleted == ()
 
         wait_until(is_forgotten, pause_s=0.1)

@@ -125,7 +125,7 @@ def test_an_abort_of_nothing_is_no_event(coordinator):
     assert coordinator.kinds() == [Kind.INITIALIZED]
 
 
-def test_a_busy_producer_does_not_wash_away_what_is_worth_a_question(coordinator):
+def test_busy_producer_does_not_displace_notable_events(coordinator):
     coordinator.init("hung")
     coordinator.add("hung", 0)
     coordinator.run(TimerExpired(timeout_timer("hung"), 10**7))
@@ -142,7 +142,7 @@ def test_a_busy_producer_does_not_wash_away_what_is_worth_a_question(coordinator
     assert coordinator.events.complete_since_ms <= oldest_kept.time_ms
 
 
-def test_what_is_refused_again_and_again_is_one_event(coordinator):
+def test_repeated_refusals_are_one_event(coordinator):
     coordinator.init("a")
     zombie = Client("zombie", "/1")
     for _ in range(10):

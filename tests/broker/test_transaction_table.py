@@ -1,8 +1,8 @@
 """The table of the transaction coordinator, asked of a whole broker over the wire.
 
-tests/coordinator/transactions/table.txt says what each request meets in each state, for all of its
-versions; here the answers come off a socket, and the records out of the log. AddOffsetsToTxn is
-asked wherever AddPartitionsToTxn is; Produce and TxnOffsetCommit where they imply or verify.
+tests/coordinator/transactions/table.txt has the result of each request in each state, for all
+versions; here the responses come from a socket, and the records from the log. AddOffsetsToTxn runs
+with AddPartitionsToTxn; Produce and TxnOffsetCommit run where they add or verify partitions.
 """
 
 from __future__ import annotations
@@ -139,13 +139,13 @@ class Cell:
         appended = shard.log.append_records(decision_batch(Decision(records=(record,)), 0))
         shard.machine.apply(record, appended.base_offset)
 
-    # What comes of it.
+    # The results.
 
     def written(self) -> str:
         return shown_records(self.served.records[self.key], self.names)
 
     def write_markers(self) -> None:
-        """Let the markers be written now that were withheld."""
+        """Write the markers that were withheld."""
         server = self.served.broker.server
         self.served.withheld.clear()
         transactions = self.served.transactions
@@ -168,7 +168,7 @@ def serve(monkeypatch: pytest.MonkeyPatch, wait_ms: int) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def refusing():
-    """A broker that says CONCURRENT_TRANSACTIONS at once, as Apache Kafka does."""
+    """A broker that returns CONCURRENT_TRANSACTIONS at once, as Apache Kafka does."""
     with pytest.MonkeyPatch.context() as patches:
         yield from serve(patches, 0)
 
@@ -184,7 +184,7 @@ def waiting():
 
 
 def versions_of(text: str) -> list[int]:
-    """What a line of the table is asked in: "v0-4" or "v5"."""
+    """Return the request versions of a line of the table: "v0-4" or "v5"."""
     word = next((each for each in text.split() if each[0] == "v" and each[1].isdigit()), "v4-5")
     low, _, high = word[1:].partition("-")
     return list(range(int(low), int(high or low) + 1))
@@ -259,7 +259,7 @@ def test_every_state_and_version(refusing, command):
 
 
 @pytest.mark.parametrize("command", ["Timeout", "Expiry"])
-def test_what_nobody_asks_for(refusing, command):
+def test_internal_commands_change_the_state_as_in_the_table(refusing, command):
     for state in STATES:
         cell = refusing.cell(state)
 
@@ -298,7 +298,7 @@ def produced(served: Served, cell: Cell, producer: Producer, partition: int, ver
 
 
 def is_fenced_by_the_log(served: Served, producer: Producer, partition: int) -> bool:
-    """Whether the partition has a later epoch: it says so ahead of the coordinator."""
+    """Return whether the partition has a later epoch: its error precedes the coordinator's."""
     log = served.broker.server.catalogue.partition("a", partition).log
     entry = served.broker.call(lambda: log.producers.entry(producer[0]))
     return entry is not None and producer[1] < entry.epoch
@@ -316,7 +316,7 @@ def produce_error(code: E, version: int) -> E:
 
 
 def offsets_error(code: E, version: int) -> E:
-    """Likewise TxnOffsetCommit."""
+    """Return the error of TxnOffsetCommit in a version."""
     if code == E.PRODUCER_FENCED:
         return E.INVALID_PRODUCER_EPOCH
     if code == E.TRANSACTION_ABORTABLE and version < 4:
@@ -332,7 +332,7 @@ def committed_offset(served: Served, cell: Cell, producer: Producer, version: in
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if "implied" in each])
-def test_what_writing_implies(refusing, command):
+def test_produce_adds_partitions_as_in_the_table(refusing, command):
     for state in STATES:
         expected, records, _ = ROWS[command, state]
         for version in (12, 13):
@@ -348,7 +348,7 @@ def test_what_writing_implies(refusing, command):
 
 
 @pytest.mark.parametrize("command", [each for each in COMMANDS if "verify" in each])
-def test_what_older_writers_are_asked(refusing, command):
+def test_v1_produce_is_verified_as_in_the_table(refusing, command):
     for state in STATES:
         cells = dict(each.split(":") for each in ROWS[command, state][0].split())
         for version in (10, 11):
@@ -376,7 +376,7 @@ def wait_until_held(served: Served, cell: Cell) -> None:
 
 
 def ask_and_wait(served: Served, cell: Cell, api: Any, request: Any, version: int) -> Any:
-    """Ask what has to wait, then let the markers be written."""
+    """Send a request that has to wait, then write the markers."""
     served.wire.send(api, request, version)
     wait_until_held(served, cell)
     served.broker.call(cell.write_markers)
@@ -384,7 +384,7 @@ def ask_and_wait(served: Served, cell: Cell, api: Any, request: Any, version: in
 
 
 @pytest.mark.parametrize("command", [each for each in WIRE_COMMANDS if "implied" not in each])
-def test_who_waits_is_answered_by_what_comes_of_the_transition(waiting, command):
+def test_waiting_request_gets_the_result_of_the_transition(waiting, command):
     for state in STATES:
         answer, records, waited = ROWS[command, state]
         expected, _, more = waited.partition("; ")
@@ -397,7 +397,7 @@ def test_who_waits_is_answered_by_what_comes_of_the_transition(waiting, command)
         if state in SETTLED:
             answer = ask_and_wait(waiting, cell, api, request, version)
             assert cell.written().endswith(more), state
-        else:  # The request itself has ended what was open, and is told at once.
+        else:  # The request itself has ended the transaction, and gets its response at once.
             answer = waiting.wire.ask(api, request, version)
             assert cell.written() == f"{records}, {more}", state
         assert shown_answer(answer, command, version, cell.names) == expected, state
@@ -423,7 +423,7 @@ def test_produce_waits_too(waiting, command, state):
 
 
 @pytest.mark.parametrize("text", ["EndTxn v5 commit current", "AddPartitionsToTxn v0-5 p1 current"])
-def test_who_has_waited_long_enough_is_told_to_come_again(waiting, text):
+def test_waiting_request_gets_concurrent_transactions_after_the_timeout(waiting, text):
     cell = waiting.cell("preparecommit2")
     version = versions_of(text)[-1]
     api, request = request_of(text, cell.key, cell.who.current, version)

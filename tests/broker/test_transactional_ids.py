@@ -92,7 +92,7 @@ def test_a_transaction_is_aborted_when_its_time_is_over_c12(broker, wire):
     assert begun(wire)[1] == producer[1] + 2
 
 
-def test_the_time_goes_on_over_a_crash(broker):
+def test_transaction_timeout_continues_over_a_crash(broker):
     with Wire(broker.address) as wire:
         producer = begun(wire, timeout_ms=30_000)
         assert add(wire, producer) == [E.NONE]
@@ -280,7 +280,7 @@ def test_partitions_that_are_named_twice_are_added_once(broker, wire):
     ]
 
 
-def test_nobody_waits_for_a_broker_that_has_stopped(caplog):
+def test_waiting_request_ends_with_the_broker(caplog):
     settings = ONE_PARTITION | {"barnabas.transaction.wait.ms": "600000"}
     with Broker(config=settings) as broker, Wire(broker.address) as wire:
         broker.create_topic("t", 1)

@@ -1,4 +1,4 @@
-"""Many transactional producers, and readers that see what is committed, whatever they ask (L).
+"""Many transactional producers, and consumers that see committed records by any request (L).
 
 A random script of producers, plain writers and deleted records goes to one broker over the wire.
 A model beside it knows of each record whether it was committed. Readers from every offset, in any
@@ -46,7 +46,7 @@ OPEN, COMMITTED, ABORTED = "open", "committed", "aborted"
 
 @dataclass(eq=False)
 class Fate:
-    """What became of a transaction; plain records have one that is committed."""
+    """The end of a transaction; plain records have one that is committed."""
 
     state: str = OPEN
     starts: dict[int, int] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class Fate:
 
 @dataclass(eq=False)
 class Partition:
-    """What is in a partition: the offset and value of each record, and whose it is."""
+    """Content of a partition: the offset, value and transaction of each record."""
 
     end: int = 0
     start: int = 0
@@ -66,12 +66,12 @@ class Partition:
     open: set[Fate] = field(default_factory=set)
 
     def stable(self, index: int) -> int:
-        """Where a reader of committed records has to stop."""
+        """Return the last stable offset."""
         first = min((fate.starts[index] for fate in self.open), default=self.end)
         return max(first, self.start)
 
     def truth(self, begin: int, end: int, isolation: int = READ_COMMITTED) -> list[Seen]:
-        """What a reader sees between two offsets."""
+        """Return the records that a consumer sees between two offsets."""
         return [
             Seen(offset, value)
             for offset, value, fate in self.records
@@ -97,7 +97,7 @@ class Script:
         ]
 
     def connect(self) -> None:
-        """Go on through a new connection."""
+        """Continue through a new connection."""
         self.wire = Wire(self.broker.address, timeout_s=PATIENCE_S)
 
     def reconnect(self) -> None:
@@ -161,7 +161,7 @@ class Script:
             self.decided(number, producer_id, COMMITTED if commit else ABORTED)
 
     def begin_anew(self, number: int) -> None:
-        """What is open is aborted for the producer that comes after it."""
+        """Start a producer again: its open transaction is aborted."""
         producer_id = self.producers[number].producer_id
         self.producers[number].init()
         self.decided(number, producer_id, ABORTED)
@@ -177,11 +177,11 @@ class Script:
                 if state == ABORTED:
                     partition.aborted.append((producer_id, fate.starts[index], partition.end))
             partition.end += 1
-        # Readers beside this thread look at it when all is over.
+        # Readers in other threads use it at the end of the test.
         fate.state = state
 
     def delete_records(self) -> None:
-        """Up to any offset: it may lie in the middle of an open transaction."""
+        """Delete records up to any offset, also in the middle of an open transaction."""
         index = self.chosen.randrange(PARTITIONS)
         partition = self.partitions[index]
         self.settle()
@@ -201,13 +201,13 @@ class Script:
         ]
 
     def settle(self) -> None:
-        """Wait until every marker is durable: EndTxn is answered when its decision is."""
+        """Wait until every marker is durable: EndTxn is acknowledged after its decision."""
         ends = [partition.end for partition in self.partitions]
         logs = self.logs()
         wait_until(lambda: self.broker.call(lambda: [log.high_watermark for log in logs]) == ends)
 
     def check_ends(self) -> None:
-        """The last stable offset, wherever it is told, and the open transactions (L3, L7)."""
+        """Check the last stable offset in all responses, and the open transactions (L3, L7)."""
         self.settle()
         name = self.topic.name
         asked = DescribeProducersRequest([TopicRequest(name, list(range(PARTITIONS)))])
@@ -228,7 +228,7 @@ class Script:
             assert starts == {fate.starts[index] for fate in partition.open}
 
     def check_index(self) -> None:
-        """Every aborted transaction whose marker is still there is in the index (L10)."""
+        """Check that every aborted transaction with a marker in the log is in the index (L10)."""
         for log, partition in zip(self.logs(), self.partitions, strict=True):
             start = log.segments[0].base_offset
             found = self.broker.call(
@@ -309,7 +309,7 @@ class Follower:
             self.error = error
 
     def poll(self, wire, session, changed):
-        """One fetch; answers the session to go on with and the partitions that have moved."""
+        """Fetch once; return the next session and the partitions that have moved."""
         asked = changed if self.in_session else range(PARTITIONS)
         places = [(index, self.positions[index]) for index in asked]
         answer = wire.fetch(
@@ -334,7 +334,7 @@ class Follower:
                 if len(data.records):
                     assert data.aborted_transactions is not None
                     seen, position = committed_records(data, self.positions[index])
-                    # What is seen is below the bound that came with it (L4).
+                    # Visible records are below the bound of their response (L4).
                     assert self.positions[index] < position <= data.last_stable_offset
                     self.seen[index] += seen
                     self.positions[index] = position
@@ -344,7 +344,7 @@ class Follower:
         return session, moved
 
     def stop(self, script: Script) -> None:
-        """Let it read up to what is stable now, and compare."""
+        """Read up to the last stable offset, and compare."""
         ends = [partition.stable(index) for index, partition in enumerate(script.partitions)]
         wait_until(lambda: self.error or all(map(int.__ge__, self.positions, ends)))
         self.stopping = True

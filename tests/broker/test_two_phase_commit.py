@@ -98,13 +98,13 @@ def visible(broker):
 
 
 def wait_until_visible(broker, offset):
-    """Wait until readers of committed records get this far: a timeout is nobody's request."""
+    """Wait until `read_committed` consumers get to ``offset``: a timeout ends without a request."""
     wait_until(lambda: visible(broker) == offset, lambda: f"{visible(broker)} becomes {offset}")
 
 
 @pytest.mark.parametrize(("version", "bump"), GENERATIONS)
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_pinned_transaction_is_ended_by_whoever_pinned_it(broker, wire, version, bump, commit):
+def test_pinned_transaction_is_ended_by_its_pinning_owner(broker, wire, version, bump, commit):
     writer = open_transaction(wire)
     owner, ongoing = pin(wire)
     assert ongoing == writer
@@ -130,7 +130,7 @@ def test_the_writer_of_a_kept_transaction_is_fenced(wire):
     assert produce(wire, writer, sequence=1) == ErrorCode.INVALID_PRODUCER_EPOCH
 
 
-def test_pinning_again_fences_whoever_pinned_before(wire):
+def test_second_pin_fences_the_first_owner(wire):
     writer = open_transaction(wire)
     first, _ = pin(wire)
     second, ongoing = pin(wire)

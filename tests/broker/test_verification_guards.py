@@ -28,7 +28,7 @@ class Log:
 
 
 class Coordinating:
-    """What the coordinator of this broker says of each question, one after the other."""
+    """The coordinator of this broker, with a code for each query, one after the other."""
 
     def __init__(self, *codes: ErrorCode) -> None:
         self._codes = list(codes)
@@ -86,7 +86,7 @@ class Table:
 
     @property
     def good(self) -> int:
-        """How many guards are good for something."""
+        """Number of guards that are not dropped."""
         return sum(not guard.is_dropped for guard in self.made)
 
 
@@ -164,7 +164,7 @@ def test_every_state_and_event(state, event):
     assert table.is_verified(KEY) == (key == KEY)
     assert table.is_verified(OTHER_KEY) == (key == OTHER_KEY)
     assert table.guards.knows(table.log, PRODUCER) == bool(good or key)
-    # Nothing is left of what is over, and nothing of others is touched.
+    # Ended requests leave nothing, and other requests stay.
     is_other_of_log_here = event != "lost"
     assert len(table.guards) == others - (not is_other_of_log_here) + bool(good or key)
     assert not table.untouched[1].is_dropped

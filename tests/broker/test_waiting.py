@@ -89,7 +89,7 @@ async def test_closed_watch_is_forgotten(waiting):
 
 
 async def test_watch_that_waits_again_needs_more_bytes(waiting):
-    """Not every byte is meant for every reader: an open transaction's are not."""
+    """Some bytes are not for every consumer: those of an open transaction."""
     watch, resumed = waiting.watch("a", missing_bytes=100)
     waiting.waits.advanced("a", 100)
     await asyncio.sleep(0)
@@ -120,7 +120,7 @@ async def test_watch_remembers_what_came_before_its_wait(waiting, is_in_time):
 
 
 class Line:
-    """Stands for a connection: keeps what is answered."""
+    """A connection that keeps the responses."""
 
     def __init__(self):
         self.answers = []

@@ -26,7 +26,7 @@ from barnabas.protocol.messages.api_versions import API_VERSIONS
 PRODUCE, FETCH, ECHO, SLOW, TAGGED, ADD_OFFSETS = 0, 1, 3, 4, 5, 25
 
 TLS: ToyTls | None = None
-"""What the server and its clients speak through; tests set it."""
+"""Transport security of the server and its clients, set by tests."""
 
 
 class ToyTls(NamedTuple):
@@ -90,7 +90,7 @@ class ToyAnswer:
 
 
 class Toy:
-    """The server, what its handlers saw, and what they still owe."""
+    """The server, the requests of its handlers, and their pending responses."""
 
     def __init__(self, config: BrokerConfig, clock: Clock | None = None) -> None:
         self.handled: list[bytes] = []
@@ -177,13 +177,13 @@ def request(
 
 
 class Refused:
-    """What is left of a client whose TLS handshake has found a closed connection."""
+    """A client whose TLS handshake has found a closed connection."""
 
     async def closed(self) -> bytes:
         return b""
 
     async def close(self) -> None:
-        """There is nothing to close."""
+        """Return at once: the connection is closed already."""
 
 
 class RawClient:
@@ -215,7 +215,7 @@ class RawClient:
         return struct.unpack_from(">i", payload)[0], payload[4:]
 
     async def closed(self, timeout: float = 60) -> bytes:
-        """Return what still comes until the server hangs up."""
+        """Return the bytes that arrive until the server disconnects."""
         async with asyncio.timeout(timeout):
             try:
                 return await self.reader.read(-1)

@@ -76,7 +76,7 @@ class Toy:
         self.offsets.append(offset)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
-        """As many steps as the producer's number says, counted in its key."""
+        """End a transaction in as many steps as the producer's id, counted in its key."""
         if producer_id == 0:
             self.changes.append((producer_id, commit))
             return None
@@ -101,7 +101,7 @@ class Toy:
         )
 
     def set_aside(self, record_key: bytes) -> bool:
-        """Whether the key of a record says so."""
+        """Return whether the key of a record contains "aside"."""
         return b"aside" in record_key
 
     def keys(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""Answers are made while the disk is at work; none leaves before what it promises is durable."""
+"""The broker prepares responses during a sync; none leaves before its records are durable."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def at_the_sync(monkeypatch, name, action):
 
 
 def note_answered(monkeypatch):
-    """Note how many waiting fetches are answered, each time."""
+    """Record the number of waiting fetches at each completion."""
     answered = []
     genuine = FetchWaits.answer_due
 
@@ -97,8 +97,8 @@ def test_nothing_leaves_before_it_is_durable(tmp_path, monkeypatch, value, call)
         assert producer.receive().responses[0].partition_responses[0].error_code == 0
 
 
-def test_what_a_sync_loses_was_made_ready_for_nobody(tmp_path, monkeypatch):
-    """The disk fails behind answers that are ready: both clients are hung up on instead (D9)."""
+def test_failed_sync_sends_no_prepared_response(tmp_path, monkeypatch):
+    """The disk fails after the responses are prepared: both clients are disconnected (D9)."""
     failed = new_event()
     answered = note_answered(monkeypatch)
     in_front = []

@@ -110,7 +110,7 @@ def test_reload_after_compaction_equals_reload_without():
         assert found == expected
         assert {group: committed(broker, group) for group in groups} == groups
         assert after < before / 2, "as much was replayed as ever"
-        # Whoever was there before goes on.
+        # The earlier producer continues.
         producers[0].begin_transaction()
         producers[0].produce("t", b"v", b"again")
         producers[0].commit_transaction(WAIT_SECONDS)

@@ -132,7 +132,7 @@ async def test_header_tags_are_skipped_and_answered_with_none(running):
     assert await client.answer() == (4, b"body")
 
 
-async def test_pipelined_produces_are_answered_in_order_whatever_completes_first(running):
+async def test_pipelined_produces_are_acknowledged_in_request_order(running):
     toy, client = running.toy, await running.client()
     await client.send(
         request(PRODUCE, b"a", version=3, correlation_id=1),
@@ -261,7 +261,7 @@ async def test_a_parked_fetch_is_not_completed_early_by_a_fetch(running):
     await until(lambda: len(toy.fetches) == 2)
 
 
-async def test_deferred_answers_learn_that_the_client_has_gone(running):
+async def test_deferred_responses_are_marked_when_the_client_disconnects(running):
     toy, client = running.toy, await running.client()
     await client.send(request(PRODUCE, b"p", version=3), request(FETCH, b"f"))
     await until(lambda: toy.fetches)
@@ -285,7 +285,7 @@ async def test_a_frame_larger_than_the_ring_stays_in_a_buffer_of_its_own(running
 
 
 async def test_large_frames_wait_for_memory_and_are_all_served():
-    # By a clock that stands still nobody is too slow, however busy the machine is.
+    # With a stopped clock no client is too slow, however busy the machine is.
     config = small_config(queued_max_request_bytes=6_000_000)
     async with Running(config, ManualClock()) as running:
         clients = [await running.client() for _ in range(8)]
@@ -297,7 +297,7 @@ async def test_large_frames_wait_for_memory_and_are_all_served():
         for client in clients:
             assert await client.answer() == (1, large)
             used.append(budget.used_bytes)
-        assert max(used) <= 8_100_000  # One frame at a time goes on beyond the limit.
+        assert max(used) <= 8_100_000  # One frame at a time may exceed the limit.
 
 
 async def test_a_frame_larger_than_all_memory_is_served_when_it_is_alone():
@@ -343,7 +343,7 @@ async def test_a_peer_that_does_not_read_is_not_served_further(running):
         assert (await client.answer())[0] == n
 
 
-async def test_reading_pauses_while_muted_and_goes_on(running):
+async def test_reading_pauses_while_muted_and_resumes(running):
     toy, client = running.toy, await running.client()
     frames = [request(SLOW, b"x" * 1000, correlation_id=n) for n in range(2000)]
     client.writer.write(b"".join(frames))
@@ -356,7 +356,7 @@ async def test_reading_pauses_while_muted_and_goes_on(running):
         assert (await client.answer())[0] == n
 
 
-async def test_a_backlog_mutes_producers_until_it_is_gone(running):
+async def test_backlog_mutes_producers_until_it_ends(running):
     toy, client, other = running.toy, await running.client(), await running.client()
     toy.server.backlog.set(True)
     await client.send(*(request(PRODUCE, b"%d" % n, version=3) for n in range(3)))
@@ -368,7 +368,7 @@ async def test_a_backlog_mutes_producers_until_it_is_gone(running):
     await until(lambda: len(toy.produces) == 3)
 
 
-async def test_answers_owed_to_one_connection_are_limited():
+async def test_pending_responses_of_a_connection_are_limited():
     async with Running(small_config(connection_pipeline_max_requests=10)) as running:
         toy, client = running.toy, await running.client()
         await client.send(*(request(PRODUCE, b"%d" % n, version=3) for n in range(25)))
@@ -379,7 +379,7 @@ async def test_answers_owed_to_one_connection_are_limited():
         await until(lambda: len(toy.produces) == 11)
 
 
-async def test_ready_answers_behind_an_owed_one_are_limited(running):
+async def test_ready_responses_after_a_pending_one_are_limited(running):
     toy, client = running.toy, await running.client()
     await client.send(request(PRODUCE, b"first", version=3, correlation_id=-1))
     frames = [request(ECHO, b"size 100000", correlation_id=n) for n in range(100)]
@@ -416,9 +416,7 @@ async def test_ready_answers_behind_an_owed_one_are_limited(running):
         (b"GET / HTTP/1.1\r\n\r\n", "a frame of 1195725856 bytes is outside"),
     ],
 )
-async def test_what_breaks_a_rule_closes_the_connection_with_one_line(
-    running, caplog, frame, reason
-):
+async def test_invalid_frame_closes_the_connection_with_one_line(running, caplog, frame, reason):
     client = await running.client()
     await client.send(request(ECHO, b"fine", correlation_id=1), frame, request(ECHO, b"never"))
     assert await client.answer() == (1, b"fine")
@@ -516,7 +514,7 @@ async def test_a_sender_that_stops_half_way_does_not_keep_memory_from_others(cap
         await stopped.send(frame[:half])
         await until(lambda: any(c.received_bytes == half for c in running.toy.server.connections))
         clock.advance(seconds=45)
-        assert await stopped.silent()  # There is time while nobody waits.
+        assert await stopped.silent()  # A slow client is not late while no other waits.
         other.writer.write(frame)
         await until(lambda: running.toy.server.frame_budget.waiting)
         clock.advance(seconds=0.3)
@@ -563,7 +561,7 @@ async def test_incomplete_small_frames_together_are_bounded(caplog):
         await good.answer()
 
 
-async def test_what_is_read_ahead_of_parked_fetches_is_bounded():
+async def test_read_ahead_of_parked_fetches_is_limited():
     config = small_config(queued_max_request_bytes=4_000_000)
     async with Running(config, ManualClock()) as running:
         toy = running.toy
@@ -644,7 +642,7 @@ async def test_a_waiting_fetch_is_not_idle():
         assert await client.answer() == (1, b"data")
 
 
-async def test_minus_one_is_for_ever():
+async def test_minus_one_disables_the_idle_timeout():
     clock = ManualClock()
     async with Running(small_config(connections_max_idle_ms=-1), clock) as running:
         client = await running.client()
@@ -655,7 +653,7 @@ async def test_minus_one_is_for_ever():
 
 
 async def test_librdkafka_that_waits_for_a_coordinator_is_disconnected():
-    """It looks for another coordinator of its group when a connection ends; others do not wait."""
+    """The client searches another coordinator when a connection ends; others do not wait."""
     clock = ManualClock()
     async with Running(small_config(connections_max_idle_ms=-1), clock) as running:
         waiting, other = await running.client(), await running.client()
@@ -763,7 +761,7 @@ async def test_stop_has_a_limit(running, caplog):
     assert "connections cut off at shutdown: count=1" in caplog.text
 
 
-async def test_what_is_under_way_ends_with_an_abort(running):
+async def test_abort_ends_running_requests(running):
     toy, client = running.toy, await running.client()
     await client.send(request(SLOW, b"s"))
     await until(lambda: toy.handled)
@@ -791,6 +789,6 @@ async def test_buffers_of_sockets_are_as_configured():
         await until(lambda: running.toy.server.connections)
         (connection,) = running.toy.server.connections
         sock = connection._transport.get_extra_info("socket")
-        # Linux doubles what it is asked for.
+        # Linux doubles the requested size.
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 100_000
         assert sock.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) == 120_000

@@ -18,7 +18,7 @@ def over_tls(monkeypatch):
 
 
 async def test_nothing_is_handled_for_a_peer_that_cannot_be_sent_to(running, monkeypatch):
-    """What sends is another function here."""
+    """The sending function over TLS is another one."""
 
     def broken(_descriptor, _chunks):
         raise ConnectionResetError

@@ -7,7 +7,7 @@ import sys
 
 
 def test_starting_costs_nothing():
-    """A broker whose console nobody looks at has not even read its code."""
+    """A broker without viewers of its console has not even imported its code."""
     program = """
 import asyncio, sys
 from barnabas.testing import Broker

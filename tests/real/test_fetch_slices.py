@@ -43,7 +43,7 @@ def topic(broker):
 
 
 def fill(broker, name):
-    """A topic with some 8 MB in each partition, all of it in the segment files."""
+    """Create a topic with about 8 MB in each partition, all of it in the segment files."""
     chance = random.Random(11)
     broker.create_topic(name, PARTITIONS, {"retention.ms": "-1", "max.message.bytes": "2000000"})
     topic = Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
@@ -59,7 +59,7 @@ def fill(broker, name):
 
 
 def content(broker, topic, partition):
-    """What the segment file of a partition holds."""
+    """Return the content of a partition's segment files."""
     log = broker.server.catalogue.topics[topic.name].partitions[partition].log
     return b"".join(
         broker.call(lambda each=each: each.file.pread(each.written_bytes, 0))
@@ -69,7 +69,7 @@ def content(broker, topic, partition):
 
 @pytest.fixture
 def sends(monkeypatch):
-    """How many bytes each ``sendfile`` took."""
+    """The number of bytes that each ``sendfile`` sent."""
     taken = []
     send = LocalFile.send
 
@@ -143,7 +143,7 @@ def test_a_slow_reader_gets_the_same(broker, wire, topic, remainders):
     wait_until(lambda: not connection._writer.sends_files)
 
 
-def test_a_reader_that_hangs_up_leaves_nothing_behind(broker, topic, remainders):
+def test_disconnecting_reader_leaves_no_descriptor(broker, topic, remainders):
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(5):
         remainders.clear()
@@ -183,7 +183,7 @@ def test_a_deleted_topic_is_still_sent_or_the_connection_closed(
     assert not complaints(caplog)
 
 
-def test_a_disk_that_fails_meanwhile_closes_the_connection(
+def test_disk_failure_during_a_send_closes_the_connection(
     broker, topic, remainders, monkeypatch, caplog
 ):
     with Wire(broker.address) as wire:

@@ -44,7 +44,7 @@ def running():
 
 @pytest.fixture(scope="module")
 def patient():
-    """A broker that waits for the rest of a request: one that hangs up has another reason."""
+    """A broker that waits long for the rest of a request; a disconnect has another reason."""
     settings = {
         "barnabas.request.receive.timeout.ms": "600000",
         "queued.max.request.bytes": "8000000",
@@ -55,14 +55,14 @@ def patient():
 
 @pytest.fixture(autouse=True)
 def _no_trace_is_left(running, caplog, monkeypatch):
-    """Nothing is logged above WARNING, and no file descriptor stays open."""
+    """Check that no line above WARNING is logged, and no file descriptor stays open."""
     assert alive(running)
     before = open_files()
     yield
     assert alive(running)
     wait_until(lambda: connections(running) == 0)
     wait_until(lambda: open_files() <= before)
-    # A warning for each rule broken is right; an error or a traceback would be a bug of ours.
+    # A warning for each broken rule is right; an error or a traceback would be a bug of Barnabas.
     records = caplog.get_records("call")
     bad = [r for r in records if r.levelno > logging.WARNING or r.exc_info]
     assert not bad, f"seed {SEED}: {bad[0].getMessage()} {bad[0].exc_info}"
@@ -219,7 +219,7 @@ def test_one_who_never_reads_costs_a_bounded_amount(running):
     with dial(running) as sock:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         sock.settimeout(0.5)
-        with pytest.raises(TimeoutError):  # noqa: PT012  one of these calls, nobody knows which
+        with pytest.raises(TimeoutError):  # noqa: PT012  any of these calls
             while True:
                 sock.sendall(ECHO * 1000)
         assert resident_bytes() - before < 30_000_000
@@ -243,7 +243,7 @@ def announce(sock: socket.socket, size: int, sent: int) -> None:
 
 
 def greet(sock: socket.socket) -> None:
-    """Complete a request: who has not is a stranger, of whom all together may hold little."""
+    """Complete a request: a client without one is a stranger, and strangers share little memory."""
     sock.sendall(ECHO)
     receive(sock, 26)
 

@@ -34,7 +34,7 @@ def test_transactions_follow_the_level(broker, wire):
         assert update(wire, (TRANSACTIONS, 0, UNSAFE))[0] == NONE
         assert TRANSACTIONS not in finalized(wire)[1], "level 0 is not named"
         assert broker.call(levels_of_shards) == {0}
-        # Who has begun by the other level goes on.
+        # A producer that started by the other level continues.
         producer.begin_transaction()
         producer.send("t", b"value").get(60)
         producer.commit_transaction()

@@ -1,4 +1,4 @@
-"""Topics of thousands of partitions in one request: the loop goes on serving everybody else."""
+"""Topics of thousands of partitions in one request: the loop keeps serving other clients."""
 
 from __future__ import annotations
 

@@ -59,7 +59,8 @@ def run(code):
 def test_freed_memory_stays_with_the_process():
     tuned, untuned_faults, tuned_faults = run(PREFER_LARGE_BLOCKS)
     if tuned == "True":
-        # 50 times four answers of 1 MiB are 51,200 pages; now none has to be asked for again.
+        # 50 times four responses of 1 MiB are 51,200 pages; the process requests none of them
+        # again.
         assert int(tuned_faults) < 1000
         assert int(untuned_faults) > 10_000
 
@@ -101,7 +102,7 @@ MEGABYTE = 1 << 20
 
 
 def due_looks(watch, count, *, cpu_share=0.0, resident=200 * MEGABYTE):
-    """At which of some looks freed memory is looked for; nothing is found."""
+    """Return the numbers of the checks that search for freed memory; none is found."""
     found = []
     for number in range(count):
         if watch.is_due(cpu_share, resident):
@@ -145,7 +146,7 @@ def test_a_process_that_has_not_grown_is_left_alone():
     ],
     ids=["nothing", "variable", "tunable", "all"],
 )
-def test_what_the_environment_says_about_memory_is_kept(environment, set_limits, monkeypatch):
+def test_memory_limits_of_the_environment_are_kept(environment, set_limits, monkeypatch):
     calls = []
 
     class Library:

@@ -53,7 +53,7 @@ def test_a_crowd_of_tiny_records_does_not_hold_the_loop(broker, wire, request, c
     assert lag.busy_ms < HELD_MS_MAX
 
 
-def test_so_does_a_bound_on_timestamps(broker, wire, request, crowd):
+def test_timestamp_limit_check_does_not_block_the_loop(broker, wire, request, crowd):
     topic = create(broker, request, message_timestamp_before_max_ms="1000")
     with loop_lag(broker, "timestamps") as lag:
         result = wire.produce(topic, crowd)
@@ -72,7 +72,7 @@ def test_uncompressed_crowds_neither(broker, wire, request):
     assert lag.busy_ms < HELD_MS_MAX
 
 
-def test_bombs_are_refused_and_hold_nobody(broker, wire, request):
+def test_compression_bombs_are_rejected_without_blocking_the_loop(broker, wire, request):
     topic = create(broker, request)
     header = read_header(batch(compression=ZSTD))
     value = bytes(200 * 1024 * 1024)
@@ -86,7 +86,7 @@ def test_bombs_are_refused_and_hold_nobody(broker, wire, request):
     assert lag.busy_ms < HELD_MS_MAX
 
 
-def test_a_client_that_leaves_meanwhile_leaves_nothing(broker, wire, request, crowd):
+def test_disconnect_during_a_produce_appends_no_record(broker, wire, request, crowd):
     topic = create(broker, request, 16)
     with Wire(broker.address) as leaving:
         leaving.send(PRODUCE, produce_request(9, topic, *[(at, crowd) for at in range(16)]), 9)
@@ -109,7 +109,7 @@ def test_a_bomb_is_judged_in_little_memory(broker, wire, request):
     body += compressor.compress(b"\0") + compressor.flush()
     bomb = memoryview(bytearray(seal(read_header(batch(compression=ZSTD)), body)))
     with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # The peak begins anew.
+        file.write("5")  # The peak starts again.
     before = peak_bytes()
     for _ in range(3):
         assert wire.produce(topic, bomb).error_code == 0

@@ -14,7 +14,7 @@ from tests.broker.test_scrubbing import OFFLINE, a_pass, broker, flip, topic, wi
 __all__ = ["broker", "topic", "wire"]
 
 
-def test_a_consumer_stops_at_the_damage_and_goes_on_behind_it(broker, wire, topic):
+def test_consumer_stops_at_the_damage_and_resumes_after_it(broker, wire, topic):
     fill(broker, wire, topic, 60)
     log = log_of(broker, topic)
     segment = log.segments[2]
@@ -40,12 +40,12 @@ def test_a_consumer_stops_at_the_damage_and_goes_on_behind_it(broker, wire, topi
         consumer.seek(place, damaged.end_offset)
         read_up_to(log.next_offset)
     assert seen == set(range(log.next_offset)) - {damaged.base_offset, damaged.base_offset + 1}
-    # The broker is asked for the ends and a time; the damage is in nobody's way.
+    # The client requests the ends and a time, which the damage does not touch.
     assert wire.list_offset("t", -1)[2] == log.next_offset
     assert wire.list_offset("t", -2)[2] == 0
 
 
-def test_what_goes_by_the_kernel_stops_there_too(broker, wire):
+def test_sendfile_stops_at_the_damage(broker, wire):
     """Large answers are sent from the page cache; they end before what is known to be damaged."""
     broker.create_topic("large", 1, {"retention.ms": "-1", "segment.bytes": str(1 << 20)})
     topic = Named("large", broker.call(lambda: broker.server.catalogue.topics["large"].topic_id))

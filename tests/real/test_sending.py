@@ -144,7 +144,7 @@ async def test_a_slow_reader_gets_everything(file, pair):
     assert not left_open_since(before)
 
 
-async def test_what_follows_the_last_slice_is_left_to_the_transport(file, pair):
+async def test_bytes_after_the_last_slice_are_left_to_the_transport(file, pair):
     ours, theirs = pair
     watched = Watched(ours, [FileSlice(file, 1_000_000, 0), CONTENT])
     received = await drain(watched, theirs)
@@ -153,7 +153,7 @@ async def test_what_follows_the_last_slice_is_left_to_the_transport(file, pair):
     assert received + b"".join(watched.left) == CONTENT[:1_000_000] + CONTENT
 
 
-async def test_a_reader_that_hangs_up(file, pair):
+async def test_disconnecting_reader_ends_the_send(file, pair):
     ours, theirs = pair
     before = open_descriptors()
     watched = Watched(ours, [FileSlice(file, 3_000_000, 0)])
@@ -194,7 +194,7 @@ async def test_pages_that_left_the_cache_are_waited_for_beside_the_loop(file, pa
     assert received == CONTENT[:3_000_000]
 
 
-async def test_pages_that_never_come_are_sent_all_the_same(file, pair, monkeypatch):
+async def test_pages_missing_after_the_wait_are_sent_from_the_disk(file, pair, monkeypatch):
     ours, theirs = pair
     monkeypatch.setattr(sending, "PAGES_WAIT_SECONDS", 0.0001)
     monkeypatch.setattr(FileSlice, "is_cached", lambda _: False)

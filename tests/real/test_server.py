@@ -96,7 +96,7 @@ async def test_localhost_is_both_families_too(tmp_path):
             assert await asyncio.to_thread(brokers_of, (dialled, port)) == [(dialled, port)]
 
 
-async def test_a_client_is_told_the_address_of_the_listener_it_came_in_on(tmp_path):
+async def test_client_gets_the_address_of_its_listener(tmp_path):
     settings = config(
         tmp_path,
         "INSIDE://127.0.0.1:0",
@@ -130,7 +130,7 @@ async def test_a_port_in_use_is_one_line_and_nothing_stays_open(tmp_path):
         pass
 
 
-async def test_a_host_that_is_none_of_ours_is_one_line(tmp_path):
+async def test_foreign_host_stops_the_start_with_one_line(tmp_path):
     with pytest.raises(ListenError, match=r"PLAINTEXT://192\.0\.2\.1:0: "):
         await BrokerServer(config(tmp_path, "PLAINTEXT://192.0.2.1:0")).start()
     with pytest.raises(ListenError, match=r"PLAINTEXT://no\.such\.invalid:0: "):
@@ -270,8 +270,8 @@ async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(simulated,
     await server.crash()
 
 
-async def test_it_is_said_why_a_broker_ends_before_it_can_be_seen_to(simulated, monkeypatch):
-    """Whoever looks after it on another thread reads the log next."""
+async def test_failure_is_set_before_it_is_logged(simulated, monkeypatch):
+    """A supervisor on another thread reads the log next."""
     server = simulated
     await server.start()
     seen = []

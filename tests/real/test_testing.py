@@ -277,7 +277,7 @@ def test_a_waiting_fetch_can_be_late_and_is_still_completed_early(broker):
         assert 0.1 <= time.monotonic() - started < 50
 
 
-def test_who_waits_for_a_late_answer_may_go(broker):
+def test_delayed_fetch_ends_with_its_connection(broker):
     broker.create_topic("orders")
     with broker.intercept(FETCH, delay_ms=100):
         with WireClient(broker.address) as client:

@@ -79,14 +79,14 @@ def test_users_are_those_of_their_certificates():
             wire.socket.recv(1)
 
 
-def test_a_listener_with_tls_may_ask_nobody():
+def test_tls_listener_may_require_no_login():
     with Broker(security=Security(protocol="SSL")) as broker:
         broker.create_topic("orders")
         with UserWire(broker) as wire:
             assert described(wire) == 0
 
 
-def test_what_a_broker_holds_can_be_read_without_a_login():
+def test_records_are_readable_without_a_login():
     with Broker(security=Security(users=USERS, acls=[])) as broker:
         broker.create_topic("orders")
         assert broker.records("orders").result == []
@@ -133,7 +133,7 @@ def test_rules_come_and_go(controlled):
         assert described(alice) == ErrorCode.TOPIC_AUTHORIZATION_FAILED
 
 
-def test_rules_that_were_taken_away_stay_away_over_a_restart(tmp_path):
+def test_removed_acls_stay_removed_after_a_restart(tmp_path):
     security = Security(users=USERS, acls=READERS)
     with Broker(security=security, storage=tmp_path) as broker:
         broker.remove_acls(READERS[0])
@@ -205,7 +205,7 @@ def test_a_password_that_is_wrong_and_a_user_that_there_is_not():
             broker.client_config("alice", "sarama")
 
 
-def test_a_broker_without_security_tells_where_it_is():
+def test_broker_without_security_returns_its_address_as_client_config():
     with Broker() as broker:
         for style in ("kafka-python", "aiokafka"):
             assert broker.client_config(style=style) == {
@@ -240,7 +240,7 @@ def test_tokens_are_for_clients_that_take_one():
         {"protocol": "SASL_PLAINTEXT", "users": USERS, "client_certificates": "required"},
     ],
 )
-def test_what_cannot_be_is_said_at_once(wrong):
+def test_impossible_security_is_rejected_at_once(wrong):
     with pytest.raises(ValueError):
         Security(**wrong)
 

@@ -1,4 +1,4 @@
-"""What is sent through TLS: in order, whole, and little of it in memory at a time."""
+"""Bytes sent through TLS: in order, complete, and with little memory at a time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def file(tmp_path, monkeypatch):
 
 
 class Line(asyncio.Protocol):
-    """A connection: a sender at one end, at the other one that reads when it is told to."""
+    """A connection with a sender at one end, and at the other a reader that the test controls."""
 
     def __init__(self) -> None:
         self.said = []
@@ -51,7 +51,7 @@ class Line(asyncio.Protocol):
         return self
 
     def read(self, most=1 << 20) -> bytes:
-        """What has come by now, decrypted."""
+        """Return the bytes received by now, decrypted."""
         try:
             self.pair.client_in.write(self.far.recv(most))
         except BlockingIOError:
@@ -200,7 +200,7 @@ async def test_pages_are_waited_for_elsewhere(line, file, monkeypatch):
     assert len(asked) == 3
 
 
-async def test_pages_are_not_waited_for_for_ever(line, file, monkeypatch):
+async def test_wait_for_pages_is_limited(line, file, monkeypatch):
     monkeypatch.setattr(tls_sending, "PAGES_WAITS_MAX", 3)
     monkeypatch.setattr(FileSlice, "is_cached", lambda _self: False)
     line.sender.write([FileSlice(file, 1_000_000, 0)])
@@ -213,7 +213,7 @@ async def test_a_file_that_has_become_shorter(line, file):
     assert line.sender.is_empty
 
 
-async def test_a_peer_that_has_gone(line):
+async def test_closed_peer_ends_the_send_with_an_error(line):
     line.far.close()
     line.sender.write([CONTENT])
     assert isinstance(line.error, ConnectionError)
@@ -240,7 +240,7 @@ async def test_replies_of_tls_are_bounded(line, reads):
     assert not line.sender.reply(reply)
 
 
-async def test_who_wants_to_know_is_told_at_the_end(line):
+async def test_waiter_is_notified_at_the_end(line):
     line.sender.write([CONTENT[:500_000]])
     assert line.said == []
     line.sender.wait()

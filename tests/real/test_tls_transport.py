@@ -1,4 +1,4 @@
-"""What only a connection with TLS can do and suffer; the rest is in test_connection_over_tls.py."""
+"""Cases of a connection with TLS only; the others are in test_connection_over_tls.py."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ async def test_a_slow_reader_costs_little(monkeypatch):
 
 
 async def test_a_connection_that_receives_nothing_holds_little(monkeypatch):
-    """A parked fetch: what comes behind it stays in the socket but for the ring and one arrival."""
+    """A parked fetch: later bytes stay in the socket, except the ring and one arrival."""
 
     def send(peer):
         peer.shake()
@@ -343,7 +343,7 @@ def renewals(peer: Sealer12 | Sealer13, version, count: int) -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 async def test_renewals_without_end(monkeypatch, caplog, version):
-    """Of a client that reads every answer: a few are served, or refused (TLS 1.2)."""
+    """The client reads every response: a few renewals are served, or rejected (TLS 1.2)."""
     most = 2 * REPLIES_MAX_BYTES // len(KEY_UPDATE)
 
     async with Server(monkeypatch) as server:
@@ -384,7 +384,7 @@ async def test_a_handshake_without_end(monkeypatch, caplog):
 
 
 def ended(client: socket.socket) -> bool:
-    """Whether the other end has hung up."""
+    """Return whether the other end has disconnected."""
     try:
         return client.recv(1) == b""
     except ConnectionResetError:
@@ -470,7 +470,7 @@ async def test_both_ends_say_goodbye(monkeypatch):
         peer.socket.sendall(peer.take())
         while peer.receive():
             continue
-        peer.tls.unwrap()  # SSLEOFError where the other end has only hung up
+        peer.tls.unwrap()  # SSLEOFError if the other end closed only the socket
 
     async with Server(monkeypatch) as server:
         with TlsPeer(server.address) as peer:
@@ -482,7 +482,7 @@ async def test_both_ends_say_goodbye(monkeypatch):
 
 
 def end_of(peer: TlsPeer) -> bytes:
-    """What comes last; SSLEOFError where the other end has only hung up."""
+    """Return the last bytes; raise SSLEOFError if the other end closed only the socket."""
     while True:
         try:
             return peer.tls.read(1)
@@ -500,7 +500,7 @@ async def test_a_stop_says_goodbye(monkeypatch):
             await stopping
 
 
-async def test_what_was_written_leaves_before_the_goodbye(monkeypatch):
+async def test_written_bytes_leave_before_the_close_notify(monkeypatch):
     """A request that breaks a rule behind one with a long answer, to a reader that is late."""
     size = 5_000_000
 
@@ -628,7 +628,7 @@ async def test_without_a_certificate(monkeypatch, caplog):
 
 
 @pytest.mark.parametrize("client_auth", ["requested", "required"])
-async def test_a_certificate_of_somebody_else(monkeypatch, caplog, client_auth):
+async def test_certificate_of_another_authority_is_rejected(monkeypatch, caplog, client_auth):
     mallory = with_certificate(Authority("CN=Other CA").issue("CN=alice"))
     async with Server(monkeypatch, tls_options={"client_auth": client_auth}) as server:
         refused = pytest.raises(ssl.SSLError, match="ALERT_UNKNOWN_CA")

@@ -11,7 +11,7 @@ from tests.broker.handlers.test_configs import BROKER, administration, describe
 __all__ = ["administration"]
 
 
-async def test_others_get_their_turn_meanwhile(administration):
+async def test_other_tasks_run_during_a_long_description(administration):
     turns = 0
 
     async def count():
@@ -23,7 +23,7 @@ async def test_others_get_their_turn_meanwhile(administration):
     counting = asyncio.create_task(count())
     begun = processor_seconds()
     await describe(administration, *[(BROKER, "1", [f"none-{n}"]) for n in range(200)])
-    # A turn each 5 ms, so half of them whatever else the machine does.
+    # A turn each 5 ms, so half of them under any load of the machine.
     enough = (processor_seconds() - begun) / SLICE_SECONDS / 2
     counting.cancel()
     assert turns > min(enough, 10)

@@ -1,4 +1,4 @@
-"""What asyncio finds in development mode is found without the stacks that it would note."""
+"""Errors that asyncio finds in development mode, without the stacks that it records there."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ with asyncio.Runner(loop_factory={factory}) as runner:
 
 
 def ran(factory: str, plugin: str) -> tuple[list[str], int, list[int]]:
-    """Return what is found, what was left open, and how many frames each kind has noted."""
+    """Return the errors found, the number of open objects, and the recorded frames of each kind."""
     program = PROGRAM.format(factory=factory, plugin=plugin)
     ended = subprocess.run(
         [sys.executable, "-X", "dev", "-c", program],

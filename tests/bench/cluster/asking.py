@@ -33,7 +33,7 @@ class Lines:
         self._clients: dict[int, WireClient] = {}
 
     def ask(self, port: int, api: Any, request: Any, version: int) -> Any:
-        """Return the answer; None: there is nobody who answers."""
+        """Return the response, or None if no broker responds."""
         try:
             client = self._clients.get(port)
             if client is None:

@@ -1,7 +1,8 @@
 """Transactional producers of a cluster: each speaks with its coordinator and with every leader.
 
-As Java's producer does: the records for several brokers leave at once, EndTxn follows when all are
-answered. What a broker does not take yet is sent again after as long as Java's producer waits.
+The behaviour is that of Java's producer: the records for several brokers leave at once, and EndTxn
+follows when all are acknowledged. Requests with a retriable error are sent again after the wait of
+Java's producer.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ Step = list[Call] | None
 
 
 class Place(NamedTuple):
-    """Where one producer's transactions take place."""
+    """Coordinator and partitions of one producer's transactions."""
 
     key: str
     coordinator_port: int
@@ -58,7 +59,7 @@ class Place(NamedTuple):
 
 
 class Transactions(NamedTuple):
-    """What was measured: whole transactions, their ends alone, and how often was asked again."""
+    """Measurements: whole transactions, their ends alone, and the number of retries."""
 
     whole: Measurement
     ends: Sequence[float]
@@ -66,7 +67,7 @@ class Transactions(NamedTuple):
 
 
 class Producer:
-    """One producer as the steps of its life, with a connection to each broker that it needs."""
+    """One producer as a generator of steps, with a connection to each broker that it needs."""
 
     def __init__(self, topic: str, place: Place) -> None:
         self.latencies, self.ends = array("d"), array("d")
@@ -86,11 +87,11 @@ class Producer:
         return self._take(next(self._steps))
 
     def go_on(self) -> bool:
-        """Go on after a sleep."""
+        """Continue after a sleep."""
         return self._take(self._steps.send(None))
 
     def receive(self, port: int) -> bool:
-        """Read what a broker has answered; returns False for a sleep."""
+        """Read a broker's response; return False for a sleep."""
         connected, connection = self.connections[port]
         data = connected.recv(1 << 16)
         if not data:
@@ -134,7 +135,7 @@ class Producer:
             [Call(place.coordinator_port, (INIT_PRODUCER_ID, init, INIT_PRODUCER_ID_VERSION))]
         )
         producer = begun.producer_id, begun.producer_epoch
-        # All connections are there before anything is measured.
+        # All connections are open before the measurement.
         for port in loads:
             self._connected(port)
         while True:
@@ -154,7 +155,7 @@ class Producer:
 
 
 def _until_taken(calls: list[Call]) -> Generator[Step, Any, Any]:
-    """Ask until nobody says "later" any more; returns the last answer."""
+    """Send the calls until none gets a retriable error; return the last response."""
     while True:
         answers = yield calls
         left = []

@@ -54,7 +54,7 @@ def page(
 
 
 def target_table(results: Results, rows: Sequence[Row]) -> list[str]:
-    """Return what was promised, and whether it is kept."""
+    """Return the targets, and whether they are met."""
     lines: list[tuple[str, ...]] = [("row", "of", "Barnabas", "Kafka", "target", "")]
     for row in rows:
         ours = results.rows.get(("barnabas", row.key))

@@ -16,18 +16,18 @@ class Row(NamedTuple):
     brokers: int = 1
     """Over how many brokers one transaction goes, or the connections of a produce."""
     partitions: int = 1
-    """Of one transaction."""
+    """Number of partitions of one transaction."""
     records: int = 1
-    """Of one Produce; a transaction has one record in each partition."""
+    """Number of records of one Produce; a transaction has one record in each partition."""
     in_flight: int = 1
     p50_s: float | None = None
-    """At most."""
+    """Maximum of the median, or None for no target."""
     rate: float | None = None
-    """At least so many times that of Apache Kafka."""
+    """Minimum, as a multiple of Apache Kafka's rate, or None for no target."""
 
     @property
     def records_of_one(self) -> int:
-        """How many records go with what is counted."""
+        """Number of records of one counted request or transaction."""
         return self.partitions if self.kind == "transaction" else self.records
 
 

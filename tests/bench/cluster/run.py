@@ -32,11 +32,11 @@ ASK_AGAIN_S = 0.02
 
 
 class Effort(NamedTuple):
-    """How long and how often everything is measured."""
+    """Duration and repetition of the measurements."""
 
     rounds: int
     first_warm_up_s: float
-    """Once per cluster: Apache Kafka is at its speed after its compiler has seen the load."""
+    """Warm-up per cluster: Apache Kafka is at its speed after its compiler has seen the load."""
     warm_up_s: float
     duration_s: float
 
@@ -46,22 +46,22 @@ QUICK = Effort(rounds=1, first_warm_up_s=1.0, warm_up_s=0.3, duration_s=1.0)
 
 
 class Measured(NamedTuple):
-    """What one run of a row showed; rates per second, times in seconds."""
+    """Result of one run of a row; rates per second, times in seconds."""
 
     rate: float
     p50_s: float
     p99_s: float
     end_p50_s: float
-    """Of EndTxn alone; 0 where there is none."""
+    """Median of EndTxn alone; 0 without transactions."""
     end_p99_s: float
     brokers_cpu_s: float
-    """Of one record, all brokers together."""
+    """CPU time for one record, all brokers together."""
     store_cpu_s: float
-    """Of one record, PostgreSQL's primary and standby together."""
+    """CPU time for one record, PostgreSQL's primary and standby together."""
     client_share: float
-    """Of one core, used by the load client."""
+    """Share of one core that the load client uses."""
     again: float
-    """How often one was asked for again."""
+    """Number of retries of one request."""
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Results:
     rows: dict[tuple[str, str], Measured] = field(default_factory=dict)
     start_up_s: dict[str, float] = field(default_factory=dict)
     takeover_s: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Until the first and until the last partition of a killed broker has taken a record."""
+    """Seconds until the first and the last partition of a killed broker has accepted a record."""
     idle_bytes: dict[str, tuple[int, int]] = field(default_factory=dict)
     loaded_bytes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
@@ -185,7 +185,7 @@ def _spread(where: Layout, brokers: int, number: int) -> tuple[int, int]:
 
 
 def place_of(side: Side, where: Layout, row: Row, number: int) -> Place:
-    """Return where a producer writes; its coordinator is the first of its brokers.
+    """Return the partitions and coordinator of a producer: the first of its brokers.
 
     Producers over several brokers take turns with their coordinators. Each has partitions of its
     own, as far as there are enough.

@@ -40,7 +40,7 @@ STORE_SETTINGS = {"shared_buffers": "256MB", "max_wal_size": "2GB"}
 
 
 class Layout(NamedTuple):
-    """Where everything is: node ids with their ports, and the partitions that each leads."""
+    """Node ids with their ports, and the partitions that each leads."""
 
     ports: dict[int, int]
     led_by: dict[int, list[int]]
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
         return sorted(self.led_by)
 
     def leader_of(self, partition: int) -> int:
-        """Return who leads a partition of the topic."""
+        """Return the node id of a partition's leader."""
         return next(node for node, led in self.led_by.items() if partition in led)
 
 
@@ -73,7 +73,7 @@ class Side:
     samples: list[Sample] = field(default_factory=list)
 
     def cpu(self) -> CpuTime:
-        """Return what all of it has used, and remember which part of it used what."""
+        """Return the CPU time of all processes, and record the shares of brokers and store."""
         sample = Sample(
             sum(cpu_time(each.pid).total_s for each in self.brokers),
             sum(tree_cpu_time(each).total_s for each in self.store()),
@@ -90,7 +90,7 @@ class Side:
         return sum(tree_bytes(each) for each in self.store())
 
     def ask(self, api: object, request: object, version: int, node: int = 0) -> object:
-        """Ask one of the brokers."""
+        """Send a request to one of the brokers."""
         with WireClient(self.brokers[node]) as client:
             return client.ask(api, request, version)
 
@@ -151,7 +151,7 @@ def make_topic(side: Side) -> Layout:
 
 
 def layout(side: Side, node: int = 0) -> Layout:
-    """Return where everything is, as one of the brokers says; -1 leads what nobody leads."""
+    """Return the layout, as one of the brokers reports it; -1 leads partitions without a leader."""
     request = MetadataRequest([MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
     answer = side.ask(METADATA, request, 9, node)
     led_by: dict[int, list[int]] = {}

@@ -25,7 +25,7 @@ writes. All of it, and who asks, shares the cores: see the load.
 
 
 def part_of(page: str) -> str:
-    """Return this part of the page as it is; empty: there is none yet."""
+    """Return this part of the page as it is, or an empty text if there is none yet."""
     _, heading, rest = page.partition(f"\n{HEADING}\n")
     return heading[1:] + rest
 

@@ -1,9 +1,11 @@
-"""How long many partitions are without a leader: a failover below, a stop, a join, and a kill.
+"""Time without a leader for many partitions: a failover of the store, a stop, a join, a kill.
 
-Three brokers over a PostgreSQL pair lead a topic of many partitions, with records in each. What is
-asked goes over the wire, and so do the answers that count: a record that was taken durably, a read
-that shows all that was written, a producer for a transactional id. Between two questions about all
-partitions passes some time, of which every number here is too large; it is measured, too.
+Three brokers over a PostgreSQL pair lead a topic of many partitions, with records in each.
+Requests and responses go over the wire. These responses count: a durable Produce, a Fetch of all
+written records, and a producer for a transactional id.
+
+All partitions are queried in cycles. Every number here is too large by up to one cycle, which is
+measured, too.
 """
 
 from __future__ import annotations
@@ -47,7 +49,7 @@ SAMPLE = 32
 """Partitions that are written to all the time while a broker stops: one commit for all of them."""
 ASK_AGAIN_S = 0.01
 SETTLED_S = 2.0
-"""Without a change of leaders, after which none is expected."""
+"""Time without a change of leaders, after which none is expected."""
 READY_TIMEOUT_S = 120.0
 OUTAGE_TIMEOUT_S = 120.0
 CLOSED = "barnabas_cluster_logs_closed_total"
@@ -55,7 +57,7 @@ LOADED = "barnabas_cluster_takeover_seconds_count"
 
 
 class Size(NamedTuple):
-    """What the cluster has."""
+    """Size of the cluster."""
 
     partitions: int = 1000
     transactional_ids: int = 50
@@ -63,13 +65,13 @@ class Size(NamedTuple):
 
 
 class Times(NamedTuple):
-    """Of many of a kind, in seconds."""
+    """Times of many partitions or ids, in seconds."""
 
     first: float
     middle: float
     last: float
     slowest: Sequence[int] = ()
-    """Those that took the longest, the worst first."""
+    """The slowest ones, the worst first."""
 
     @classmethod
     def of(cls, times: dict[int, float]) -> Times:
@@ -84,27 +86,27 @@ class Failover(NamedTuple):
 
     title: str
     outage_s: float
-    """Until the new primary took writes."""
+    """Time until the new primary accepted writes."""
     acknowledged_s: dict[int, float]
-    """From then until a Produce was answered by the broker of a port."""
+    """Time from then until the broker of a port acknowledged a Produce, by port."""
     loaded: int
     """Logs that were read from the store because of it."""
     closed: int
 
 
 class Stop(NamedTuple):
-    """A broker is told to stop."""
+    """The stop of a broker by SIGTERM."""
 
     partitions: int
     whole_s: float
     samples: int
-    """Those of them that were written to."""
+    """Number of the partitions that the test writes to."""
     read: Times
-    """How long nobody served readers."""
+    """Time without a leader that serves consumers."""
     written: Times
-    """How long nobody took records of the samples."""
+    """Time without a leader that accepts records of the samples."""
     cycle_s: float
-    """Between two questions, the median."""
+    """Time between two queries, the median."""
 
 
 class Kill(NamedTuple):
@@ -113,7 +115,7 @@ class Kill(NamedTuple):
     lease_s: float
     partitions: int
     served: Times
-    """From the kill on."""
+    """Times from the kill on."""
     coordinators: int
     coordinated: Times
 
@@ -176,7 +178,7 @@ class _Broker(BarnabasProcess):
         }
 
     def count(self, name: str) -> int:
-        """Return what one of its metrics says."""
+        """Return the value of one of its metrics."""
         with urllib.request.urlopen(f"http://{HOST}:{self.http_port}/metrics") as answer:
             text = answer.read().decode()
         return next(
@@ -187,7 +189,7 @@ class _Broker(BarnabasProcess):
 
 
 class Cluster:
-    """The brokers, what they lead, and those who ask."""
+    """The brokers, their partitions, and the clients."""
 
     def __init__(self, size: Size, pair: Pair, brokers: Sequence[_Broker], lines: Lines) -> None:
         self._size = size
@@ -228,7 +230,7 @@ class Cluster:
             waiting -= self._begun(waiting)
 
     def _led(self) -> dict[int, list[int]]:
-        """Return the partitions that the brokers lead, by port; 0: nobody leads them."""
+        """Return the partitions by the port of their leader, or by 0 without a leader."""
         topics = [MetadataRequestTopic(name=TOPIC)]
         request = MetadataRequest(topics, allow_auto_topic_creation=False)
         answer = self._lines.ask(self._ports[0], METADATA, request, 9)
@@ -274,7 +276,7 @@ class Cluster:
     # -- the store fails over ----------------------------------------------------------------------
 
     def fail_over(self, title: str, end: Callable[[Server], None], leases: float) -> Failover:
-        """Have the primary go and the standby be promoted so many leases later."""
+        """End the primary, and promote the standby after a multiple of the lease time."""
         _say(f"the primary of the store goes: {title}")
         counted = [(each.count(LOADED), each.count(CLOSED)) for each in self._brokers]
         producers = [
@@ -282,7 +284,7 @@ class Cluster:
         ]
         for each in producers:
             each.start()
-        # A copy has the settings of what it was copied from, and nobody will follow it at first.
+        # A copy has the settings of its source, and has no standby at first.
         self._pair.standby.set(synchronous_standby_names="")
         time.sleep(1.0)
         begun_s = time.monotonic()
@@ -318,7 +320,7 @@ class Cluster:
     # -- a broker stops, comes, is killed ----------------------------------------------------------
 
     def stop(self) -> Stop:
-        """Tell the last broker to stop; how long is nobody there for what it led?"""
+        """Stop the last broker; measure the time without a leader of its partitions."""
         victim = self._brokers[-1]
         _say("a broker is told to stop")
         left = set(self._led()[victim.port])
@@ -422,7 +424,7 @@ class _Producer(threading.Thread):
         return next(each for each in self._answered if each > moment_s)
 
     def stop(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._is_over = True
         self.join()
 
@@ -451,11 +453,11 @@ class _Watch:
         return len(self._gaps) == len(self._where)
 
     def gaps(self) -> Times:
-        """Return how long they were served by nobody."""
+        """Return the times without a leader."""
         return Times.of(self._gaps)
 
     def run(self, ports: list[int]) -> None:
-        """Ask until it is over."""
+        """Query the partitions until all are served again."""
         while not self.is_over:
             begun_s = time.monotonic()
             homeless: list[int] = []
@@ -471,7 +473,7 @@ class _Watch:
             time.sleep(ASK_AGAIN_S)
 
     def _left(self, port: int, asked: list[int]) -> list[int]:
-        """Ask about partitions, and return those that are not served there."""
+        """Query partitions, and return those that are not served at a port."""
         served = self._ask(port, asked)
         now_s = time.monotonic()
         for each in served:

@@ -9,7 +9,7 @@ _MEASURED = Measured(100.0, 0.01, 0.02, 0.005, 0.006, 1e-4, 2e-4, 0.1, 0.5)
 WHERE = Layout({1: 9092, 2: 9093, 3: 9094}, {1: [0, 3], 2: [1, 4], 3: [2, 5]})
 
 
-def test_what_is_promised_is_held_against_what_was_measured():
+def test_targets_are_compared_with_the_measurements():
     results = Results()
     for row in ROWS:
         results.rows["barnabas", row.key] = _MEASURED

@@ -1,4 +1,4 @@
-"""The part of the page that tells of takeovers, and what it says of the targets."""
+"""The part of the page about takeovers, and its comparison with the targets."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def results(served_s=11.0, gap_s=0.2, acknowledged_s=1.0, loaded=0):
         (results(loaded=1), 1),
     ],
 )
-def test_what_was_measured_is_held_against_the_targets(measured, missed):
+def test_takeover_targets_are_compared_with_the_measurements(measured, missed):
     part = written([("load", "1.0")], measured)
     assert (part.count("missed"), part.count("met")) == (missed, 5 - missed)
 

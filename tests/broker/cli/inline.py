@@ -16,7 +16,7 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 
 
 class Ended(NamedTuple):
-    """How a command ended and what it printed."""
+    """Exit code and output of a command."""
 
     exit_code: int
     stdout: str
@@ -24,7 +24,7 @@ class Ended(NamedTuple):
 
     @property
     def json(self) -> Any:
-        """What it printed, which is one JSON document."""
+        """The output, which is one JSON document."""
         assert (self.exit_code, self.stderr) == (0, "")
         return json.loads(self.stdout)
 
@@ -36,7 +36,7 @@ class Ended(NamedTuple):
 
     @property
     def lines(self) -> list[str]:
-        """What it printed, line by line, without the blanks that line up columns."""
+        """The lines of the output, without the blanks that align columns."""
         assert (self.exit_code, self.stderr) == (0, "")
         return [" ".join(line.split()) for line in self.stdout.splitlines()]
 

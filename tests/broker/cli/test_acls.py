@@ -96,7 +96,7 @@ GROUP = "group orders literal User:bob * ALLOW READ"
         (("--topic", "*"), [EVERYBODY]),
     ],
 )
-def test_what_is_listed(filled, words, expected):
+def test_list_options_select_acls(filled, words, expected):
     assert listed(filled, *words) == expected
 
 
@@ -128,7 +128,7 @@ def test_more_rules_than_one_request_removes(shell):
     assert listed(shell) == []
 
 
-def test_what_was_removed_in_json(filled):
+def test_remove_prints_deleted_acls_as_json(filled):
     removed = filled("acls", "remove", "--group", "orders", "-y", "--format", "json").json
     assert [(each["resource"], each["principal"]) for each in removed] == [("group", "User:bob")]
 
@@ -153,7 +153,7 @@ def test_what_was_removed_in_json(filled):
         (("remove", "--user", "a"), "standard input is not a terminal: give --yes"),
     ],
 )
-def test_what_makes_no_sense(shell, words, expected):
+def test_invalid_options_are_rejected(shell, words, expected):
     ended = shell("acls", *words)
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert expected in ended.stderr

@@ -76,7 +76,7 @@ def content(directory: Path) -> dict[Path, bytes]:
     }
 
 
-def test_what_was_there_is_there_again(running, backup, local, tmp_path):
+def test_restored_copy_has_the_records_of_the_backup(running, backup, local, tmp_path):
     before = values(running)
     ended = backup(tmp_path / "copy")
     assert (ended.exit_code, ended.stderr) == (0, "")
@@ -125,7 +125,7 @@ def test_sealed_segments_are_links(running, backup, tmp_path):
 
 def test_segments_sealed_since_the_checkpoint_are_copies(running, backup, tmp_path):
     """A start after a crash cuts them, and writes them again."""
-    # What is acknowledged may be in the journal alone: segments that are made later are in no copy.
+    # Acknowledged records may be in the journal alone: a copy has no segments created after it.
     wait_until(lambda: len(list((tmp_path / "data" / "orders-0").glob("*.log"))) > 1)
     assert backup(tmp_path / "copy").exit_code == 0
     original, copy = tmp_path / "data" / "orders-0", tmp_path / "copy" / "orders-0"
@@ -217,7 +217,7 @@ def test_a_pass_that_a_checkpoint_overtook_is_repeated(running, tmp_path, monkey
         assert values(again) == values(running)
 
 
-def test_it_gives_up_after_many(running, backup, tmp_path, monkeypatch):
+def test_backup_fails_after_the_maximum_of_passes(running, backup, tmp_path, monkeypatch):
     monkeypatch.setattr(directory_copy, "PASSES_MAX", 3)
     monkeypatch.setattr(DirectoryCopy, "_is_whole", lambda *_: False)
     ended = backup(tmp_path / "copy")
@@ -225,7 +225,7 @@ def test_it_gives_up_after_many(running, backup, tmp_path, monkeypatch):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["data"]
 
 
-def test_segments_that_go_meanwhile(running, tmp_path, monkeypatch):
+def test_segments_deleted_during_the_copy_are_left_out(running, tmp_path, monkeypatch):
     """Compaction and retention take files away while a directory is read."""
     directory = tmp_path / "data" / "orders-0"
     extra = directory / f"{10**9:020}.snapshot"
@@ -261,7 +261,7 @@ def test_a_damaged_directory_gives_no_backup(tmp_path, backup):
     assert backup(tmp_path / "copy", "--no-check").stdout.endswith(", not verified\n")
 
 
-def test_a_journal_that_is_gone(running, backup, tmp_path):
+def test_missing_journal_fails_the_backup(running, backup, tmp_path):
     running.crash()
     max((tmp_path / "data").glob("barnabas-journal-*")).unlink()
     ended = backup(tmp_path / "copy")
@@ -288,7 +288,7 @@ def test_a_target_inside_of_the_source(running, backup, tmp_path):
     assert not list((tmp_path / "data").glob("copy*"))
 
 
-def test_what_is_no_partition_is_left_out(running, backup, tmp_path):
+def test_other_directories_are_left_out_of_the_copy(running, backup, tmp_path):
     (tmp_path / "data" / "lost+found").mkdir(mode=0)
     assert backup(tmp_path / "copy").exit_code == 0
     assert not (tmp_path / "copy" / "lost+found").exists()
@@ -303,7 +303,7 @@ def test_a_source_that_is_none(backup, local, tmp_path):
     assert "not a backup of 'barnabas backup'" in ended.stderr
 
 
-def test_what_an_earlier_attempt_has_left(running, backup, tmp_path):
+def test_unfinished_copy_of_an_earlier_attempt_is_replaced(running, backup, tmp_path):
     (tmp_path / "copy.unfinished").mkdir()
     (tmp_path / "copy.unfinished" / "file").write_text("")
     assert backup(tmp_path / "copy").exit_code == 0

@@ -1,4 +1,4 @@
-"""`barnabas bench`: what it writes is there, what it reads is counted, what it says is so."""
+"""`barnabas bench`: records produced, records counted, and the figures of its output."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def topic(shell, request):
     return name
 
 
-def test_so_many_records(shell, topic):
+def test_count_of_records_is_produced_and_consumed(shell, topic):
     found = shell("bench", "produce", topic, "-n", "1000", "--format", "json").json
     assert (found["verb"], found["topic"], found["records"]) == ("produce", topic, 1000)
     assert found["records_per_second"] > 0
@@ -84,7 +84,7 @@ def test_the_broker_counts_the_same(shell, shared_broker, topic):
     assert consumed["records"] == 20050
 
 
-def test_what_was_aborted_is_not_counted(shell, shared_broker, topic):
+def test_aborted_records_are_not_counted(shell, shared_broker, topic):
     shell("bench", "produce", topic, "-n", "30")
     shared_broker.port = shared_broker.address[1]
     with TransactionClient(shared_broker) as client:
@@ -124,7 +124,7 @@ def test_with_a_rate_a_stall_counts_for_all_that_was_due_in_it(own_shell, own_br
         stalling.join()
     for found in results.values():
         assert found["max_ms"] >= 900
-    # A third of the requests was due while nothing was answered.
+    # A third of the requests was due during the pause of the broker.
     assert results["open"]["p99_ms"] >= 500
 
 
@@ -143,7 +143,7 @@ def test_latencies_are_at_most_a_hundredth_too_high(seed):
     assert Latencies().percentile(99) == 0
 
 
-def test_a_line_is_only_made_for_somebody_who_reads_it(monkeypatch):
+def test_progress_line_is_formatted_only_when_shown(monkeypatch):
     class Counting(Run):
         made = 0
 

@@ -243,7 +243,7 @@ def test_a_journal_that_has_lost_its_end(check, killed_copy, left):
 
 
 def test_a_journal_file_as_it_was_before(check, killed_copy):
-    """All of its groups are gone, and its size is right."""
+    """All commit groups are lost, and the size of the file is right."""
     for path in killed_copy.glob("barnabas-journal-*"):
         path.write_bytes(bytes(path.stat().st_size))
     assert "was durable" in check("-d", killed_copy).stderr
@@ -266,7 +266,7 @@ def test_damaged_metadata(check, copy):
 
 
 def test_metadata_with_a_flipped_bit(check, copy):
-    """Its structure is whole; what it says is taken once somebody agrees."""
+    """The structure of the file is intact; `check --repair` accepts its content if confirmed."""
     path = copy / "barnabas-metadata.sqlite"
     path.write_bytes(path.read_bytes().replace(b"segment.bytes1048576", b"segment.bytes1048577"))
     before = content(copy)
@@ -306,7 +306,7 @@ def damaged_copy(copy):
     return copy
 
 
-def test_what_a_repair_would_cut(check, damaged_copy):
+def test_dry_run_names_the_records_a_repair_would_cut(check, damaged_copy):
     before = content(damaged_copy)
     for more in ((), ("--repair", "--dry-run")):
         ended = check("-d", damaged_copy, *more)
@@ -373,8 +373,8 @@ def offsets_of(monkeypatch, directory, index):
 
 @pytest.mark.parametrize("how", ["missing", "short", "flipped"])
 @pytest.mark.parametrize("which", ["sealed", "active"])
-def test_what_a_start_refuses_is_repaired(check, crashed, tmp_path, monkeypatch, how, which):
-    """What would be lost is said before; then a broker starts, and serves all the rest."""
+def test_repair_lets_a_refused_start_succeed(check, crashed, tmp_path, monkeypatch, how, which):
+    """The command lists the losses before a repair; a broker then starts with the other records."""
     directory = tmp_path / "data"
     shutil.copytree(crashed, directory)
     with Broker(storage=directory) as broker:
@@ -407,7 +407,7 @@ def test_what_a_start_refuses_is_repaired(check, crashed, tmp_path, monkeypatch,
 
 
 def test_a_lost_end_of_the_journal_is_let_go(check, killed_copy, monkeypatch):
-    """Exactly what was said is gone; what comes next gets the offsets of what is gone."""
+    """The repair removes exactly the records it named; later records reuse their offsets."""
     (killed_copy / "barnabas-journal-0000").unlink()
     before = content(killed_copy)
     ended = check("-d", killed_copy, "--repair")

@@ -1,4 +1,4 @@
-"""`barnabas cluster`: who the cluster is, settings of its brokers."""
+"""`barnabas cluster`: the description of the cluster, settings of its brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`barnabas cluster move` and `drain`: other brokers lead what they are asked to."""
+"""`barnabas cluster move` and `drain`: other brokers become leaders as requested."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_topic_is_moved(shell, cluster):
     assert shell("cluster", "move", "t:0", "--to", 2).lines == ["t-0 is led by broker 2 already"]
 
 
-def test_what_is_moved_is_pinned_until_it_is_released(world, shell, cluster):
+def test_moved_partition_stays_pinned_until_released(world, shell, cluster):
     def pins():
         found = shell("cluster", "describe", "--format", "json").json["pins"]
         return [tuple(each.values()) for each in found]
@@ -139,8 +139,8 @@ def test_a_broker_is_drained(shell, cluster):
     assert cordoned(shell)[0] is False
 
 
-def test_where_a_partition_is_in_the_end_is_told(shell, cluster, monkeypatch):
-    """Another broker has it than the one that it was asked to go to."""
+def test_move_reports_the_actual_leader(shell, cluster, monkeypatch):
+    """The partition moves to another broker than the requested one."""
     index = cluster._store.index
     (t_0, *_) = cluster._partition_ids("t")
     want = index.want
@@ -166,7 +166,7 @@ def test_a_broker_that_cannot_say_whether_it_is_cordoned_is_not_called_free(shel
     assert is_shown() == "unknown"
 
 
-def test_what_is_on_its_way_is_shown_and_what_is_late_is_told(shell, cluster):
+def test_pending_and_late_moves_are_reported(shell, cluster):
     first = cluster.brokers[0]
     cluster.hold_commits(0)
     with Wire(first.address) as wire:
@@ -196,7 +196,7 @@ def test_mistakes(shell):
 
 
 class TestAwayFrom:
-    def test_nobody_else(self):
+    def test_drain_without_another_broker_is_rejected(self):
         with pytest.raises(CommandError):
             away_from(1, [Placed("t", 0, 1, [1])], [1])
 

@@ -117,7 +117,7 @@ def test_a_topic_that_is_not_there(shell):
     )
 
 
-def test_so_many_and_no_more(shell, ten):
+def test_consume_stops_after_the_count_of_records(shell, ten):
     assert len(shell("consume", ten, "-o", "beginning", "-n", "7").lines) == 7
     assert len(shell("consume", ten, "-o", "beginning", "-n", "70", "-e").lines) == 20
 
@@ -219,7 +219,7 @@ def reader(own_broker, own_shell):
         yield Consumer(cluster, positions("three"), isolation="read_committed", timeout_seconds=5)
 
 
-def test_what_may_pass_is_tried_again(own_broker, reader):
+def test_retriable_fetch_error_is_retried(own_broker, reader):
     with own_broker.intercept(FETCH, fail=ErrorCode.NOT_LEADER_OR_FOLLOWER, times=2):
         assert values(reader.poll()) == [b"a", b"b", b"c"]
 
@@ -244,7 +244,7 @@ def test_reading_may_stop_within_a_batch(reader):
     assert values(reader.poll()) == [b"b", b"c"]
 
 
-def test_what_is_final(own_broker, reader):
+def test_final_fetch_error_is_raised_at_once(own_broker, reader):
     with own_broker.intercept(FETCH, fail=ErrorCode.TOPIC_AUTHORIZATION_FAILED) as caught:
         with pytest.raises(CommandError, match="TOPIC_AUTHORIZATION_FAILED"):
             list(reader.poll())
@@ -257,7 +257,7 @@ def test_records_that_are_not_there_any_more(reader):
         list(reader.poll())
 
 
-def test_a_topic_that_goes_away(own_broker, own_shell, reader):
+def test_deleted_topic_fails_the_reader(own_broker, own_shell, reader):
     assert values(reader.poll()) == [b"a", b"b", b"c"]
     own_shell("topics", "delete", "three")
     reader._timeout_seconds = 0.3

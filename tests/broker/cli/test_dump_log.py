@@ -54,7 +54,7 @@ def planted(tmp_path, name, content, directory="orders-0"):
 
 
 def damage_of(ended):
-    """What was said on standard error but for the line at the end, without the file's name."""
+    """Return the reported damages without the file's name; the last line of stderr is left out."""
     assert ended.exit_code == 1
     *places, last = ended.stderr.splitlines()
     assert last.startswith(f"barnabas: damaged: {len(places)} place")
@@ -439,7 +439,7 @@ def test_a_damaged_checkpoint(dump, tmp_path):
     assert damage_of(dump(tmp_path)) == ["0: 8 bytes are too few", "0: the file is not a text file"]
 
 
-def test_what_is_no_file_of_ours(dump, tmp_path):
+def test_unknown_files_are_rejected(dump, tmp_path):
     (tmp_path / "notes.txt").write_text("hello")
     assert dump(tmp_path / "notes.txt").error == (
         f"{tmp_path}/notes.txt: the type of this file is unknown"
@@ -472,7 +472,7 @@ def test_quiet_names_every_damage(dump, written, tmp_path):
     assert ended.stdout == ""
 
 
-def test_it_opens_nothing_for_writing(dump, written, monkeypatch):
+def test_dump_log_opens_files_only_for_reading(dump, written, monkeypatch):
     opened = []
     real = os.open
     monkeypatch.setattr(

@@ -50,7 +50,7 @@ EVERYTHING = sorted(f"{partition}/{number}" for partition in range(3) for number
 
 @pytest.fixture
 def read(shell, numbers):
-    """Let a group read so many records of the topic."""
+    """Return a function that consumes ``count`` records of the topic with a group."""
     return lambda count: shell("consume", numbers, "-g", numbers, "-o", "beginning", "-n", count)
 
 
@@ -126,7 +126,7 @@ def test_describe_with_a_member(shell, numbers):
     assert lines[-1] == f"{seen['member']} - barnabas {seen['host']} 3"
 
 
-def test_describe_after_the_topic_is_gone(shell, numbers, read):
+def test_describe_lists_other_topics_after_a_topic_is_deleted(shell, numbers, read):
     read(30)
     shell("topics", "create", "other", "--if-not-exists")
     shell("groups", "reset-offsets", numbers, "--to", "end", "-t", "other")
@@ -286,7 +286,7 @@ def test_a_broker_that_is_too_old(monkeypatch):
 # ------------------------------------------------------------------------------ reading as a group
 
 
-def test_a_group_goes_on_where_it_stopped(shell, numbers, read):
+def test_group_resumes_at_its_committed_offset(shell, numbers, read):
     first = read(17).lines
     assert sum(committed(shell, numbers)) == 17
     second = shell("consume", numbers, "-g", numbers, "-e").lines
@@ -294,7 +294,7 @@ def test_a_group_goes_on_where_it_stopped(shell, numbers, read):
     assert shell("consume", numbers, "-g", numbers, "-e").lines == []
 
 
-def test_a_new_group_begins_where_it_is_told(shell, numbers):
+def test_new_group_starts_at_the_requested_offset(shell, numbers):
     assert shell("consume", numbers, "-g", f"{numbers}-end", "-e").lines == []
     assert len(shell("consume", numbers, "-g", f"{numbers}-2", "-o", "-2", "-e").lines) == 6
 
@@ -352,7 +352,7 @@ def reader(cluster, topic, *, to_the_end=False):
     return opened
 
 
-def test_what_was_not_printed_is_not_committed(shell, numbers, cluster, monkeypatch):
+def test_unprinted_records_are_not_committed(shell, numbers, cluster, monkeypatch):
     monkeypatch.setattr(group_reader, "COMMIT_SECONDS", 0.0)
     mine = reader(cluster, numbers)
     records = mine.poll()
@@ -379,7 +379,7 @@ def test_a_member_that_was_forgotten_joins_again(own_broker, own_shell, monkeypa
     with Cluster(addresses(own_shell.address), 10) as cluster:
         mine = reader(cluster, "t")
         assert [each.value for each in mine.poll()] == [b"a", b"b"]
-        # A member that was not really forgotten is waited for until its session ends.
+        # The broker still has the member, so the rebalance waits for the end of its session.
         start_timer("advances", 0.5, lambda: own_broker.clock.advance(minutes=1))
         with own_broker.intercept(api, fail=code, times=2) as caught:
             mine.printed()
@@ -505,17 +505,17 @@ def test_every_partition_goes_to_one_member(count, members):
     assert list(shares) == members
 
 
-def test_what_members_say_can_be_read():
+def test_assignment_and_subscription_of_members_are_decoded():
     share = {"a": [0, 2], "b": [1]}
     assert decode_assignment(encode_assignment(share)) == [("a", 0), ("a", 2), ("b", 1)]
     assert decode_subscription(encode_subscription(["a", "b", "a"])) == ["a", "b"]
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"\0\0", b"\x7f\xff\0\0\0\1", b"anything else"])
-def test_what_is_no_assignment_holds_nothing(data):
+def test_invalid_assignment_decodes_to_no_partitions(data):
     assert decode_assignment(data) == []
 
 
-def test_what_is_no_subscription():
+def test_invalid_subscription_is_rejected():
     with pytest.raises(Rejected, match="a member's topics cannot be read"):
         decode_subscription(b"\0")

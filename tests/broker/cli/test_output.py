@@ -35,7 +35,7 @@ def watch(monkeypatch, *, error, out):
     monkeypatch.setattr(sys, "stdout", out)
 
 
-def test_progress_is_written_over_and_taken_away(monkeypatch, seconds):
+def test_progress_line_is_overwritten_and_erased(monkeypatch, seconds):
     screen = Screen()
     watch(monkeypatch, error=screen, out=io.StringIO())
     with Progress() as progress:
@@ -149,7 +149,7 @@ def test_names_are_whole_where_they_fit_or_where_a_program_reads(monkeypatch):
     assert printed(monkeypatch, io.StringIO())[1].startswith(f"{LONG_NAME}  ")
 
 
-def test_no_terminal_is_so_narrow_that_names_are_gone(monkeypatch):
+def test_narrow_terminal_keeps_part_of_each_name(monkeypatch):
     long = printed(monkeypatch, Screen(), "5")[1]
     assert re.fullmatch(r"prod\.a{6}\.\.\.a{5}\.last +3  1", long)
 

@@ -138,7 +138,7 @@ def test_acks_and_compression(shell, codec, options):
     shell("topics", "create", topic)
     lines = [b"%d " % number * 20 for number in range(100)]
     ended = shell("produce", topic, "-z", codec, *options, stdin=b"\n".join(lines))
-    if "0" in options:  # Nobody says where they went, nor when.
+    if "0" in options:  # Without acknowledgements, no offset and no time is known.
         assert ended.lines == [f"{topic}-0: 100 records"]
         ended = shell("consume", topic, "-o", "beginning", "-n", "100")
         assert ended.stdout.encode() == b"\n".join(lines) + b"\n"
@@ -250,14 +250,14 @@ def test_a_lost_answer_without_idempotence(own_broker, own_shell):
 
 
 @pytest.mark.parametrize("code", [ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.KAFKA_STORAGE_ERROR])
-def test_what_may_pass_is_tried_again(own_broker, own_shell, code):
+def test_retriable_error_is_retried(own_broker, own_shell, code):
     own_shell("topics", "create", "again")
     with own_broker.intercept(PRODUCE, fail=code, times=2):
         ended = own_shell("produce", "again", stdin=b"a\n")
     assert ended.lines == ["again-0: 1 record, offsets 0 to 0"]
 
 
-def test_what_may_pass_but_does_not(own_broker, own_shell):
+def test_persistent_retriable_error_fails_after_the_timeout(own_broker, own_shell):
     own_shell("topics", "create", "never")
     with own_broker.intercept(PRODUCE, fail=ErrorCode.NOT_LEADER_OR_FOLLOWER):
         error = own_shell("produce", "never", "--timeout", "0.5", stdin=b"a\n").error
@@ -265,7 +265,7 @@ def test_what_may_pass_but_does_not(own_broker, own_shell):
     assert error.endswith("(NOT_LEADER_OR_FOLLOWER); 0 records written before")
 
 
-def test_what_is_final(own_broker, own_shell):
+def test_final_error_fails_at_once(own_broker, own_shell):
     own_shell("topics", "create", "final")
     with own_broker.intercept(PRODUCE, fail=ErrorCode.TOPIC_AUTHORIZATION_FAILED) as caught:
         error = own_shell("produce", "final", stdin=b"a\n").error
@@ -319,7 +319,7 @@ def test_a_broker_that_leaves(own_broker, own_shell):
     assert writer.records == 1
 
 
-def test_a_topic_that_grows_meanwhile(own_broker, own_shell):
+def test_topic_gets_partitions_while_producing(own_broker, own_shell):
     own_shell("topics", "create", "grows")
     (address,) = addresses(own_shell.address)
     with Cluster([address], 10) as cluster:

@@ -1,4 +1,4 @@
-"""Which server is asked where no -b says so."""
+"""The server that a command uses without -b."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_without_anything(tmp_path):
         ("default", {"BARNABAS_SERVERS": "four:1"}, "one:9092"),
     ],
 )
-def test_what_counts(environment, profile, more, expected):
+def test_server_is_taken_by_precedence(environment, profile, more, expected):
     assert server_of(profile, environment | more).addresses == expected
 
 

@@ -59,7 +59,7 @@ def filled(shell):
         (("--user", "bob"), []),
     ],
 )
-def test_what_is_listed(filled, words, expected):
+def test_list_options_select_quotas(filled, words, expected):
     assert [float(line.split()[-1]) for line in listed(filled, *words)] == expected
 
 
@@ -116,13 +116,13 @@ def test_a_dry_run_sets_nothing(shell):
         (("list", "--user", "a", "--ip", "::1"), "addresses go neither with users nor with"),
     ],
 )
-def test_what_makes_no_sense(shell, words, expected):
+def test_invalid_options_are_rejected(shell, words, expected):
     ended = shell("quotas", *words)
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert expected in ended.stderr
 
 
-def test_what_the_broker_refuses(shell):
+def test_invalid_quotas_fail_with_the_error_of_the_broker(shell):
     assert shell("quotas", "set", "producer_byte_rate=0", "--user", "a").error == (
         "user a: Quota producer_byte_rate must be greater than 0 (INVALID_REQUEST)"
     )

@@ -46,7 +46,7 @@ def test_create_what_is_there(shell):
     ]
 
 
-def test_what_worked_is_said_beside_what_did_not(shell):
+def test_create_reports_successes_and_failures(shell):
     shell("topics", "create", "old")
     ended = shell("topics", "create", "old", "new")
     assert (ended.exit_code, ended.stdout) == (1, "new created\n")
@@ -162,7 +162,7 @@ def test_delete(shell):
 # ------------------------------------------------------------------- brokers that are not there
 
 
-def test_nobody_there(shell):
+def test_refused_connection_is_reported(shell):
     address = f"127.0.0.1:{free_port()}"
     ended = shell("topics", "list", "-b", address, server=False)
     assert ended.error == f"{address}: Connection refused"
@@ -173,13 +173,13 @@ def test_the_second_of_two_is_there(shell):
     assert shell("topics", "list", "--bootstrap-servers", both, server=False).exit_code == 0
 
 
-def test_a_name_that_nobody_has(shell):
+def test_unknown_host_is_reported(shell):
     ended = shell("topics", "list", "-b", "no-such-host.invalid:9092", server=False)
     assert ended.error.startswith("no-such-host.invalid:9092: ")
 
 
 @pytest.mark.parametrize("address", ["localhost", "localhost:0", "::1:9092", ":9092"])
-def test_what_is_no_address(shell, address):
+def test_invalid_address_is_rejected(shell, address):
     ended = shell("topics", "list", "-b", address, server=False)
     assert (ended.exit_code, ended.stderr) == (2, f"barnabas: {address} is not HOST:PORT\n")
 

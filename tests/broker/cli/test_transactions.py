@@ -44,7 +44,7 @@ def held(shell, topic):
 def hang(broker, client, key, topic, partition=0):
     """Open a transaction on a partition of which the coordinator knows nothing.
 
-    That is what late data leaves where nobody verifies it (KIP-890).
+    Late records without verification (KIP-890) leave a transaction like this.
     """
     client.begin(key, topic, partition)
     producer = client.producers[key]
@@ -54,7 +54,7 @@ def hang(broker, client, key, topic, partition=0):
     server = broker.server
 
     def forget():
-        """As if the coordinator's record had never been."""
+        """Complete the transaction in the coordinator alone."""
         transactions = server.transactions
         machine = transactions.log.shard_of(key).machine
         before = machine.transactions[key]
@@ -253,7 +253,7 @@ def test_holders_of_what_is_not_there(shell, topic):
 
 
 def test_a_kept_transaction_does_not_hang(shared_broker, shell, client, topic):
-    """Its writer was fenced, its coordinator has a later epoch, and will end it all the same."""
+    """The producer is fenced, and the coordinator ends the transaction with a later epoch."""
     client.begin(topic, topic, 0)
     machine = shared_broker.server.transactions.log.shard_of(topic).machine
 
@@ -316,7 +316,7 @@ def test_abort_of_what_hangs(shared_broker, shell, client, topic):
     assert shared_broker.call(lambda: log.last_stable_offset == log.high_watermark)
 
 
-def test_what_a_coordinator_knows_is_not_torn(shell, client, topic):
+def test_transaction_known_to_its_coordinator_is_not_aborted_as_hanging(shell, client, topic):
     client.begin(topic, topic, 0, 1)
     place = ("-t", topic, "-p", 0, "--start-offset", 0)
     error = shell("transactions", "abort", *place, "--yes").error
@@ -349,7 +349,7 @@ def test_abort_of_what(shell, words):
     [("y\n", True), ("Yes\n", True), ("n\n", False), ("", False)],
     ids=["y", "yes", "n", "nothing"],
 )
-def test_somebody_is_asked(shell, client, topic, answer, done):
+def test_abort_requires_confirmation(shell, client, topic, answer, done):
     client.begin(topic, topic, 0)
     ended = shell("transactions", "abort", topic, stdin=answer.encode(), terminal=True)
     assert "Abort " in ended.stderr

@@ -82,7 +82,7 @@ def test_both_mechanisms(broker, shell):
     assert again.lines == ["bob was there already"]
 
 
-def test_nobody(shell):
+def test_unknown_user_is_reported(shell):
     nobody = "eve: there is no such user (RESOURCE_NOT_FOUND)"
     assert shell("users", "list", "eve").error == nobody
     assert shell("users", "alter", "eve", stdin=b"pw\n").error == nobody
@@ -90,7 +90,7 @@ def test_nobody(shell):
     assert shell("users", "delete", "eve", "--if-exists").lines == ["eve was not there"]
 
 
-def test_those_who_are_there_are_listed_and_deleted_beside_who_is_not(shell):
+def test_known_users_are_listed_and_deleted_beside_unknown_ones(shell):
     shell("users", "create", "alice", stdin=b"pw\n")
     ended = shell("users", "list", "eve", "alice")
     assert (ended.exit_code, len(ended.stdout.splitlines())) == (1, 2)
@@ -134,7 +134,7 @@ def test_a_password_from_a_prompt(broker, shell, monkeypatch):
         (b"secret\n", ("--mechanism", "PLAIN"), "PLAIN is not one of SCRAM-SHA-256, SCRAM-SHA-512"),
     ],
 )
-def test_what_is_not_taken(shell, stdin, words, expected):
+def test_invalid_input_is_rejected(shell, stdin, words, expected):
     ended = shell("users", "create", "alice", *words, stdin=stdin)
     assert (ended.exit_code, ended.stdout) == (2, "")
     assert expected in ended.stderr

@@ -251,13 +251,13 @@ OAUTH = f"{MODULES}.oauthbearer.OAuthBearerLoginModule required"
         ({"ssl.key.password": "\udc80"}, "ssl.key.password: the value is not valid UTF-8"),
     ],
 )
-def test_what_is_refused(settings, expected):
+def test_invalid_settings_are_rejected(settings, expected):
     said = problem(settings)
     assert expected in said
     assert "secret" not in said.replace(HIDDEN, "")
 
 
-def test_what_a_server_of_tokens_is_asked_with_is_taken():
+def test_settings_of_token_requests_are_accepted():
     for change in (
         {},
         {"sasl.oauthbearer.token.endpoint.url": "HTTP://[::1]:8080?x=y"},

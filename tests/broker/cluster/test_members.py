@@ -396,7 +396,7 @@ async def test_a_broker_that_is_alone_does_not_begin_in_a_cache():
             await life_of(None, directory)
 
 
-# ----------------------------------------------------------------------------- a store that is away
+# ----------------------------------------------------------------------------- an unavailable store
 
 
 HTTP = {"barnabas.http.listener": "127.0.0.1:0"}

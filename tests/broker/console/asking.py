@@ -19,7 +19,7 @@ HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
 
 @cache
 def document():
-    """Return what OpenAPI promises; it is looked at for every part of every answer."""
+    """Return the OpenAPI document, built once for all checks of responses."""
     return openapi.document()
 
 
@@ -35,7 +35,7 @@ def path(*parts, **query):
 
 
 async def ask_api(broker, *parts, expected=200, **query):
-    """Ask for a path, return its JSON, which has the shape that OpenAPI says."""
+    """Request a path; return its JSON after a check against the OpenAPI schema."""
     asked = path(*parts, **query)
     status, headers, body = await get(broker.server.http.address, asked)
     assert headers["content-type"] == "application/json", body
@@ -44,7 +44,7 @@ async def ask_api(broker, *parts, expected=200, **query):
 
 
 def fetch(broker, *parts, expected=200, authorization=None, **query):
-    """Do the same without a loop, as somebody."""
+    """Send the request of `ask_api` without a loop, with a user's credentials."""
     host, port = broker.server.http.address
     headers = {} if authorization is None else {"Authorization": authorization}
     asked = Request(f"http://{host}:{port}{path(*parts, **query)}", headers=headers)
@@ -71,7 +71,7 @@ def checked(parts, status, answer):
 
 
 def check(value, schema, where="answer"):
-    """Fail unless a value has the form that a schema of ours says."""
+    """Fail unless ``value`` matches ``schema`` of the OpenAPI document."""
     if "$ref" in schema:
         schema = document()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     if "anyOf" in schema:

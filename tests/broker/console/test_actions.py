@@ -36,7 +36,7 @@ def read_only():
 
 
 def send(broker, method, path, body=None, media_type="application/json", **headers):
-    """Ask for a change over a socket; return the status and what was answered."""
+    """Send a request for a change over a socket; return the status and the body of the response."""
     host, port = broker.server.http.address
     data = json.dumps({} if body is None else body).encode()
     given = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -56,7 +56,7 @@ def path(*parts):
 
 
 def both(broker, method, where, body=None, confirm=None):
-    """Look first, then do; return what was seen."""
+    """Run an action as a dry run, then for real; return the result of the dry run."""
     body = {} if body is None else body
     status, looked = send(broker, method, f"{where}?dry_run=true", body)
     assert status == 200, looked
@@ -72,7 +72,7 @@ def both(broker, method, where, body=None, confirm=None):
 
 
 def some_path(action):
-    """Return a path of an action, of things that are not there."""
+    """Return a path of an action, with names of objects that do not exist."""
     return action.template.replace("{", "no-").replace("}", "")
 
 
@@ -125,7 +125,7 @@ def test_bodies_that_cannot_be(broker, action):
 @pytest.mark.parametrize(
     "action", [each for each in ACTIONS if "{" in each.template], ids=lambda each: each.name
 )
-def test_what_is_not_there_is_not_changed(broker, action):
+def test_action_on_missing_object_is_rejected(broker, action):
     status, answer = send(broker, action.method, some_path(action), some_body(action))
     assert status in {400, 404, 409}, answer
 
@@ -259,7 +259,7 @@ def values_of(broker, topic):
     return [each.value.decode() for each in broker.records(topic).result]
 
 
-def test_what_is_sent_twice_is_written_once():
+def test_record_sent_twice_with_a_key_is_written_once():
     with Broker(config=HTTP) as broker:
         both(broker, "POST", path("topics"), {"topic": "once", "partitions": 8})
         where = path("topics", "once", "records")
@@ -285,7 +285,7 @@ def test_what_is_sent_twice_is_written_once():
         assert sorted(values_of(broker, "once")) == ["a", "a", "a", "a", "a", "b"]
 
 
-def test_who_has_written_too_much_waits(broker):
+def test_producer_above_its_quota_is_throttled(broker):
     both(broker, "POST", path("topics"), {"topic": "limited", "partitions": 1})
     everybody = entity({USER: None})
     quotas = broker.server.quotas
@@ -306,7 +306,7 @@ def test_who_has_written_too_much_waits(broker):
 # ------------------------------------------------------------------------------------------ groups
 
 
-def test_a_group_goes_on_from_another_place_and_goes(broker):
+def test_group_offsets_are_reset_and_the_group_is_deleted(broker):
     group, topic = "a/b c", "sought"
     both(broker, "POST", path("topics"), {"topic": topic, "partitions": 2})
     with Producer(broker) as producer:
@@ -347,7 +347,7 @@ def test_a_group_goes_on_from_another_place_and_goes(broker):
     ):
         assert send(broker, "POST", where, body)[1]["error"] == error
 
-    # Somebody commits between the look and the deed.
+    # A client commits between the dry run and the change.
     _, looked = send(broker, "POST", f"{where}?dry_run=true", {"to": "end"})
     commit(broker, group, topic, 2)
     sent = {"to": "end", "confirm": group, "based_on": looked["based_on"]}
@@ -396,7 +396,7 @@ def test_an_open_transaction_is_ended_and_its_producer_fenced(broker):
     assert (status, answer["error"]) == (409, "INVALID_TXN_STATE")
 
 
-def test_what_no_coordinator_knows_is_ended_where_it_hangs(broker):
+def test_hanging_transaction_is_aborted_on_its_partition(broker):
     topic, key = "hanging", "hangs"
     both(broker, "POST", path("topics"), {"topic": topic, "partitions": 1})
     with TransactionClient(broker, "wire-client") as client:
@@ -428,7 +428,7 @@ def test_nothing_is_taken_to_hang_before_the_coordinator_has_read_its_log(broker
 
 
 def _forget(broker, key):
-    """As if the coordinator's record had never been."""
+    """Remove the transaction from its coordinator alone."""
     machine = broker.server.transactions.log.shard_of(key).machine
     machine.transactions.pop(key)
     machine.open.pop(key)

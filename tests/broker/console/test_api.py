@@ -1,4 +1,4 @@
-"""The console's API: how it is asked, and how it refuses."""
+"""Requests and errors of the console's API."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def test_a_topic_as_clients_made_it():
         assert (orders["partitions"], orders["replicas"]) == (3, 1)
         one = await ask_api(broker, "topics", "orders")
         assert page["total"] == 2
-        # Groups are counted for lists alone, a page at a time.
+        # Only lists have numbers of groups, a page at a time.
         assert {name: one[name] for name in orders.keys() - {"groups"}} == {
             name: orders[name] for name in orders.keys() - {"groups"}
         }
@@ -67,7 +67,7 @@ async def test_a_topic_as_clients_made_it():
         ("topics/orders?sort=topic", 400, "INVALID_REQUEST"),
     ],
 )
-async def test_what_cannot_be_is_refused_by_kafkas_name(path, status, error):
+async def test_invalid_request_gets_the_name_of_a_kafka_error(path, status, error):
     async with Broker(config=HTTP) as broker:
         await broker.create_topic("orders")
         found, answer = await get_json(broker.server.http.address, f"/api/v1/{path}")

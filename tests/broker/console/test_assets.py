@@ -26,7 +26,7 @@ NOT_FOUND_FOR_PROGRAMS = (
     "not found; what is here: /livez /readyz /health /healthz /metrics /config\n"
 )
 ASSETS_MOST_BYTES = 150_000
-"""Of all of them together, compressed one by one as browsers get them."""
+"""The maximum size of all assets, each compressed as browsers receive it."""
 
 
 def name_of(path):
@@ -136,7 +136,7 @@ def test_every_kind_of_file_is_known_and_all_are_small():
 
 
 @pytest.mark.parametrize("path", [each for each in FILES if each.suffix == ".js"], ids=name_of)
-def test_what_scripts_import_is_there(path):
+def test_imported_scripts_exist(path):
     imports = r'(?:import|export)\b[^"\';]*?\bfrom ?"([^"]+)"'
     for name in re.findall(imports, path.read_text()):
         assert name.startswith("."), "a bare name would need an import map, which is inline"

@@ -28,7 +28,7 @@ def broker():
 
 
 def led_by(monkeypatch, broker, node_id):
-    """Let the cluster's view name the leader of every partition."""
+    """Set the leader of every partition in the cluster's view."""
     nodes = (Node(HERE, None, {}), Node(THERE, None, {"PLAINTEXT": ("second.example", 9092)}))
     view = SimpleNamespace(
         node_id=HERE, nodes=nodes, leader_of=lambda _: Leader(node_id, 3), version=1
@@ -80,7 +80,7 @@ def test_partition_without_a_leader_in_service_is_said_to_have_none(
     assert answer["message"] == words
 
 
-def test_tail_of_a_partition_that_moves_away_ends_with_the_name_of_the_leader(monkeypatch, broker):
+def test_tail_of_a_moved_partition_ends_with_the_leaders_name(monkeypatch, broker):
     led_by(monkeypatch, broker, THERE)
     partition = broker.server.catalogue.topic("shared").partitions[0]
     host, port = broker.server.http.address

@@ -1,4 +1,4 @@
-"""What has changed in a broker, as clients have changed it."""
+"""Changes of a broker that clients request."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.broker.producers import delete_topic
 LIMIT_BYTES = 512 * 1024
 
 
-def test_what_clients_change(monkeypatch):
+def test_changes_by_clients_are_listed(monkeypatch):
     with Broker(config=HTTP) as broker:
         shell = Shell(monkeypatch, broker.bootstrap_servers)
         broker.create_topic("seen", partitions=2)

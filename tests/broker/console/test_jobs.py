@@ -1,4 +1,4 @@
-"""Replays: all or nothing in the target, whatever ends them."""
+"""Replays: the target gets all records or none, however the job ends."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def replayed(broker, topic, target, **body):
 
 
 def seen(broker, topic, isolation="read_committed"):
-    """What readers get: partition, key, value, headers."""
+    """Return partition, key, value and headers of the records that a consumer receives."""
     found = broker.records(topic, isolation).result
     return [(each.partition, each.key, each.value, list(each.headers)) for each in found]
 
@@ -101,7 +101,7 @@ def written(broker, topic, count=20, partitions=2, **config):
 # ------------------------------------------------------------------------------ what is written
 
 
-def test_what_readers_of_committed_records_get_is_written_once_more(broker):
+def test_replay_copies_committed_records_once(broker):
     rows = written(broker, "origin", compression=codecs.GZIP)
     with Producer(broker, "aborting") as aborting:
         aborting.send("origin", "taken back")
@@ -173,7 +173,7 @@ def test_number_beyond_a_decimal_stops_no_search_and_no_replay(broker):
         ({"filter": "nothing is like this"}, set()),
     ],
 )
-def test_what_is_chosen(broker, chosen, values):
+def test_replay_copies_the_selected_records(broker, chosen, values):
     if "chosen" not in {each["topic"] for each in fetch(broker, "topics")["items"]}:
         written(broker, "chosen")
     target = f"chosen-{abs(hash(json.dumps(chosen)))}"
@@ -202,7 +202,7 @@ def test_what_is_chosen(broker, chosen, values):
         ({"once": ""}, "expected a once"),
     ],
 )
-def test_what_cannot_be_replayed(broker, body, words):
+def test_invalid_replay_is_rejected(broker, body, words):
     if "wrong" not in {each["topic"] for each in fetch(broker, "topics")["items"]}:
         written(broker, "wrong", 2)
         commit(broker, "a-group", "wrong", 0)  # So that there is the topic of offsets.
@@ -243,7 +243,7 @@ def test_a_count_that_would_take_long_says_what_it_leaves_out(broker, monkeypatc
 
 
 def limited(broker, rate):
-    """Let jobs write no more than so many bytes a second; None: as much as they like."""
+    """Limit jobs to ``rate`` bytes per second, or remove the limit if it is None."""
     everybody = entity({CLIENT_ID: wire.CLIENT_ID})
     server = broker.server
     broker.call(lambda: server.quotas.change([(everybody, PRODUCER_BYTES, rate)]))
@@ -314,7 +314,7 @@ def test_a_record_that_the_target_does_not_take_ends_all_of_it(broker):
     assert failed(broker, "large", configs=configs).startswith("MESSAGE_TOO_LARGE")
 
 
-def test_what_cannot_be_read_ends_all_of_it(broker, monkeypatch):
+def test_unreadable_batch_fails_the_whole_replay(broker, monkeypatch):
     written(broker, "unread", 20)
     write(broker, "unread", [(1, None, "x" * 5000, [], 1)], compression=codecs.GZIP)
     monkeypatch.setattr(examining, "EXPANDED_BYTES_MAX", 4000)
@@ -384,7 +384,7 @@ def test_the_end_of_the_broker_leaves_nothing(how):
 # -------------------------------------------------------------------------------------- the list
 
 
-def test_what_has_ended_is_forgotten_in_the_end():
+def test_oldest_ended_jobs_are_dropped():
     jobs = Jobs()
 
     def added():

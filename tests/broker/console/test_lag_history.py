@@ -1,4 +1,4 @@
-"""Lag over time of groups that somebody looks at, and the rebalances of all of them."""
+"""Lag over time of groups that the console shows, and the rebalances of all groups."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
 
 @pytest.fixture
 def often(monkeypatch):
-    """Have lag measured many times a second; return the histories of the brokers."""
+    """Set a short interval of lag measurements; return the histories of the brokers."""
     made = []
 
     def make():
@@ -89,7 +89,7 @@ def test_a_ring_keeps_the_newest_points():
     assert kept[-1].time_ms == 2 * lag_points.POINTS + 6
 
 
-def test_who_was_not_looked_at_for_longest_gives_up_his_place():
+def test_group_viewed_longest_ago_loses_its_place():
     clock, spawned = ManualClock(0), []
 
     def spawn(coroutine, name):
@@ -106,7 +106,7 @@ def test_who_was_not_looked_at_for_longest_gives_up_his_place():
     assert len(lags) == module.GROUPS_MOST
     assert "group-0" in lags._followed
     assert "group-1" not in lags._followed
-    # A list drives nobody out whom somebody looks at.
+    # A list of groups displaces no group that a viewer has open.
     lags.view_rows(question, ["listed-1", "group-3"])
     assert "listed-1" not in lags._followed
     clock.advance(seconds=module.LEFT_SECONDS)
@@ -140,7 +140,7 @@ def test_rebalances_have_a_limit_and_say_from_when_they_are():
     assert (len(found), found.complete_since_ms) == (rebalances.SLOTS, 11_000)
 
 
-def test_the_lag_of_a_group_is_measured_while_somebody_looks(often):
+def test_lag_of_a_viewed_group_is_measured(often):
     with Broker(config=HTTP) as broker:
         broker.create_topic("orders")
         write(broker, "orders", 10)
@@ -162,7 +162,7 @@ def test_the_lag_of_a_group_is_measured_while_somebody_looks(often):
         assert row["last_commit_ms"] == fetch(broker, "groups", "invoicing")["last_commit_ms"]
         assert first["rebalances_since_ms"] <= row["last_commit_ms"] <= first["as_of"]
         wait_until(lambda: fetch(broker, "groups")["items"][0]["trend"] is not None)
-        # After that it is left alone: nobody is measured for nobody.
+        # Without a viewer, the broker measures no group.
         (lags,) = often
         assert lags._is_measuring
         broker.clock.advance(seconds=module.KEPT_SECONDS + 1)
@@ -182,7 +182,7 @@ def test_a_group_that_is_deleted_is_measured_no_more(often):
         wait_until(lambda: len(lags) == 0, "it is forgotten")
 
 
-def test_who_may_not_see_a_topic_is_not_shown_what_counts_it(often):
+def test_hidden_topic_is_left_out_of_the_lag(often):
     config = {**settings([ADMIN, "somebody"], LISTENERS), **HTTP}
     with (
         Broker(config=config) as broker,

@@ -77,7 +77,7 @@ class Events:
         return {name: value.strip() for name, value in fields.items()}
 
     async def state(self, event="state"):
-        """Return what the next event says of something."""
+        """Return the state that the next event reports."""
         while "event" not in (found := await self.next()):
             pass
         assert found["event"] == event, found
@@ -89,7 +89,7 @@ def looking(broker):
     return [each for each in asyncio.all_tasks() if "_refresh_while_watched" in str(each)]
 
 
-async def test_what_changes_is_shown():
+async def test_changes_are_sent():
     async with Broker(config=HTTP) as broker:
         await broker.create_topic("orders", partitions=2)
         async with Events(broker.server.http.address, "topic:orders,overview") as events:
@@ -118,7 +118,7 @@ async def test_what_changes_is_shown():
             assert gone["error"]["error"] == "UNKNOWN_TOPIC_OR_PARTITION"
 
 
-async def test_what_has_not_changed_is_not_sent_again(monkeypatch):
+async def test_unchanged_state_is_not_sent_again(monkeypatch):
     monkeypatch.setattr(module, "COMMENT_SECONDS", 3)
     async with Broker(config=HTTP) as broker:
         await broker.create_topic("still")
@@ -130,7 +130,7 @@ async def test_what_has_not_changed_is_not_sent_again(monkeypatch):
             assert number.isdigit()
 
 
-async def test_nothing_is_gathered_for_nobody(monkeypatch):
+async def test_state_is_gathered_only_for_viewers(monkeypatch):
     async with Broker(config=HTTP) as broker:
         address = broker.server.http.address
         assert not looking(broker)
@@ -144,7 +144,7 @@ async def test_nothing_is_gathered_for_nobody(monkeypatch):
         await until(lambda: not looking(broker))
 
 
-async def test_what_several_watch_is_gathered_once(monkeypatch):
+async def test_state_of_several_viewers_is_gathered_once(monkeypatch):
     asked = []
     state = module.Live._state
 
@@ -180,8 +180,8 @@ async def test_probes_get_in_however_many_tabs_there_are():
                 assert tab.reader.at_eof()
 
 
-async def test_who_does_not_read_is_skipped_and_then_cut(monkeypatch):
-    # Of both: who reads must not be cut because the machine has let neither go on.
+async def test_slow_viewer_is_skipped_then_disconnected(monkeypatch):
+    # The bound is for both viewers: the reading one must not be disconnected on a busy machine.
     monkeypatch.setattr(http_connection, "ANSWER_SECONDS", 3)
     large = {f"series-{number}": 0.5 for number in range(20_000)}
     numbers = iter(range(10**9))
@@ -263,7 +263,7 @@ async def test_a_bug_ends_the_streams_and_nothing_else(monkeypatch, caplog):
         ",".join(f"topic:{n}" for n in range(9)),
     ],
 )
-async def test_what_cannot_be_watched(watch):
+async def test_invalid_watch_is_rejected(watch):
     async with Broker(config=HTTP) as broker:
         status, _, body = await get(broker.server.http.address, path("live", watch=watch))
         assert (status, json.loads(body)["error"]) == (400, "INVALID_REQUEST")
@@ -276,8 +276,8 @@ def test_names_with_commas_and_colons():
     assert len(module.read_watch("overview,overview")) == 1
 
 
-def test_what_is_watched_begins_with_the_time():
-    """What is compared is what stands behind it."""
+def test_watched_objects_start_with_the_time():
+    """The comparison of two states leaves out the first field."""
     for route in ROUTES:
         if route.watched:
             assert next(iter(route.shape.__dataclass_fields__)) == "as_of"

@@ -27,7 +27,7 @@ def broker():
 
 
 def later(broker):
-    """Let the time come at which the worst are looked for again."""
+    """Advance the clock until the next search for the worst partitions and groups."""
     broker.clock.advance(seconds=module.REST_SECONDS)
 
 
@@ -36,7 +36,7 @@ def record_a_second(broker):
     broker.call(broker.server.history.sample)
 
 
-def test_what_the_broker_is_doing(broker):
+def test_overview_counts_objects_and_rates(broker):
     broker.create_topic("orders", partitions=2)
     broker.call(broker.server.history.sample)
     write(broker, "orders", 10)
@@ -103,8 +103,8 @@ def test_a_long_walk_is_followed_by_a_long_rest(broker, monkeypatch):
     assert fetch(broker, "overview")["worst"]["as_of"] > first["as_of"]
 
 
-def test_a_walk_that_takes_long_goes_on(broker, monkeypatch):
-    """Who asks is shown what there was, and does not begin another one."""
+def test_slow_walk_continues_after_the_response(broker, monkeypatch):
+    """The response has the previous result, and a second request starts no second walk."""
     later(broker)
     before = fetch(broker, "overview")["worst"]
     monkeypatch.setattr(module, "PATIENCE_SECONDS", 0.01)
@@ -195,7 +195,7 @@ def test_history(broker):
 
 
 def test_all_of_a_history_is_of_one_moment(broker, monkeypatch):
-    """A series may not stand one place off its times, whoever gets a turn in between."""
+    """A series must not be one place off its times, also if other tasks run in between."""
     for _ in range(12):
         record_a_second(broker)
     history = broker.server.history
@@ -219,7 +219,7 @@ def test_a_history_that_is_not_there(broker, query):
     assert fetch(broker, "history", expected=400, **query)["error"] == "INVALID_REQUEST"
 
 
-async def test_what_is_switched_off():
+async def test_disabled_parts_of_the_console_are_left_out():
     async with Broker(config={**HTTP, "barnabas.console.history": "false"}) as broker:
         address = broker.server.http.address
         assert (await get(address, "/api/v1/history"))[0] == 404
@@ -233,7 +233,7 @@ async def test_what_is_switched_off():
         assert "/metrics" in body
 
 
-def test_what_to_look_after_is_not_left_out_where_clients_are_served(broker, monkeypatch):
+def test_warnings_are_shown_while_checks_are_ok(broker, monkeypatch):
     assert fetch(broker, "overview")["warnings"] == {}
     found = {"store": "away for 6 s: nothing is acknowledged, nothing changes"}
     monkeypatch.setattr(broker.server, "cluster_warnings", lambda: found)

@@ -26,7 +26,7 @@ def test_every_path_is_named():
     assert {f"/api/v1/{name}" for name in named if "…" not in name} == there
 
 
-def test_what_can_be_watched_is_named():
+def test_watchable_objects_are_documented():
     watch = PAGE.split("## Live\n", 1)[1].split("\n## ", 1)[0]
     for name, route in live.WATCHABLE.items():
         assert f"`{name}:" in watch if route.name_in_path else f"`{name}`" in watch

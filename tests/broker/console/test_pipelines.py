@@ -10,7 +10,7 @@ from tests.broker.console.asking import HTTP, fetch
 from tests.broker.producers import Producer, write
 
 
-def test_what_goes_in_and_what_comes_out():
+def test_pipeline_lists_input_and_output_topics():
     with Broker(config=HTTP) as broker:
         broker.create_topic("orders", partitions=1)
         broker.create_topic("invoices", partitions=1)

@@ -227,7 +227,7 @@ async def test_cancelled_work_counts_until_its_thread_ends():
     assert memory.work_bytes == 1000
     may_end.set()
     async with asyncio.timeout(60):
-        while memory.work_bytes:  # noqa: ASYNC110  a budget tells nobody
+        while memory.work_bytes:  # noqa: ASYNC110  a budget has no event
             await asyncio.sleep(0.001)
 
 

@@ -95,8 +95,8 @@ def test_a_search_shows_what_it_finds_and_how_far_it_is(broker, monkeypatch):
     assert rest[-1][1]["scanned"]["stopped_by"] == "end"
 
 
-def test_limits_are_said_and_it_goes_on(broker, monkeypatch):
-    """A request that has looked at enough says where to go on, and nothing is lost."""
+def test_search_stops_at_its_limit_and_resumes(broker, monkeypatch):
+    """A request that reaches the limit returns the next position, and no record is lost."""
     monkeypatch.setattr(scan, "BYTES_MOST", 64 * 1024)
     monkeypatch.setattr(scan, "PIECE_BYTES", 32 * 1024)
     broker.create_topic("limits")
@@ -174,7 +174,7 @@ def test_a_live_tail(broker):
         assert texts(events.until("record")) == ["new 1"]
         with open_transaction(broker, "tail-1", "tailed", 1):
             write(broker, "tailed", [(0, None, "new 2", [], 0), (1, None, "new 3", [], 0)])
-            # What an open transaction holds back comes when it is over.
+            # Records that an open transaction blocked arrive when it has ended.
             assert texts(events.until("record")) == ["new 3"]
         assert texts(events.until("record")) == ["new 2"]
 
@@ -215,8 +215,8 @@ def test_a_live_tail_is_sampled_evenly_and_says_what_is_missing(broker):
     assert max(shown) > 3000
 
 
-def test_who_does_not_read_is_not_waited_for(broker):
-    """A viewer who reads nothing costs no memory: what he misses is counted."""
+def test_stalled_viewer_does_not_block_the_tail(broker):
+    """A viewer without progress costs no memory: the stream counts the records it skips."""
     broker.create_topic("unread")
     with stream(broker, "unread", **{"from": "end"}, follow="true") as events:
         with Producer(broker) as producer:

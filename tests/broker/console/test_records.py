@@ -105,7 +105,7 @@ def test_pages_show_every_record_once(broker, order, limit):
         assert offsets == sorted(offsets, reverse=order == "newest")
 
 
-def test_what_comes_while_pages_are_turned_does_not_disturb_them(broker):
+def test_new_records_do_not_disturb_paging(broker):
     broker.create_topic("moving")
     write(broker, "moving", [(0, None, str(n), [], 1000 + n) for n in range(10)])
     first = records(broker, "moving", limit=4)
@@ -239,7 +239,7 @@ def raw(broker, topic, partition, offset, part="value"):
         return answer.status, answer.headers, answer.read()
 
 
-def test_what_is_not_there(broker):
+def test_missing_records_get_errors(broker):
     broker.create_topic("bounds")
     write(broker, "bounds", [(0, None, "x", [], 0)])
     place = ("topics", "bounds", "partitions", "0", "records")
@@ -384,7 +384,7 @@ def export(broker, topic, **query):
         return Export(answer.headers, answer.read())
 
 
-def test_who_reads_is_written_down(caplog):
+def test_reading_records_is_audited(caplog):
     """By a broker of its own: of one client no more than 20 lines a second are written."""
     with caplog.at_level("INFO"), Broker(config=HTTP) as broker:
         broker.create_topic("audited")

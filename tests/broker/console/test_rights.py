@@ -1,4 +1,4 @@
-"""Who may see what: every row of the table of routes, asked by users with and without rights."""
+"""Permissions of the console: each route, requested by users with and without ACLs."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ OTHERS = {
 NEEDED_TOO = {
     "/api/v1/spark-queries": allow(SOMEBODY, ResourceType.TOPIC, LEDGER_TOPIC, Operation.READ)
 }
-"""What somebody has to be allowed beside what a row of the table says."""
+"""ACLs that a route needs beside the one in the table of routes."""
 JOBS = "/api/v1/jobs"
 LISTENERS = "SASL_PLAINTEXT://127.0.0.1:0,PLAINTEXT://127.0.0.1:0"
 
@@ -98,7 +98,7 @@ def broker():
 
 @contextlib.contextmanager
 def reading(broker, names):
-    """Have a client that reads a topic, and has done so when this begins."""
+    """Keep a client connected that has read a topic."""
     write(broker.open, names["topic"], 1)
     with WireClient(broker.open) as consumer:
         fetch_first(consumer, names["topic"])
@@ -121,7 +121,7 @@ def pipe(broker, names):
 
 
 def note_in_ledger(broker, names):
-    """Write what a sink of Spark notes of a batch."""
+    """Write the entry that a Spark sink writes for a batch."""
     sink = names["transactional_id"].removeprefix("spark.")
     home = Home("", {each["topic"]: "" for each in (NAMES, OTHERS)})
     entry = Entry(7, incarnation=Incarnation(home, home))
@@ -130,7 +130,7 @@ def note_in_ledger(broker, names):
 
 
 OPEN_TO_ALL = {"/api/v1/session", "/api/v1/actions", "/api/v1/allowed"}
-"""What says to everybody who he is, and what he may do."""
+"""Routes that every user may read: the user's name and permissions."""
 GUARDED = [route for route in ROUTES if route.template not in OPEN_TO_ALL]
 
 
@@ -140,7 +140,7 @@ def parts_of(route, names):
 
 
 def named(route, names):
-    """What of a route's path stands for something; jobs are called as they call themselves."""
+    """Return the values of the variables in a route's path; jobs have names of their own."""
     if not route.template.startswith(JOBS):
         return names
     jobs = {
@@ -155,14 +155,14 @@ def is_list(route):
 
 
 @pytest.mark.parametrize("route", GUARDED, ids=lambda route: route.template)
-def test_nobody_sees_anything(broker, route):
+def test_user_without_acls_sees_no_object(broker, route):
     parts = parts_of(route, NAMES)
     if is_list(route):
         assert fetch(broker, *parts, authorization=basic(NOBODY))["items"] == []
         return
     answer = fetch(broker, *parts, expected=403, authorization=basic(NOBODY))
     assert answer["error"] == route.check.code.name
-    # Of what is not there the same is said.
+    # A missing object gets the same error.
     absent = parts_of(route, {**dict.fromkeys(NAMES, "absent"), **RECORD})
     assert fetch(broker, *absent, expected=403, authorization=basic(NOBODY))["error"] == (
         route.check.code.name
@@ -181,21 +181,21 @@ def test_a_right_is_for_what_it_names(broker, route):
         answer = fetch(broker, *parts_of(route, NAMES), **who)
         if is_list(route):
             assert {next(iter(each.values())) for each in answer["items"]} == {name}
-            # The other one is there, too, for who may see both.
+            # A user with permissions on both names sees both.
             everything = fetch(broker, *parts_of(route, NAMES), authorization=basic(ADMIN))
             assert len(everything["items"]) > len(answer["items"]) or name == CLUSTER_NAME
         elif check.name:
             fetch(broker, *parts_of(route, OTHERS), expected=403, **who)
     finally:
         remove_acls(broker.admin, acls)
-    # It is over at once.
+    # The permission ends at once.
     if is_list(route):
         assert fetch(broker, *parts_of(route, NAMES), **who)["items"] == []
     else:
         fetch(broker, *parts_of(route, NAMES), expected=403, **who)
 
 
-def test_everybody_is_told_what_he_may_do(broker):
+def test_each_user_gets_their_allowed_actions(broker):
     who = {"authorization": basic(NOBODY)}
     assert fetch(broker, "session", **who)["user"] == f"User:{NOBODY}"
     assert fetch(broker, "actions", **who)["items"]
@@ -296,7 +296,7 @@ def test_a_group_shows_topics_and_transactions_only_to_those_who_may_see_them(br
         remove_acls(broker.admin, given)
 
 
-def test_what_the_ledger_says_needs_the_right_to_read_it(broker):
+def test_ledger_content_requires_read_on_its_topic(broker):
     who = {"authorization": basic(SOMEBODY)}
     key = NAMES["transactional_id"]
     given = []
@@ -339,8 +339,8 @@ def test_settings_of_a_topic_are_another_right(broker):
         ({**settings([ADMIN]), "authorizer.class.name": "", "super.users": ""}, 200, 401),
     ],
 )
-async def test_who_is_asked_who_he_is(config, page, api):
-    """This machine's own port asks nobody, unless there is a token, or clients have to log in."""
+async def test_routes_require_authentication_by_configuration(config, page, api):
+    """The local port needs no login unless there is a token, or clients must authenticate."""
     async with Broker(config={**HTTP, **config}) as broker:
         address = ("127.0.0.1", broker.server.http.address[1])
         for path, expected in (("/metrics", page), ("/api/v1/topics", api), ("/livez", 200)):
@@ -379,7 +379,7 @@ def test_a_replay_needs_all_of_its_rights(broker):
         remove_acls(broker.admin, given)
 
 
-def test_who_may_write_to_a_topic_writes_once_what_is_sent_twice(broker):
+def test_writer_of_a_topic_writes_a_repeated_record_once(broker):
     acls = allow(SOMEBODY, ResourceType.TOPIC, "seen", Operation.WRITE)
     add_acls(broker.admin, acls)
     try:

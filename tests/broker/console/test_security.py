@@ -32,7 +32,7 @@ def seen(broker, *parts, **query):
 
 
 def change(broker, method, where, body, confirm=None):
-    """Look first, then do, as the operator; return what was seen."""
+    """Run an action as a dry run, then for real, as the operator; return the dry run's result."""
     status, looked = send(broker, method, f"{where}?dry_run=true", body, **WHO)
     assert status == 200, looked
     sent = dict(body)
@@ -87,7 +87,7 @@ def test_a_user_is_made_logs_in_gets_another_password_and_goes(broker, caplog):
 RULE = {"operation": "READ", "resource_type": "Topic", "name": "orders"}
 
 
-def test_a_rule_is_made_and_taken_away(broker):
+def test_acl_is_created_and_deleted(broker):
     body = {"principal": "User:alice", **RULE, "pattern": "PREFIXED", "host": "10.0.0.0/8"}
     change(broker, "POST", path("acls"), body)
     change(broker, "POST", path("acls"), {"principal": "User:alice", **RULE, "permission": "DENY"})
@@ -140,7 +140,7 @@ def basic_of(user, password):
     return "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
 
 
-def test_limits_are_set_and_taken_away(broker):
+def test_quota_is_set_and_deleted(broker):
     where = path("quotas")
     body = {"user": "alice", "client_id": "<default>", "limits": {"producer_byte_rate": "1000"}}
     looked = change(broker, "POST", where, body)

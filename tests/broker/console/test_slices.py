@@ -1,6 +1,6 @@
 """However much a broker holds, no turn of the loop belongs to the console for long.
 
-What is counted is what is looked at between two turns, never the time it takes.
+The tests count the objects that are visited between two turns, and measure no time.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ def transactions_of(number):
 
 
 def events_of(looks):
-    """As many as there can be, counted when they are looked at."""
+    """Return a full list of transaction events that counts each visit."""
     events = TransactionEvents(0)
     client = transaction_events.Client("client", "/127.0.0.1")
     for number in range(ROUTINE_SLOTS + NOTABLE_SLOTS):
@@ -157,7 +157,7 @@ def events_of(looks):
 
 
 class Client(SimpleNamespace):
-    """A connection, counted when somebody looks for what it has asked for lately."""
+    """A connection that counts the reads of its recent APIs."""
 
     @property
     def apis(self):
@@ -219,7 +219,7 @@ def crowd():
         return ids[int(key.rpartition("-")[2]) % SHARDS].transactions.get(key)
 
     def of_id(key):
-        """Whose sink it is: of each a group that has read a partition."""
+        """Return the sink of an id, with a group that has read a partition."""
         return SimpleNamespace(group=f"group-{int(key.rpartition('-')[2]):06}")
 
     def partition(name, index):
@@ -296,7 +296,7 @@ def crowd():
 
 
 async def read_ledger(_ledger, _topic):
-    """As many queries as are kept, each of which reads from the largest topic."""
+    """Return as many queries as are kept, each with the largest topic as its source."""
     entries = {
         (f"sink-{number}", "query"): LedgerEntry(
             f"sink-{number}", "query", 50, number, 1, sources=("large", "many-0")
@@ -346,7 +346,7 @@ async def test_no_turn_is_long(crowd, monkeypatch, parts, query):
     request = Request("GET", ("api", "v1", *parts), query)
     answer = await Console(crowd).answer(request, OPEN)
     assert (answer.status, type(answer)) == (200, Answer)
-    # A partition is looked at no more than three times for the units it costs, a row as often.
+    # A partition is visited at most three times for its units, and a row as often.
     assert looks.most <= UNITS_PER_TURN
     if looks.all > UNITS_PER_TURN:
         assert looks.turns > 0
@@ -450,6 +450,6 @@ async def test_many_who_ask_at_once_share_the_turns():
         for each in asking:
             await each
         is_over = True
-        # The first slice of each is begun before anybody has waited.
+        # The first slice of each runs before any waiting.
         assert looks.all == 100 * UNITS_PER_TURN
         assert looks.turns >= 80

@@ -119,7 +119,7 @@ def test_an_entry_is_read_as_the_sinks_write_it():
     assert bare == LedgerEntry(*KEY, offset=0, written_ms=1)
 
 
-def test_what_is_decided_counts_and_nothing_else():
+def test_only_committed_batches_count():
     log = Written().entry(0, 1).marker(1, commit=True).entry(1, 1).marker(1, commit=False)
     log.entry(2, 1).entry(5, 2, query="other")
     state = after(log)
@@ -164,7 +164,7 @@ def test_reading_in_pieces_comes_to_the_same():
         (b"\xff", b"{}"),
     ],
 )
-def test_what_is_no_entry_is_passed_over(key, value):
+def test_invalid_ledger_entry_is_skipped(key, value):
     assert after(Written().add(key, value).entry(3)).entries.keys() == {KEY}
 
 
@@ -184,7 +184,7 @@ def test_what_is_no_entry_is_passed_over(key, value):
         b"x" * (module.VALUE_MOST_BYTES + 1),
     ],
 )
-def test_an_entry_of_somebody_else_says_so(value):
+def test_foreign_ledger_entry_reports_a_problem(value):
     (entry,) = after(Written().add(key_of(*KEY), value)).entries.values()
     assert entry.problem
     assert entry == LedgerEntry(*KEY, offset=0, written_ms=5, problem=entry.problem)
@@ -239,7 +239,7 @@ def test_everything_has_a_limit(monkeypatch):
     assert len(wide.sources) == len(wide.sinks) == module.TOPICS_MOST
 
 
-def test_whose_a_transactional_id_is():
+def test_sink_of_a_transactional_id_is_found():
     sinks = {"a", "a.b", "a.1.2.3.x"}
     for sink in sinks:
         assert sink_of(f"spark.{sink}", sinks) == sink

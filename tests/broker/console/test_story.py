@@ -44,7 +44,7 @@ def write(producer, *partitions):
 
 
 def story(broker, key, **query):
-    """Return what has happened to an id, the oldest first."""
+    """Return the events of a transactional id, oldest first."""
     answer = fetch(broker, "transaction-events", transactional_id=key, **query)
     assert {each["transactional_id"] for each in answer["items"]} <= {key}
     return answer["items"][::-1]
@@ -58,7 +58,7 @@ def ended(broker, key):
     return fetch(broker, "ended-transactions", transactional_id=key)["items"]
 
 
-def test_what_a_producer_has_done(broker):
+def test_events_of_a_producer_are_listed(broker):
     before = fetch(broker, "overview")["as_of"]
     producer = producer_of(broker, "shop", "till-1")
     write(producer, 0, 1)
@@ -90,7 +90,7 @@ def test_what_a_producer_has_done(broker):
     assert committed["end_time_ms"] <= aborted["start_time_ms"]
 
 
-def test_offsets_are_told_from_records(broker):
+def test_offsets_and_records_are_separate_events(broker):
     producer = producer_of(broker, "transformer", "transform-1")
     write(producer, 3)
     producer.send_offsets("a-group", {("orders", 3): 1})
@@ -103,7 +103,7 @@ def test_offsets_are_told_from_records(broker):
     ]
 
 
-def test_who_has_fenced_whom(broker):
+def test_fencing_producer_is_named(broker):
     old = producer_of(broker, "accounts", "pod-1")
     write(old, 0)
     new = producer_of(broker, "accounts", "pod-2")

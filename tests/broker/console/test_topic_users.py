@@ -1,4 +1,4 @@
-"""Who writes and reads a topic, by clients of other people."""
+"""Writers and readers of a topic, with third-party clients."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def producers(broker, topic, **query):
     return fetch(broker, "topics", topic, "producers", **query)["items"]
 
 
-def test_who_writes(broker, monkeypatch):
+def test_producers_of_a_topic_are_listed(broker, monkeypatch):
     broker.create_topic("written", partitions=2)
     assert producers(broker, "written") == []
     write(broker, "written", 3)  # Without an id there is nothing to remember.
@@ -41,14 +41,14 @@ def test_who_writes(broker, monkeypatch):
         assert producers(broker, "written", producer_id=newest["producer_id"]) == [newest]
         assert producers(broker, "written", sort="partition") == [before, newest]
         same_as_kafka_says(broker, monkeypatch, newest)
-    # It is over, and still known by its name.
+    # The transaction has ended, and its producer still has its name.
     ended = producers(broker, "written")[0]
     assert (ended["transactional_id"], ended["transaction_start_offset"]) == ("shop/1", None)
     assert producers(broker, "written", open="true") == []
 
 
 def same_as_kafka_says(broker, monkeypatch, row):
-    """What DescribeProducers answers, as the command line has it."""
+    """Compare with DescribeProducers, as the command line prints it."""
     shell = Shell(monkeypatch, broker.bootstrap_servers)
     (found,) = shell("transactions", "holders", "-t", "written", "--format", "json").json
     (transaction,) = found["transactions"]
@@ -57,7 +57,7 @@ def same_as_kafka_says(broker, monkeypatch, row):
     assert transaction["start_offset"] == row["transaction_start_offset"]
 
 
-def test_pages_of_producers_go_on(broker):
+def test_producers_are_listed_page_by_page(broker):
     broker.create_topic("many", partitions=3)
     for partition in range(3):
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What the API says of topics, groups and transactions that clients of other people have made."""
+"""Topics, groups and transactions of third-party clients in the API."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_why_a_reader_waits(broker, shell):
 
 
 def same_as_the_command_line(shell, group, held):
-    """What the command line finds out over the wire is what is shown here, name by name."""
+    """Compare the API with the output of the command line, name by name."""
     (described,) = shell("groups", "describe", "invoicing", "--format", "json").json
     same(described, group)
     (of_command,) = shell("transactions", "holders", "-t", "orders", "--format", "json").json
@@ -93,7 +93,7 @@ def same(of_command, of_api, where=""):
             assert (place, str(one)) == (place, str(other))
 
 
-def test_what_the_command_line_says_of_topics_and_lists(broker, shell):
+def test_command_line_and_api_agree_on_topics_and_lists(broker, shell):
     broker.create_topic("alike", partitions=3)
     write(broker, "alike", 5, partition=2)
     commit(broker, "alike-group", "alike", 1, partition=2)
@@ -133,12 +133,12 @@ def wire(broker):
         yield connected
 
 
-def test_a_transaction_that_nobody_knows_hangs(broker, wire):
+def test_transaction_unknown_to_its_coordinator_hangs(broker, wire):
     broker.create_topic("hung")
     wire.begin("forgotten", "hung", 0)
 
     def forget():
-        """As if the coordinator's record had never been."""
+        """Remove the transaction from its coordinator alone."""
         machine = broker.server.transactions.log.shard_of("forgotten").machine
         return machine.transactions.pop("forgotten"), machine.open.pop("forgotten")
 
@@ -203,13 +203,13 @@ def test_names_of_any_text(broker, wire):
         assert all(name in each for each in found)
 
 
-def test_what_is_not_there(broker):
+def test_missing_objects_get_errors(broker):
     for kind, error in (
         ("groups", "GROUP_ID_NOT_FOUND"),
         ("transactions", "TRANSACTIONAL_ID_NOT_FOUND"),
     ):
         assert fetch(broker, kind, "nobody", expected=404)["error"] == error
-    with Broker(config=HTTP) as fresh:  # Not even the topics of its coordinators are there.
+    with Broker(config=HTTP) as fresh:  # Not even the internal topics exist.
         for kind in ("groups", "transactions", "holders"):
             assert fetch(fresh, kind)["items"] == []
         assert fetch(fresh, "groups", "x", expected=404)["error"] == "GROUP_ID_NOT_FOUND"

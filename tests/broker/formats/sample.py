@@ -1,7 +1,7 @@
 """Sample data directories: what a release leaves behind, for all later ones to open.
 
-`python -m tests.broker.formats.sample NAME` makes one of each kind with the release of this
-checkout, as `NAME-stopped.tar.gz` and `NAME-killed.tar.gz` beside this file. A sample is made once,
+`python -m tests.broker.formats.sample NAME` writes one of each kind with the release of this
+checkout, as `NAME-stopped.tar.gz` and `NAME-killed.tar.gz` beside this file. Write a sample once,
 before a release, and never again: the next release must open it as it is.
 """
 

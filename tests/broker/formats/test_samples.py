@@ -40,12 +40,12 @@ def values(broker: Broker, isolation: str) -> set[bytes]:
     return {record.value for record in broker.records(ORDERS, isolation).result}
 
 
-def test_it_is_whole(directory):
+def test_sample_passes_the_check(directory):
     config = load_config(overrides=[f"log.dirs={directory}"]).config
     assert problems_of(str(directory), config) == []
 
 
-def test_everything_is_there_and_goes_on(directory):
+def test_sample_is_readable_and_writable(directory):
     with Broker(storage=directory, config=SETTINGS) as broker:
         topics = broker.call(lambda: {*broker.server.catalogue.topics})
         assert topics == {ORDERS, PRICES, "__consumer_offsets", "__transaction_state"}
@@ -59,7 +59,7 @@ def test_everything_is_there_and_goes_on(directory):
             client.find("any", 0)
             client.find("any", 1)
             assert client.fetch("readers", {ORDERS: [0, 1]}) == GROUP_OFFSETS
-            # Its producer is gone: the next one with its id aborts what was left open.
+            # The producer no longer exists: the next one with its id aborts the open transaction.
             producer = Producer(client, "left-open", 2)
             assert producer.init() == ErrorCode.NONE
             assert producer.write((ORDERS, 0), b"new")[0] == ErrorCode.NONE

@@ -1,7 +1,7 @@
-"""What one broker answers about directories, producers, replicas, quotas and access control.
+"""Responses of one broker about directories, producers, replicas, quotas and ACLs.
 
-The answers themselves are compared with Apache Kafka's in tests/interop; here is what needs a look
-inside, and what Kafka cannot be asked for.
+tests/interop compares the responses with Apache Kafka's; the tests here inspect the broker, or
+need a state that Apache Kafka does not reach.
 """
 
 import pytest

@@ -1,4 +1,4 @@
-"""Whatever administration is asked, in any version, it answers: no handler trips over a request."""
+"""Random administration requests in each version: no handler fails."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class TestDescribeTopics:
 
 
 class TestDescribeBrokers:
-    async def test_this_broker(self, administration):
+    async def test_broker_describes_all_its_configs(self, administration):
         (result,) = await describe(administration, (BROKER, "1", None), synonyms=True)
         found = {config.name: config for config in result.configs}
         assert set(found) == {*BROKER_CONFIGS, *IGNORED_CONFIGS, "broker.id"}
@@ -178,7 +178,7 @@ class TestDescribeBrokers:
         (result,) = await describe(administration, (BROKER, name, None))
         assert (result.error_code, result.error_message) == (ErrorCode.INVALID_REQUEST, message)
 
-    async def test_what_holds_on_all_brokers(self, administration):
+    async def test_cluster_default_applies_to_all_brokers(self, administration):
         (result,) = await describe(administration, (BROKER, "", None))
         assert (result.error_code, result.configs) == (NONE, [])
         await change(administration, BROKER, "", ("log.retention.ms", SET, "888"))
@@ -368,7 +368,7 @@ class TestBrokerSettings:
         assert log.config.retention_ms == 604800000
         administration.stop()
 
-    async def test_they_are_there_after_a_restart(self):
+    async def test_changed_configs_survive_a_restart(self):
         first = Administration()
         await change(first, BROKER, "1", ("log.retention.ms", SET, "777"))
         await first.catalogue.create_topic("a", 1, {})

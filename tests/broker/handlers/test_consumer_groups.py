@@ -66,7 +66,7 @@ class Client:
         return self.ask(CONSUMER_GROUP_DESCRIBE, request).groups
 
     def wait_until_empty(self):
-        """What a timer does is seen when it is on disk."""
+        """Wait until the group is empty; an expiry is visible when it is on disk."""
         wait_until(lambda: not self.describe()[0].members)
 
     def alter(self, kind, name, key, value):
@@ -96,7 +96,7 @@ def client(broker):
     client.socket.close()
 
 
-def test_nothing_is_coordinated_before_somebody_asked_who_does(broker):
+def test_group_requires_find_coordinator_first(broker):
     client = Client(broker)
     with client.socket:
         assert client.join("m").error_code == ErrorCode.NOT_COORDINATOR
@@ -196,14 +196,14 @@ def test_a_group_is_there_after_a_crash(broker, client):
     with again.socket:
         assert again.describe() == before
         assert again.heartbeat("n", 3).error_code == 0
-        # Nobody could be heard meanwhile: sessions are measured anew.
+        # No heartbeat could arrive during the restart, so sessions start again.
         broker.clock.advance(seconds=44)
         assert len(again.describe()[0].members) == 2
         broker.clock.advance(seconds=2)
         again.wait_until_empty()
 
 
-def test_what_is_described(client):
+def test_describe_reports_found_missing_and_invalid_groups(client):
     client.join("m")
     found, missing, empty = client.describe("g", "nowhere", "")
     assert found.error_code == 0

@@ -42,7 +42,7 @@ def find(client, version, kind, *keys):
 
 @pytest.mark.parametrize("version", range(7))
 @pytest.mark.parametrize("kind", KINDS, ids=KINDS.values())
-def test_this_broker_is_named_and_the_topic_is_there(broker, client, version, kind):
+def test_coordinator_is_found_and_its_topic_created(broker, client, version, kind):
     kind = kind if version else GROUP
     (found,) = find(client, version, kind, "key")
     assert found.error_code == ErrorCode.NONE
@@ -74,7 +74,7 @@ def test_no_keys(client, kind):
         (6, -1, ErrorCode.INVALID_REQUEST),
     ],
 )
-def test_kinds_of_keys_that_nobody_coordinates_here(broker, client, version, kind, code):
+def test_unsupported_coordinator_types_are_rejected(broker, client, version, kind, code):
     for found in find(client, version, kind, *(("a", "b") if version >= 4 else "a")):
         assert found.error_code == code
         assert (found.node_id, found.host, found.port) == (-1, "", -1)

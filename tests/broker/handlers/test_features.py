@@ -39,7 +39,7 @@ def broker():
 
 
 def update(wire, *updates, version=2, validate_only=False):
-    """Ask for (feature, level, kind); return the error, its message, and single results."""
+    """Request updates of (feature, level, kind); return the error, its message and each result."""
     asked = [FeatureUpdateKey(name, level, upgrade_type=kind) for name, level, kind in updates]
     request = UpdateFeaturesRequest(60_000, asked, validate_only)
     response = wire.ask(UPDATE_FEATURES, request, version)
@@ -122,7 +122,7 @@ def test_only_asked(wire):
         (("group.version", 0, SAFE), "There are always groups of the consumer protocol."),
     ],
 )
-def test_what_is_refused_is_refused_as_a_whole(wire, update_of, message):
+def test_invalid_update_rejects_the_whole_request(wire, update_of, message):
     before = finalized(wire)
     words = f"{FAILED}Invalid update version {update_of[1]} for feature {update_of[0]}. {message}"
     other = ("metadata.version", 29, SAFE)

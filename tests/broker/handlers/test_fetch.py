@@ -44,7 +44,7 @@ def topic(broker, request):
 
 
 def create(broker, name, partitions=1):
-    # The records are years old, and some tests let hours go by.
+    # The records are years old, and some tests advance the clock by hours.
     return created(broker, name, partitions, {"retention.ms": "-1"})
 
 
@@ -278,7 +278,7 @@ class TestLeaderEpochs:
             assert response.responses[0].partitions[0].error_code == error
 
     @pytest.mark.parametrize("version", range(12, 19))
-    def test_a_reader_of_another_log_is_told_where_it_diverges(self, version):
+    def test_consumer_of_another_log_gets_the_diverging_epoch(self, version):
         with Broker() as broker:
             topic = create(broker, "t")
             with Wire(broker.address) as wire:
@@ -366,7 +366,7 @@ class Transactions:
 
 
 def committed_records(data, offset):
-    """What a READ_COMMITTED consumer makes of one answer (KIP-98)."""
+    """Return the records that a READ_COMMITTED consumer finds in a response (KIP-98)."""
     aborted = sorted(
         ((each.first_offset, each.producer_id) for each in data.aborted_transactions), reverse=True
     )
@@ -547,7 +547,7 @@ class TestWaiting:
             {"max_wait_ms": -1},
         ],
     )
-    def test_who_does_not_want_to_wait(self, wire, topic, more):
+    def test_fetch_without_need_to_wait_returns_at_once(self, wire, topic, more):
         settings = {"max_wait_ms": HOUR_MS, "min_bytes": 1 << 20} | more
         data = wire.fetch_one(topic, 0, **settings)
         assert (data.error_code, len(data.records)) == (0, 0)
@@ -592,7 +592,7 @@ class TestWaiting:
         assert wire.receive().responses[0].partitions[0].error_code == 0
         assert wire.receive().brokers
 
-    def test_goes_on_when_another_fetch_comes(self, broker, wire, topic):
+    def test_wait_continues_when_another_fetch_arrives(self, broker, wire, topic):
         park(broker, wire, (topic, (0, 0)))
         wire.send(FETCH, fetch_request(12, (topic, (1, 0)), max_wait_ms=HOUR_MS), 12)
         assert wire.silent()
@@ -621,7 +621,7 @@ class TestWaiting:
 
 class TestSessions:
     @pytest.mark.parametrize("version", range(7, 19))
-    def test_only_news_is_told(self, broker, wire, topic, version):
+    def test_session_returns_only_changes(self, broker, wire, topic, version):
         fill(broker, wire, topic, 1)
         first = wire.fetch((topic, (0, 0), (1, 0)), version=version, session=(0, 0))
         name = first.session_id
@@ -671,7 +671,7 @@ class TestSessions:
         assert answer.partitions[0].log_start_offset == 1
         assert wire.fetch(session=(name, 2)).responses == []
 
-    def test_it_waits_and_wakes(self, broker, wire, topic):
+    def test_waiting_session_wakes_at_a_new_record(self, broker, wire, topic):
         name = wire.fetch((topic, (0, 0), (1, 0)), session=(0, 0)).session_id
         park(broker, wire, session=(name, 1))
         with Wire(broker.address) as other:
@@ -691,7 +691,7 @@ class TestSessions:
         assert served == [1, 2, 0, 1, 2]
 
     @pytest.mark.parametrize("version", [12, 13])
-    def test_a_deleted_topic_is_told_and_a_new_one_of_its_name(self, broker, wire, topic, version):
+    def test_session_reports_a_deleted_topic_and_its_successor(self, broker, wire, topic, version):
         wire.produce(topic, batch(b"old"))
         name = wire.fetch((topic, (0, 0)), version=version, session=(0, 0)).session_id
         broker._do(broker.server.catalogue.delete_topic(topic.id))
@@ -763,7 +763,9 @@ class TestColdData:
 
     @pytest.mark.parametrize("version", [4, 12, 18])
     @pytest.mark.parametrize("isolation", [0, 1])
-    def test_it_reads_alike(self, broker, wire, topic, waited, version, isolation):
+    def test_all_versions_read_the_same_records(
+        self, broker, wire, topic, waited, version, isolation
+    ):
         for partition in range(3):
             fill(broker, wire, topic, partition=partition)
         settings = {"version": version, "isolation": isolation}
@@ -806,7 +808,7 @@ class TestColdData:
         assert [values(each.records) for each in answer.partitions] == [[b"new"]]
 
     @pytest.mark.parametrize("cold", [False, True])
-    def test_damage_is_told_to_each_client_and_logged_once(
+    def test_damage_is_returned_to_each_client_and_logged_once(
         self, broker, wire, topic, waited, cold, caplog
     ):
         caplog.set_level(logging.WARNING)
@@ -859,7 +861,7 @@ class TestColdData:
         data = wire.fetch_one(topic, 0)
         assert len(positions(data)) == 5
 
-    def test_the_reader_leaves_meanwhile(self, broker, wire, topic, monkeypatch):
+    def test_disconnect_during_a_disk_read_is_handled(self, broker, wire, topic, monkeypatch):
         fill(broker, wire, topic)
         broker.server.file_system.cold = True
         held = []
@@ -874,7 +876,7 @@ class TestColdData:
         monkeypatch.setattr(broker.server.readers, "run", run)
         assert len(positions(wire.fetch_one(topic, 0))) == 5
 
-    def test_the_topic_goes_meanwhile(self, broker, wire, topic, monkeypatch):
+    def test_topic_deletion_during_a_disk_read_is_handled(self, broker, wire, topic, monkeypatch):
         fill(broker, wire, topic)
         broker.server.file_system.cold = True
         held = []
@@ -894,7 +896,7 @@ class TestColdData:
 
 
 def holding(broker, held):
-    """What takes the place of ``DiskReaders.run``: nothing is run before ``release``."""
+    """Return a replacement of ``DiskReaders.run`` that holds all work until ``release``."""
 
     def run(work):
         future = broker.server.loop.create_future()
@@ -910,7 +912,7 @@ def release(run, held):
     run(work).add_done_callback(lambda _: future.done() or future.set_result(None))
 
 
-def test_answers_that_nobody_reads_yet_keep_their_bytes(tmp_path):
+def test_unsent_responses_keep_their_memory(tmp_path):
     """Reads use memory again; not while an answer still waits for its reader's socket."""
     with Broker(storage=tmp_path / "data") as broker:
         topic = create(broker, "t")
@@ -933,7 +935,7 @@ def test_answers_that_nobody_reads_yet_keep_their_bytes(tmp_path):
             reader.socket.close()
 
 
-def test_what_is_copied_into_one_answer_is_bounded(wire, broker, topic):
+def test_bytes_copied_into_a_response_are_limited(wire, broker, topic):
     """A simulated disk has no page cache to send from: all that comes is a copy."""
     values_of = {
         partition: [bytes([number]) * 700_000 for number in range(6)] for partition in range(3)

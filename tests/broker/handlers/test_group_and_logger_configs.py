@@ -79,7 +79,7 @@ class TestGroups:
         assert outcome == (NONE, None)
         assert administration.catalogue.configs.group_overrides == {"g": {HEARTBEAT: "6000"}}
 
-    async def test_they_are_there_after_a_restart(self):
+    async def test_group_configs_survive_a_restart(self):
         first = Administration()
         await change(first, GROUP, "g", (SESSION, SET, "50000"))
         first.stop()
@@ -264,7 +264,7 @@ class TestLoggers:
         assert await change(administration, LOGGER, "1", asked, validate_only=True) == (0, None)
         assert logger.level == logging.NOTSET
 
-    async def test_they_cannot_be_replaced(self, administration, logger):
+    async def test_logger_configs_cannot_be_replaced(self, administration, logger):
         outcome = await replace(administration, LOGGER, "1", (logger.name, "INFO"))
         assert outcome == (ErrorCode.INVALID_REQUEST, "Unknown resource type 8")
 

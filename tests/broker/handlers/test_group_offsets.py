@@ -89,7 +89,7 @@ def records_of(broker: Broker) -> list[bytes]:
     return [record.key for record in broker.records("__consumer_offsets").result]
 
 
-def test_nobody_is_the_coordinator_before_it_was_looked_for(client):
+def test_group_offsets_require_find_coordinator_first(client):
     assert client.commit("group", {("topic", 0): 1}) == {NOT_HERE}
     fetch = OffsetFetchRequest(
         "group",
@@ -162,7 +162,7 @@ def group_ids(broker: Broker) -> set[str]:
     return {key for machine in machines for key in broker.call(machine.keys)}
 
 
-def test_what_a_crash_left_of_a_deleted_topic_is_neither_seen_nor_kept(broker, client):
+def test_offsets_of_a_deleted_topic_vanish_after_a_crash(broker, client):
     client.find_coordinator()
     client.commit("group", {("topic", 0): 5})
     # As if the broker had died between the deletion and the tombstones.
@@ -256,6 +256,6 @@ def test_commits_in_a_pipeline_take_effect_in_order(client):
     client.send(OFFSET_FETCH, stable, 9)
     for _ in range(1, 200):
         client.receive()
-    # Behind everything that was under way, though nothing of it was answered when it was asked.
+    # The response comes after all earlier ones, which were pending when the request arrived.
     (group,) = client.receive().groups
     assert group.topics[0].partitions[0].committed_offset == 199

@@ -44,7 +44,7 @@ from barnabas.testing import Broker
 
 SESSION_MS = 60_000
 BUSY_S = 15
-"""Far more than a busy machine takes from one line to the next: the clock goes on meanwhile."""
+"""More seconds than a busy machine takes between two lines while the clock advances."""
 REBALANCE_MS = 120_000
 
 
@@ -164,7 +164,7 @@ def test_a_silent_member_is_out_and_its_group_is_empty(broker, alone):
     assert alone.describe().group_state == "Empty"
 
 
-def test_who_does_not_come_to_a_rebalance_is_out(broker, alone, member):
+def test_member_missing_a_rebalance_is_removed(broker, alone, member):
     other = member()
     other.send_join(3)
     while alone.heartbeat() != ErrorCode.REBALANCE_IN_PROGRESS:
@@ -177,7 +177,7 @@ def test_who_does_not_come_to_a_rebalance_is_out(broker, alone, member):
     assert alone.heartbeat() == ErrorCode.UNKNOWN_MEMBER_ID
 
 
-def test_who_does_not_ask_for_its_assignment_is_out(broker, alone, member):
+def test_member_without_sync_is_removed(broker, alone, member):
     other = member()
     other.send_join(3)
     while alone.heartbeat() != ErrorCode.REBALANCE_IN_PROGRESS:
@@ -192,7 +192,7 @@ def test_who_does_not_ask_for_its_assignment_is_out(broker, alone, member):
     assert alone.heartbeat() == ErrorCode.REBALANCE_IN_PROGRESS
 
 
-def test_after_a_restart_members_go_on_and_have_their_whole_session(broker, alone, member):
+def test_members_continue_with_a_full_session_after_a_restart(broker, alone, member):
     broker.clock.advance(seconds=SESSION_MS / 1000 - BUSY_S)
     broker.crash()
     broker.restart()
@@ -263,7 +263,7 @@ def coordinator(code, **more):
 @pytest.mark.parametrize(
     "code", [ErrorCode.NOT_COORDINATOR, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS]
 )
-def test_members_are_told_to_look_elsewhere_or_wait(code):
+def test_coordinator_errors_reach_group_members(code):
     at = coordinator(code)
     join = join_group(at, HOST, CONTEXT, JoinGroupRequest("g", SESSION_MS, member_id="m"))
     assert (join.response.error_code, join.response.member_id) == (code, "m")

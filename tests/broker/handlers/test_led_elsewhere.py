@@ -1,4 +1,4 @@
-"""What a broker says of partitions that another one leads: who that is, and where."""
+"""Responses about partitions with another leader: they name it and its address."""
 
 from __future__ import annotations
 
@@ -122,8 +122,8 @@ class TestMetadata:
         assert elsewhere.leader_id == NO_NODE
         assert (len(elsewhere.replica_nodes), elsewhere.isr_nodes) == (1, [])
 
-    def test_whom_changes_are_sent_to(self, broker, wire, scripted):
-        """All brokers take them, and whoever is told of no controller waits for one."""
+    def test_unknown_controller_is_replaced_by_this_broker(self, broker, wire, scripted):
+        """The broker names itself without a known controller: each broker accepts changes."""
 
         def told():
             return [
@@ -220,14 +220,14 @@ class TestFetch:
             assert (named.leader_id, named.leader_epoch) == (2, EPOCH)
             assert endpoints == [(2, "other.example", 9092)]
 
-    def test_whatever_epoch_is_believed_in(self, wire):
+    def test_each_leader_epoch_gets_not_leader(self, wire):
         for epoch in (-1, 0, EPOCH, EPOCH + 1):
             asked = FetchPartition(ELSEWHERE, current_leader_epoch=epoch)
             response = wire.fetch((TOPIC, asked), version=12)
             assert response.responses[0].partitions[0].error_code == NOT_LEADER
 
     def test_an_old_epoch_of_this_broker(self, broker, wire):
-        """As Kafka does it: the answer names the leader, which is the one that was asked."""
+        """Kafka does the same: the response names the leader, here the broker itself."""
         asked = FetchPartition(HERE, current_leader_epoch=0)
         response = wire.fetch((TOPIC, asked), version=16)
         (partition,) = response.responses[0].partitions
@@ -297,7 +297,7 @@ class TestOthers:
 
     @pytest.mark.parametrize(("kind", "first_id"), [(0, 3), (1, 6)])
     def test_find_coordinator(self, broker, wire, scripted, kind, first_id):
-        """It is the leader of the partition that Kafka's hash of the key names."""
+        """The coordinator is the leader of the partition that Kafka's hash of the key selects."""
         key = "b"  # 98 by Java's hash.
         partition_id = first_id + 98 % 3
         request = FindCoordinatorRequest(key_type=kind, coordinator_keys=[key])

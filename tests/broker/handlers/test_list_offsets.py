@@ -349,7 +349,7 @@ class TestVisibility:
         assert answer[2] == (0 if version >= 2 else 2)
 
     def test_markers_have_a_time_too(self, broker, wire, topic):
-        """As with Apache Kafka: a search finds a marker when no record is young enough."""
+        """Apache Kafka does the same: a search finds a marker if all records are too old."""
         self.transaction(broker, topic, 30, commit=True)
         error, time, offset, _ = wire.list_offset(topic.name, NOW_MS + 31)
         assert (error, offset) == (0, 1)
@@ -378,7 +378,7 @@ class TestTrouble:
             yield running
 
     @pytest.mark.parametrize("kind", ["damage", "disk"])
-    def test_what_cannot_be_read(self, broker, wire, topic, kind, caplog):
+    def test_unreadable_log_fails_the_search(self, broker, wire, topic, kind, caplog):
         caplog.set_level(logging.WARNING)
         for times in ([1], [2]):
             wire.produce(topic, at(*times))
@@ -419,7 +419,7 @@ class TestTrouble:
         monkeypatch.setattr(broker.server.readers, "run", held)
         return gate
 
-    def test_the_client_goes_meanwhile(self, broker, topic, monkeypatch):
+    def test_disconnect_during_a_search_is_handled(self, broker, topic, monkeypatch):
         waiting = []
         gate = self.hold(broker, monkeypatch, waiting)
         with Wire(broker.address) as wire:
@@ -434,7 +434,7 @@ class TestTrouble:
             assert wire.list_offset(topic.name, LATEST)[2] == 1
         assert len(waiting) == 1, "what nobody waits for is not searched"
 
-    def test_the_topic_goes_meanwhile(self, broker, wire, topic, monkeypatch):
+    def test_topic_deletion_during_a_search_is_handled(self, broker, wire, topic, monkeypatch):
         wire.produce(topic, at(5))
         settle(broker, topic)
         waiting = []
@@ -444,7 +444,8 @@ class TestTrouble:
         broker._do(broker.server.catalogue.delete_topic(topic.id))
         gate.set()
         answer = wire.receive().topics[0].partitions[0]
-        # Whatever is left of the log is told, or an error: never another log's offset.
+        # The response has an offset of what is left of the log, or an error: never another log's
+        # offset.
         assert (answer.error_code, answer.offset) in {
             (0, 0),
             (0, -1),
@@ -453,7 +454,7 @@ class TestTrouble:
         }
         assert broker.server.failure is None
 
-    def test_the_broker_stops_meanwhile(self, broker, wire, topic, monkeypatch):
+    def test_broker_stop_during_a_search_disconnects(self, broker, wire, topic, monkeypatch):
         wire.produce(topic, at(5))
         waiting = []
         gate = self.hold(broker, monkeypatch, waiting)

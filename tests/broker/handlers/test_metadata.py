@@ -107,7 +107,7 @@ class TestMetadata:
         response = await metadata(administration, named("x_y", "x.y"), create=True)
         assert codes(response) == {"x_y": ErrorCode.INVALID_TOPIC_EXCEPTION, "x.y": NONE}
 
-    async def test_internal_topics_are_not_created_and_told_internal(self, administration):
+    async def test_internal_topics_are_marked_and_not_created(self, administration):
         response = await metadata(administration, named("__consumer_offsets"), create=True)
         (topic,) = response.topics
         assert topic.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -246,7 +246,7 @@ class TestDescribeTopicPartitions:
     async def test_pages(self, administration, names, limit, cursor, expected):
         assert pages(await describe(administration, names, limit, cursor)) == expected
 
-    async def test_a_cursor_of_a_topic_deleted_meanwhile(self, administration):
+    async def test_cursor_of_a_deleted_topic_continues_after_it(self, administration):
         response = await describe(administration, [], 2, ("m15", 0))
         assert pages(response) == ([("m2", [0, 1])], ("m2", 2))
 

@@ -72,7 +72,9 @@ class TestDeleteRecords:
         ]
         assert log.log_start_offset == 4
 
-    async def test_it_never_moves_back_and_minus_one_is_the_high_watermark(self, administration):
+    async def test_start_offset_moves_forward_only_and_minus_one_is_the_high_watermark(
+        self, administration
+    ):
         append(administration, "p", 0, 10)
         for offset, start in [(4, 4), (2, 4), (4, 4), (-1, 10), (10, 10)]:
             assert await delete(administration, ("p", [(0, offset)])) == [("p", 0, NONE, start)]
@@ -118,7 +120,8 @@ class TestDeleteRecords:
     async def test_a_client_that_left_does_not_matter(self, administration):
         log = append(administration, "p", 0, 3)
         deletion = asyncio.ensure_future(delete(administration, ("p", [(0, 2)])))
-        # Begun, and cut off before the end of the loop's turn in which it becomes durable.
+        # The deletion starts, and is cancelled before the end of the loop's turn that makes it
+        # durable.
         asyncio.get_running_loop().call_soon(deletion.cancel)
         with pytest.raises(asyncio.CancelledError):
             await deletion

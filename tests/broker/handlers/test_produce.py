@@ -1,4 +1,4 @@
-"""Produce over the wire: what is taken, what is refused, and who is told (P, S)."""
+"""Produce over the wire: accepted and rejected records, and their responses (P, S)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_stored_as_it_came_but_for_offset_and_epoch(wire, topic, version):
 
 @pytest.mark.parametrize("version", [3, 9, 13])
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_what_is_answered_can_be_read_at_once(wire, topic, version, acks):
+def test_acknowledged_records_are_readable_at_once(wire, topic, version, acks):
     """Read your own ack: the high watermark moves before the answer leaves."""
     for number in range(200):
         wire.produce(topic, batch(b"%d" % number), version=version, acks=acks)
@@ -244,7 +244,7 @@ def test_internal_topics_are_not_for_clients(broker, wire, version):
 
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-def test_append_time_is_stamped_and_told(broker, request, wire, version):
+def test_append_time_is_stamped_and_returned(broker, request, wire, version):
     stamped = create(broker, request, message_timestamp_type="LogAppendTime")
     for number in range(3):
         result = wire.produce(stamped, batch(b"a", times=[5]), version=version)
@@ -333,7 +333,7 @@ def test_nothing_at_all_is_answered_at_once(wire, version):
 
 class TestAcksZero:
     @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-    def test_it_is_taken_and_not_answered(self, wire, topic, version):
+    def test_acks_0_appends_without_a_response(self, wire, topic, version):
         request = produce_request(version, topic, (0, batch(b"quiet")), acks=0)
         for _ in range(3):
             wire.send(PRODUCE, request, version, answered=False)
@@ -368,7 +368,7 @@ class TestAcksZero:
         assert "acks=0 and error 3 for partition 0" in line
 
     def test_a_flood_waits_for_the_journal(self, broker, wire, topic):
-        """Nobody waits for an answer, so the backlog is all that holds such a producer back."""
+        """A producer with acks=0 awaits no response, so only the backlog slows it."""
         broker.call(lambda: broker.server.sockets.backlog.set(True))
         try:
             request = produce_request(9, topic, (0, batch(b"x")), acks=0)
@@ -395,7 +395,7 @@ class TestLargeFrames:
         for turn in range(4):
             for wire in wires:
                 for size in sizes:
-                    # Random would not compress, but a pattern tells where a byte came from.
+                    # Random data does not compress; the pattern shows the origin of each byte.
                     value = b"%08d" % len(sent) * (size // 8)
                     sent.append(value)
                     asked = produce_request(version, topic, (0, batch(value)))

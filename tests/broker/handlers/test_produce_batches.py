@@ -1,6 +1,6 @@
-"""Produce of batches that have to be looked into: what is refused, what waits, and for how long.
+"""Produce of batches that the broker decompresses: errors, waits and their order.
 
-For how long they hold the loop: tests/real/test_produce_batches.py.
+Times of the loop: tests/real/test_produce_batches.py.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def test_large_uncompressed_batches_where_the_topic_says_so(broker, wire, reques
     assert wire.produce(checked, bad).error_code == ErrorCode.INVALID_RECORD
 
 
-def test_what_is_sent_behind_it_is_appended_behind_it(broker, wire, request):
-    """Sequences go on over batches that wait, are looked at here, and are not looked at (S12)."""
+def test_later_batches_are_appended_after_a_waiting_batch(broker, wire, request):
+    """Sequences continue over waiting, directly inspected, and uninspected batches (S12)."""
     topic = create(broker, request)
     sent = []
     sequence = 0
@@ -71,7 +71,7 @@ def test_what_is_sent_behind_it_is_appended_behind_it(broker, wire, request):
     assert [(each.error_code, each.base_offset) for each in results] == [(0, at) for at in sent]
 
 
-def test_without_an_answer_it_is_appended_all_the_same(broker, wire, request):
+def test_large_batch_with_acks_0_is_appended(broker, wire, request):
     topic = create(broker, request)
     for _ in range(3):
         large = many(5000, key=b"")
@@ -86,7 +86,9 @@ def test_without_an_answer_its_error_is_a_lost_connection(broker, wire, request)
     assert wire.hung_up()
 
 
-def test_when_too_many_wait_a_producer_is_told_to_try_again(broker, wire, request, monkeypatch):
+def test_producer_gets_a_retriable_error_if_too_many_batches_wait(
+    broker, wire, request, monkeypatch
+):
     topic = create(broker, request)
     large = many(5000, key=b"")
     monkeypatch.setattr(broker.server.inspector, "has_room", lambda _: False)

@@ -57,7 +57,7 @@ def producer(wire, topic, version):
 
 
 def everything(wire, topic, partition=0, isolation=0):
-    """The values of all visible records, whatever becomes of their transactions; no markers."""
+    """Return the values of all visible records, of open and ended transactions; no markers."""
     found = []
     offset = 0
     while True:
@@ -73,7 +73,7 @@ def everything(wire, topic, partition=0, isolation=0):
 
 
 def stable(wire, topic, partition=0):
-    """What a reader of committed records is given; right where nothing was aborted."""
+    """Return the values that a `read_committed` consumer receives; correct without aborts."""
     return everything(wire, topic, partition, isolation=1)
 
 
@@ -95,10 +95,10 @@ def is_open(broker, topic, producer, partition=0):
 
 @pytest.mark.parametrize("is_repeated", [False, True], ids=["at first", "after its own"])
 @pytest.mark.parametrize("version", SOME)
-def test_nobody_writes_into_the_transaction_of_another_id(
+def test_producer_cannot_write_into_the_transaction_of_another_id(
     broker, wire, topic, producer, version, is_repeated
 ):
-    """Whoever has a right for an id of his own knows, or guesses, the producer ids of others."""
+    """A client with permissions for its own id can guess the producer ids of other clients."""
     assert producer.add(topic, 0) == NONE
     assert producer.send(topic, b"first").error_code == NONE
     with Wire(broker.address, timeout_s=PATIENCE_S) as other_wire:
@@ -123,12 +123,12 @@ def test_a_partition_that_was_not_added_is_refused_before_version_12(broker, wir
     refused = (
         ErrorCode.TRANSACTION_ABORTABLE if producer.version >= 11 else ErrorCode.INVALID_TXN_STATE
     )
-    assert producer.send(topic, b"lost").error_code == refused  # nothing was begun
+    assert producer.send(topic, b"lost").error_code == refused  # the transaction did not start
     assert producer.add(topic, 1) == NONE
     assert producer.send(topic, b"lost", sequence=0).error_code == refused
     assert producer.send(topic, b"a", partition=1).error_code == NONE
     producer.end()
-    # The transaction is over, and with it what was added.
+    # The transaction has ended, and with it the added partitions.
     assert producer.send(topic, b"late", partition=1).error_code == refused
     assert stable(wire, topic, 1) == [b"a"]
     assert everything(wire, topic) == []
@@ -181,7 +181,7 @@ def test_ids_and_epochs_that_the_coordinator_does_not_know(broker, wire, topic, 
 
 
 @pytest.mark.parametrize("version", SOME)
-def test_a_fenced_producer_is_told_47_whatever_it_writes(wire, topic, producer):
+def test_fenced_producer_gets_47_on_each_partition(wire, topic, producer):
     producer.begin(topic, b"a")
     successor = RawProducer(wire, producer.name, producer.version)
     assert successor.epoch > producer.epoch
@@ -300,7 +300,7 @@ def test_each_partition_fails_alone_p7(wire, topic, producer):
 
 
 @pytest.mark.parametrize("version", PRODUCE_VERSIONS)
-def test_clients_write_no_markers_whatever_they_say_they_are_p5(broker, wire, topic, producer):
+def test_markers_of_clients_are_rejected_p5(broker, wire, topic, producer):
     def forged(**more):
         return producer.batch(topic, control=True, sequence=0, **more)
 
@@ -342,7 +342,7 @@ def test_a_batch_sent_again_gets_its_offset_s4(broker, wire, topic, producer):
 @pytest.mark.parametrize("commit", [True, False])
 @pytest.mark.parametrize("version", SOME)
 def test_a_batch_sent_again_after_the_end_opens_nothing(broker, wire, topic, producer, commit):
-    """Apache Kafka answers 120 or 48, or leaves the transaction open (measured on 4.3.0)."""
+    """Apache Kafka returns 120 or 48, or leaves the transaction open (measured on 4.3.0)."""
     offset = producer.begin(topic, b"a")
     late = producer.batch(topic, b"a", sequence=0)
     following = producer.batch(topic, b"late", sequence=1)
@@ -391,7 +391,7 @@ def test_a_first_sequence_other_than_zero_kafka_18202(broker, wire, topic, produ
 
 
 @pytest.mark.parametrize("version", CLASSIC)
-def test_sequences_go_on_over_transactions_of_one_epoch(wire, topic, producer):
+def test_sequences_continue_over_transactions_of_one_epoch(wire, topic, producer):
     for number in range(3):
         producer.add(topic, 0)
         assert producer.send(topic, b"%d" % number, sequence=number).error_code == NONE
@@ -465,7 +465,7 @@ def ending(broker, wire, markers, version=12):
 
 @pytest.mark.parametrize("size", [10, 400_000])
 @pytest.mark.parametrize("version", IMPLICIT)
-def test_it_waits_for_the_end_and_others_wait_behind_it_s12(markers, version, size):
+def test_produce_waits_for_the_end_and_later_ones_for_it_s12(markers, version, size):
     with waiting_broker() as broker, Wire(broker.address, timeout_s=PATIENCE_S) as wire:
         producer, topic = ending(broker, wire, markers, version)
         sent = [b"%d" % number * size for number in range(3)]
@@ -510,7 +510,7 @@ def test_no_wait_where_none_is_wanted(markers, version):
         assert stable(wire, topic, 1) == [b"plain"]
 
 
-def test_it_does_not_wait_for_ever(markers):
+def test_waiting_produce_gets_concurrent_transactions_after_the_timeout(markers):
     with waiting_broker(50) as broker, Wire(broker.address, timeout_s=PATIENCE_S) as wire:
         producer, topic = ending(broker, wire, markers)
         errors = producer.ask((topic, (0, producer.batch(topic)), (1, batch(b"plain"))))
@@ -521,7 +521,7 @@ def test_it_does_not_wait_for_ever(markers):
         assert producer.send(topic, sequence=0).error_code == NONE
 
 
-def test_classic_producers_are_told_to_try_again_at_once(markers):
+def test_v1_producer_gets_a_retriable_error_at_once(markers):
     with waiting_broker() as broker, Wire(broker.address, timeout_s=PATIENCE_S) as wire:
         producer, topic = ending(broker, wire, markers, 11)
         assert producer.send(topic, partition=1).error_code == ErrorCode.NOT_ENOUGH_REPLICAS

@@ -114,7 +114,7 @@ def test_a_forwarded_request_is_not_forwarded_again(cluster, brokers, asked):
 
 
 def test_a_broker_that_is_no_replica_forwards_nothing(brokers, asked, monkeypatch):
-    """Only replicas describe a partition, as in Apache Kafka."""
+    """Replicas alone describe a partition; Apache Kafka does the same."""
     topic = brokers[0].server.catalogue.topics[TOPIC]
     monkeypatch.setattr(topic, "log_config", replace(topic.log_config, replication_factor=1))
     assert described(brokers[0], ELSEWHERE) == [(NOT_LEADER, [])]

@@ -1,4 +1,4 @@
-"""Who is to lead partitions of a cluster: asked for, told of, and taken back."""
+"""Reassignments of leaders in a cluster: request, list and cancel."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def described(wire, topic):
 
 
 class TestAlter:
-    def test_a_wish_is_made_told_of_and_taken_back(self, broker, wire):
+    def test_reassignment_is_requested_listed_and_cancelled(self, broker, wire):
         assert alter(wire, (0, [1])) == (NONE, [(NONE, "")])
         assert broker.moves.asked_to_pin == [{1: 1}]
         assert ongoing(wire) == {("t", 0): ([1, 0], [1], [0])}
@@ -181,7 +181,7 @@ class TestAlter:
         assert alter(wire, (0, None)) == (NONE, [(NONE, "")])
         assert ongoing(wire) == {}
 
-    def test_who_leads_already_is_no_wish_and_ends_one(self, broker, wire):
+    def test_reassignment_to_the_current_leader_ends_a_pending_one(self, broker, wire):
         assert alter(wire, (0, [0]), (1, [1, 2])) == (NONE, [(NONE, "")] * 2)
         assert ongoing(wire) == {}
         alter(wire, (1, [2]))
@@ -191,7 +191,7 @@ class TestAlter:
         assert broker.moves.asked_to_pin == [{1: 0, 2: 1}, {2: 2}, {2: 1}]
         assert broker.moves.asked == []
 
-    def test_a_partition_that_nobody_leads(self, broker, wire):
+    def test_partition_without_a_leader_is_reassigned(self, broker, wire):
         assert alter(wire, (2, [2])) == (NONE, [(NONE, "")])
         # Before, it is shown at a broker that could lead it.
         (((topic, index), (replicas, adding, removing)),) = ongoing(wire).items()
@@ -207,7 +207,7 @@ class TestAlter:
             ([1, 2, 1], "the broker 1 more than once."),
         ],
     )
-    def test_what_no_partition_can_have(self, broker, wire, replicas, message):
+    def test_impossible_replicas_are_rejected(self, broker, wire, replicas, message):
         refused = (ErrorCode.INVALID_REPLICA_ASSIGNMENT, MANUAL + message)
         assert alter(wire, (0, replicas), (1, [0])) == (NONE, [refused, (NONE, "")])
         assert broker.moves.asked_to_pin == [{2: 0}], "one by one"
@@ -279,7 +279,7 @@ class TestPins:
 
 
 class TestElect:
-    def test_what_is_led_elsewhere_than_where_it_is_pinned(self, cluster, broker, wire):
+    def test_election_moves_partitions_to_their_pinned_broker(self, cluster, broker, wire):
         pin(cluster, {1: 2, 2: 1, 3: 9})
         needless = (ErrorCode.ELECTION_NOT_NEEDED, NOT_NEEDED)
         absent = (
@@ -308,7 +308,7 @@ class TestElect:
             (1, ErrorCode.ELIGIBLE_LEADERS_NOT_AVAILABLE),
         ],
     )
-    def test_who_leads_is_who_is_preferred(self, broker, wire, kind, code):
+    def test_election_is_not_needed_at_the_preferred_leader(self, broker, wire, kind, code):
         request = ElectLeadersRequest(kind, [TopicPartitions("t", [0, 1, 2])])
         (result,) = wire.ask(ELECT_LEADERS, request, 2).replica_election_results
         not_needed = ErrorCode.ELECTION_NOT_NEEDED
@@ -322,7 +322,7 @@ class TestElect:
 class TestTopics:
     @pytest.fixture(autouse=True)
     def deleted_topics(self, cluster):
-        """Leave no topic to the tests that ask about all of them."""
+        """Delete all topics except ``t`` after each test, for the tests that list all of them."""
         yield
         with Wire(cluster.brokers[0].address) as wire:
             names = [name for name in cluster.brokers[0].server.catalogue.topics if name != "t"]
@@ -377,7 +377,7 @@ class TestTopics:
         assert broker.moves.asked_to_pin[1:] == [dict(zip(added_ids, [1, 0], strict=True))]
 
     @pytest.mark.parametrize("assignments", [([3],), ([0], [0, 1]), ([1, 1],)])
-    def test_assignments_that_nobody_can_have(self, broker, wire, assignments):
+    def test_impossible_assignments_are_rejected(self, broker, wire, assignments):
         result = self.create(wire, "refused", -1, *assignments)
         assert result.error_code == ErrorCode.INVALID_REPLICA_ASSIGNMENT
         assert broker.server.catalogue.topic("refused") is None

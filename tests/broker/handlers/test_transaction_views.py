@@ -110,12 +110,12 @@ def test_by_duration(broker, filled):
     filled.begin("late", "b", 0)
     assert set(listed(filled, duration_filter=4 * 60_000)) >= {"open-1"}
     assert "late" not in listed(filled, duration_filter=4 * 60_000)
-    # It was over when its time was up, 1 minute after it began.
+    # It ended by its timeout, 1 minute after its start.
     assert "open-2" not in listed(filled, duration_filter=0)
     assert set(listed(filled, duration_filter=-1)) == {*FOUND, "late"}
 
 
-def test_states_that_nobody_knows_are_given_back(filled):
+def test_unknown_states_are_returned_as_unknown_filters(filled):
     request = ListTransactionsRequest(["Ongoing", "Unheard", "ongoing"])
     answer = filled.ask(LIST_TRANSACTIONS, request, 0)
     assert answer.unknown_state_filters == ["Unheard", "ongoing"]
@@ -133,7 +133,7 @@ def test_no_pattern(filled, pattern):
     assert answer.transaction_states == []
 
 
-def test_a_pattern_that_would_take_others_for_ever(client):
+def test_pattern_with_exponential_backtracking_is_bounded(client):
     client.init("a" * 5000 + "b")
     assert listed(client, transactional_id_pattern="(a*)*" * 20 + "c") == {}
 
@@ -192,7 +192,7 @@ def test_describe(broker, filled):
     assert {each.client_host for each in (ongoing, done, new)} == {"/127.0.0.1"}
 
 
-def test_what_cannot_be_described(filled):
+def test_missing_ids_get_errors(filled):
     codes = [each.error_code for each in described(filled, "", "nobody", "new", "nobody")]
     missing = ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
     assert codes == [ErrorCode.INVALID_REQUEST, missing, ErrorCode.NONE, missing]
@@ -226,8 +226,8 @@ def test_while_the_state_is_read(broker, filled):
     assert listed(filled) == FOUND
 
 
-def test_what_is_shown_is_durable_c14(broker, filled):
-    """The broker dies while it answers: whoever has the answer finds it true afterwards."""
+def test_listed_states_are_durable_c14(broker, filled):
+    """The broker dies after its response; a later query returns the same states."""
     before = listed(filled)
     states = {each.transactional_id: each for each in described(filled, *before)}
     filled.close()
@@ -241,13 +241,13 @@ def test_what_is_shown_is_durable_c14(broker, filled):
                 known.producer_id, known.producer_epoch
             )  # fmt: skip
             assert each.transaction_start_time_ms == known.transaction_start_time_ms
-            # Who it was is not written down.
+            # The journal does not store the client's host.
             assert each.client_host is None
 
 
 @pytest.mark.parametrize("api", [LIST_TRANSACTIONS, DESCRIBE_TRANSACTIONS], ids=["list", "one"])
 def test_an_answer_waits_for_the_disk_c14(broker, filled, api):
-    """What is placed in the journal but not durable is not shown before it is."""
+    """A state in the journal is visible only when it is durable."""
     waiting = []
     log = broker.server.transactions.log
     when_all_durable = log.when_all_durable
@@ -283,7 +283,7 @@ def test_the_client_of_an_id_is_the_last_one_that_was_right(broker, filled):
     assert found.client_id == "wire-client"
 
 
-def test_ids_that_are_gone_are_forgotten(broker, filled):
+def test_expired_ids_are_removed(broker, filled):
     transactions = broker.server.transactions
     assert len(transactions.clients._clients) == len(FOUND)
     broker.clock.advance(hours=2)

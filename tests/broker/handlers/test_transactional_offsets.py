@@ -1,6 +1,6 @@
 """Offsets committed in transactions, on a running broker: hidden, committed, dropped, refused.
 
-What every kind of member is answered is compared with Apache Kafka's in tests/interop, state by
+tests/interop compares the results for every kind of member with Apache Kafka's, state by
 state in tests/coordinator/groups.
 """
 
@@ -62,7 +62,7 @@ SETTINGS = {
 
 @pytest.fixture
 def settings() -> dict[str, str]:
-    """What a test may say otherwise."""
+    """Configuration of the broker; a test overrides it."""
     return SETTINGS
 
 
@@ -108,8 +108,8 @@ def test_offsets_are_hidden_until_the_end_is_decided(client, version, commit):
     assert client.fetch("group", PLACES) == expected | {B: 3}
 
 
-def test_whoever_is_told_of_the_end_sees_the_offsets_at_once(broker, client):
-    """KAFKA-17507: the answer came before the offsets were there."""
+def test_offsets_are_visible_when_the_end_is_acknowledged(broker, client):
+    """KAFKA-17507: the response came before the offsets were visible."""
     producer = client.begin_life("id")
     with OffsetsClient(broker) as reader:
         for number in range(40):
@@ -172,7 +172,7 @@ def test_a_transaction_that_takes_too_long_leaves_nothing(broker, client):
 
 
 @pytest.mark.parametrize("version", GENERATIONS)
-def test_what_a_zombie_commits_has_no_effect(broker, client, version):
+def test_commit_of_a_zombie_member_has_no_effect(broker, client, version):
     """O5, KIP-447: not even if its transaction is committed."""
     client.commit_plainly("group", {A: 1})
     former = client.join("group", group_instance_id="i")
@@ -205,7 +205,7 @@ def test_what_a_zombie_commits_has_no_effect(broker, client, version):
         assert anew.fetch("group", PLACES) == {A: 1, B: 2, C: -1}
 
 
-def test_whoever_says_nothing_of_himself_is_not_fenced(client):
+def test_commit_without_member_data_is_not_fenced(client):
     """Old clients, and those that assign themselves (KAFKA-18060)."""
     client.join("group")
     producer = client.begin_life("id")
@@ -219,8 +219,8 @@ def test_whoever_says_nothing_of_himself_is_not_fenced(client):
 
 
 @pytest.mark.parametrize("version", GENERATIONS)
-def test_who_commits_offsets_is_who_used_the_id_last(broker, client, version):
-    """After a restart an id has no client until one uses it, in whichever way."""
+def test_committing_client_becomes_the_last_client_of_the_id(broker, client, version):
+    """An id has no client after a restart, until a client uses it with any request."""
 
     def last_client():
         return broker.call(lambda: broker.server.transactions.clients.of("id"))
@@ -249,7 +249,7 @@ def test_a_fenced_producer_commits_nothing(client):
     assert client.fetch("group", PLACES) == NOTHING
 
 
-def test_a_commit_outside_of_the_transaction_is_told_so_by_version(client):
+def test_commit_outside_the_transaction_gets_an_error_by_version(client):
     producer = client.begin_life("id")
     found = [client.commit(producer, "group", {A: 2}, version)[A] for version in range(6)]
     outside = [ErrorCode.INVALID_TXN_STATE] * 4 + [ErrorCode.TRANSACTION_ABORTABLE]
@@ -264,7 +264,7 @@ def marker_of(producer, epoch: int) -> WriteTxnMarkersRequest:
 
 
 def test_an_operator_has_ended_it_behind_the_coordinators_back(client):
-    """The epoch that the log knows is asked too, at the moment of the append."""
+    """The append also checks the epoch in the log."""
     producer = client.begin_life("id")
     client.committed(producer, "group", {A: 1})
     answer = client.ask(WRITE_TXN_MARKERS, marker_of(producer, producer.epoch + 1), 1)
@@ -280,7 +280,7 @@ def test_an_operator_has_ended_it_behind_the_coordinators_back(client):
 
 @pytest.mark.parametrize("crashes", [False, True])
 @pytest.mark.parametrize("what", ["offsets", "group", "topic"])
-def test_what_is_deleted_while_it_is_pending_does_not_come_back(broker, client, what, crashes):
+def test_deleted_pending_offsets_do_not_return(broker, client, what, crashes):
     """O7: the commit of the transaction finds nothing to make true."""
     producer = client.begin_life("id", LONG_MS)
     client.commit_plainly("both", {A: 1})
@@ -311,7 +311,7 @@ def test_what_is_deleted_while_it_is_pending_does_not_come_back(broker, client, 
         assert listed(anew) == set()
 
 
-def test_what_is_pending_does_not_expire(broker, client):
+def test_pending_offsets_do_not_expire(broker, client):
     producer = client.begin_life("id", LONG_MS)
     client.commit_plainly("group", {A: 1, B: 1})
     client.committed(producer, "group", {A: 2})
@@ -324,7 +324,7 @@ def test_what_is_pending_does_not_expire(broker, client):
     client.ended(producer, IMPLICIT, commit=True)
     assert client.fetch("group", PLACES) == {A: 2, B: -1, C: -1}
     broker.clock.advance(minutes=2)
-    wait_until(lambda: not listed(client))  # Their time began with the commits themselves.
+    wait_until(lambda: not listed(client))  # Their time started with the commits themselves.
 
 
 # ------------------------------------------------------------------------------- order and waiting
@@ -359,7 +359,7 @@ def test_a_fetch_behind_a_commit_that_is_not_durable_yet_finds_it_unstable(clien
 
 
 def test_the_end_does_not_overtake_a_commit_in_a_pipeline(client):
-    """Also where a deletion is on its way to the disk."""
+    """The order also holds while a deletion is on its way to the disk."""
     producer = client.begin_life("id")
     for number in range(20):
         deleted = OffsetDeleteRequestTopic("topic", [OffsetDeleteRequestPartition(0)])
@@ -391,7 +391,7 @@ class Occupied:
         wait_until(lambda: self.broker.call(lambda: len(decisions[self.group])))
 
     def leave(self) -> None:
-        """Let go on what waits; on the broker's loop."""
+        """Resume the waiting requests; on the broker's loop."""
         self.slices.end(self.shard, self.group)
 
 
@@ -407,7 +407,7 @@ class Occupied:
 def test_a_commit_whose_transaction_ends_while_it_waits_is_refused(
     broker, client, version, code, commit
 ):
-    """P1: the transaction is asked for at the append. Behind its marker nothing would end it."""
+    """P1: the append checks the transaction. After its marker, nothing would end the commit."""
     producer = client.begin_life("id")
     client.committed(producer, "group", {B: 1}, version)
     occupied = Occupied(broker, "group")
@@ -422,7 +422,7 @@ def test_a_commit_whose_transaction_ends_while_it_waits_is_refused(
 
 
 def test_a_commit_whose_turn_comes_while_the_groups_topic_goes_is_refused(broker, client):
-    """Its many logs go some at a time; the coordinator hears of it behind the last."""
+    """The topic's many logs are deleted in slices; the coordinator is notified after the last."""
     producer = client.begin_life("id")
     client.committed(producer, "group", {B: 1}, CLASSIC)
     occupied = Occupied(broker, "group")
@@ -446,7 +446,7 @@ def test_a_commit_whose_turn_comes_while_the_groups_topic_goes_is_refused(broker
 
 
 class Delayed:
-    """Markers of the group's offsets that cannot be written, for as long as somebody likes."""
+    """Markers of the group's offsets that wait until the test releases them."""
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
@@ -470,7 +470,7 @@ def next_of(client: OffsetsClient, producer):
 
 
 def test_a_commit_waits_for_the_transaction_before_it(broker, client):
-    """Where Apache Kafka answers CONCURRENT_TRANSACTIONS, and its client sleeps."""
+    """Apache Kafka returns CONCURRENT_TRANSACTIONS here, and its client sleeps."""
     delayed = Delayed(broker)
     producer = next_of(client, client.begin_life("id"))
     send_commit(client, producer, "group", 2)
@@ -484,12 +484,12 @@ def test_a_commit_waits_for_the_transaction_before_it(broker, client):
         assert reader.fetch("group", PLACES)[A] == 2
 
 
-def test_a_commit_does_not_wait_for_ever(broker, client):
+def test_waiting_commit_gets_concurrent_transactions_after_the_timeout(broker, client):
     Delayed(broker)
     producer = next_of(client, client.begin_life("id"))
     send_commit(client, producer, "group", 2)
     with OffsetsClient(broker) as another:
-        another.fetch("group", PLACES)  # The commit was there before.
+        another.fetch("group", PLACES)  # The commit was in the queue before.
     broker.clock.advance(seconds=11)
     assert code_of(client.receive()) == ErrorCode.CONCURRENT_TRANSACTIONS
 
@@ -507,8 +507,8 @@ def test_a_commit_that_waited_finds_its_group_not_loaded(broker, client):
 
 
 @pytest.mark.parametrize("settings", [SETTINGS | {"barnabas.transaction.wait.ms": "0"}], ids=["0"])
-def test_where_nothing_waits_the_client_is_told_at_once(broker, client):
-    """As by Apache Kafka; its clients try again."""
+def test_disabled_wait_returns_concurrent_transactions_at_once(broker, client):
+    """Apache Kafka does the same; its clients retry."""
     delayed = Delayed(broker)
     producer = next_of(client, client.begin_life("id"))
     assert client.commit(producer, "group", {A: 2}) == {A: ErrorCode.CONCURRENT_TRANSACTIONS}
@@ -535,7 +535,7 @@ def test_a_late_commit_of_the_transaction_before_does_not_get_into_the_next_one(
 
 
 def test_a_commit_that_waited_hears_of_its_transaction_before_its_group(broker, client):
-    """As one that did not wait: and its transaction is open, though the group refuses."""
+    """A check of the transaction precedes that of the group, as without a wait."""
     former = client.join("group", group_instance_id="i")
     client.join("group", former.member_id, group_instance_id="i")
     zombie = {"member_id": former.member_id, "generation_id": former.generation_id}

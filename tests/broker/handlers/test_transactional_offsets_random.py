@@ -30,7 +30,7 @@ PLACES = [(name, index) for name, count in TOPICS.items() for index in range(cou
 WANTED = {name: list(range(count)) for name, count in TOPICS.items()}
 SIMPLE = ["simple", "other"]
 JOINED = "joined"
-"""A group with a member: whoever commits has to say who he is."""
+"""A group with a member: a commit must name a member."""
 GROUPS = [*SIMPLE, JOINED]
 SETTINGS = {
     "offsets.topic.num.partitions": "2",
@@ -43,7 +43,7 @@ Key = tuple[str, tuple[str, int]]
 
 @dataclass
 class Model:
-    """What is committed, and by whom something is pending; numbers are places in the log."""
+    """Committed offsets, and pending ones by transactional id; numbers are positions in the log."""
 
     committed: dict[Key, tuple[int, int]] = field(default_factory=dict)
     pending: dict[str, dict[Key, tuple[int, int]]] = field(default_factory=dict)
@@ -90,7 +90,7 @@ class Run:
         self.client = OffsetsClient(broker)
         self.producers: dict[str, Producer] = {}
         self.versions: dict[str, int] = {}
-        """Of the transaction that is open: the protocol's generation may change between two."""
+        """Versions of the open transactions: the protocol may change between two transactions."""
         self.client.find("any", 0)
         self.client.find("any", 1)
         answer = self.client.join(JOINED)

@@ -1,4 +1,4 @@
-"""What readers and observers see of transactions of real producers, in the corners (L, A2)."""
+"""Transactions of real producers, as consumers and observers see them: rare cases (L, A2)."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def described(wire, partition=0):
 
 
 def read(wire, position):
-    """What a reader of committed records sees from an offset on, and where it ends up."""
+    """Return the values that a `read_committed` consumer gets from ``position`` on, and its end."""
     found = []
     while True:
         data = wire.fetch_one(T, position, isolation=COMMITTED)
@@ -75,7 +75,7 @@ def read(wire, position):
 
 @pytest.mark.parametrize("version", BOTH)
 def test_an_answer_of_aborted_records_only_moves_the_reader_on_l5(broker, wire, version):
-    """librdkafka #2993: nothing to show, but somewhere to go on."""
+    """librdkafka #2993: the response has no record, but a position to continue from."""
     producer = RawProducer(wire, "id", version)
     producer.begin(T, b"a")
     producer.send(T, b"b")
@@ -93,7 +93,7 @@ def test_an_answer_of_aborted_records_only_moves_the_reader_on_l5(broker, wire, 
 
 @pytest.mark.parametrize("session", [False, True])
 @pytest.mark.parametrize("version", BOTH)
-def test_a_waiting_reader_is_told_of_the_abort_kafka_5376(broker, wire, version, session):
+def test_waiting_consumer_gets_the_abort_kafka_5376(broker, wire, version, session):
     producer = RawProducer(wire, "id", version)
     producer.begin(T, b"aborted")
     with Wire(broker.address, timeout_s=PATIENCE_S) as reader:
@@ -236,7 +236,7 @@ def test_producers_are_forgotten_but_not_in_a_transaction_s9(version):
         producer.end()
         broker.clock.advance(seconds=10)
         wait_until(lambda: described(wire) == {})
-        # Whoever was idle goes on; only the second generation begins each transaction at 0.
+        # An idle producer continues; only transaction protocol v2 starts each transaction at 0.
         assert idle.add(T, 0) == 0
         result = idle.send(T, b"d", sequence=1)
         assert result.error_code == (0 if idle.is_classic else 45)

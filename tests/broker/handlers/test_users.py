@@ -1,5 +1,4 @@
-"""The users of SCRAM, as clients see and change them: Apache Kafka's rules, and where ours are
-stricter."""
+"""Users of SCRAM over the wire: rules of Apache Kafka, and stricter ones of Barnabas."""
 
 import pytest
 
@@ -66,7 +65,7 @@ async def test_users_are_set_listed_and_deleted(administration):
     assert await describe(administration) == {"a": {SHA_256: 4096}}
 
 
-async def test_what_is_stored_verifies_the_password_and_is_there_after_a_restart(administration):
+async def test_stored_credential_verifies_the_password_after_a_restart(administration):
     await alter(administration, [upsertion("a", SHA_256, 4097, b"pepper")])
     (row,) = administration.metastore.load().scram_credentials
     expected = credential_of(SCRAM_SHA_256, SALTED[SHA_256], b"pepper", 4097)
@@ -158,7 +157,7 @@ async def test_requests_and_users_have_limits(administration, monkeypatch):
     }
     changed = await alter(administration, [upsertion("c")])
     assert changed["c"][0] == ErrorCode.POLICY_VIOLATION
-    # What is there can be changed.
+    # An existing user can be changed.
     assert await alter(administration, [upsertion("a", iterations=5000)]) == {"a": (0, None)}
     assert scram_users.USERS_MAX == 100_000
 
@@ -170,7 +169,7 @@ def session(name, mechanism):
 async def test_sessions_of_a_credential_that_changes_end(administration):
     await alter(administration, [upsertion("a"), upsertion("b"), upsertion("c")])
     await alter(administration, [upsertion("a", SHA_512)])
-    assert administration.ended_sessions == []  # Nothing was there before.
+    assert administration.ended_sessions == []  # The user did not exist before.
     await alter(administration, [upsertion("b")])
     assert administration.ended_sessions == []  # The same once more.
     await alter(administration, [upsertion("b", salt=b"new")], [("a", SHA_256)])

@@ -1,4 +1,4 @@
-"""WriteTxnMarkers over the wire: who may write which marker where, and what it leaves (M1-M6)."""
+"""WriteTxnMarkers over the wire: allowed and rejected markers, and their effects (M1-M6)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_epochs_where_a_transaction_is_open(wire, version, ahead, wanted):
     assert is_open == (wanted != NONE)
 
 
-def test_the_largest_epoch_ends_what_should_never_have_begun(wire):
+def test_largest_epoch_ends_an_impossible_transaction(wire):
     assert write(wire, 32_767, version=2) == NONE
     assert write(wire, 32_767, version=2) == NONE
 
@@ -136,7 +136,7 @@ def test_an_older_coordinator_is_fenced_and_leaves_no_trace(broker, wire, own_ep
     assert write(wire, 7, coordinator_epoch=own_epoch) == NONE
 
 
-def test_what_no_coordinator_can_have_said_is_refused(broker, wire, own_epoch):
+def test_markers_of_no_possible_coordinator_are_rejected(broker, wire, own_epoch):
     invalid = E.INVALID_REQUEST
     assert write(wire, 7, coordinator_epoch=own_epoch + 1) == invalid
     assert write(wire, 7, coordinator_epoch=2**31 - 1) == invalid
@@ -148,7 +148,7 @@ def test_what_no_coordinator_can_have_said_is_refused(broker, wire, own_epoch):
     assert write(wire, 7, coordinator_epoch=-1) == NONE
 
 
-def test_what_does_not_exist(wire):
+def test_missing_partitions_get_unknown_topic_or_partition(wire):
     places = {"nowhere": [0], "t": [0, 3, -1], TRANSACTION_STATE: [0], GROUP_OFFSETS: [99]}
     unknown = E.UNKNOWN_TOPIC_OR_PARTITION
     assert ask(wire, marker(7, places)) == [unknown, NONE, unknown, unknown, unknown, unknown]
@@ -185,7 +185,7 @@ def test_an_abort_with_data_is_in_the_index(broker, wire):
 
 
 def test_the_bytes_of_a_marker(broker, wire):
-    """As Apache Kafka 4.3.0 writes them but for time, and what is computed from it (M6)."""
+    """Apache Kafka 4.3.0 writes the same bytes, except the time and what depends on it (M6)."""
     assert write(wire, 7, coordinator_epoch=1) == NONE
     (batch,) = stored(broker)
     fixed = batch[8:12] + batch[16:17] + batch[21:27] + batch[43:]
@@ -242,7 +242,7 @@ def test_many_markers_take_several_turns(broker, wire, monkeypatch):
 @GENERATIONS
 @pytest.mark.parametrize("commit", [True, False])
 def test_offsets_are_there_when_their_marker_is_answered(broker, wire, generation, commit):
-    """KAFKA-17507: nobody who was told of the marker finds the offsets still pending."""
+    """KAFKA-17507: after the acknowledgement of the marker, no client finds the offsets pending."""
     for number in range(1, 6):
         producer = Producer(wire, f"id-{number}", generation)
         assert persistent(producer.init) == NONE
@@ -284,7 +284,7 @@ def test_offsets_that_are_not_loaded_ask_to_come_again(broker, wire):
 def test_an_operators_abort_and_the_coordinators_own_markers_after_it(
     broker, wire, generation, commit, ahead
 ):
-    """A1: what is ended by hand stays ended; the rest goes on, and the transaction completes.
+    """A1: a partition that an operator ended stays ended; the transaction completes on the others.
 
     With an epoch further ahead than the coordinator's, its marker finds nothing to end there.
     """
@@ -307,7 +307,7 @@ def test_an_operators_abort_and_the_coordinators_own_markers_after_it(
     assert not first.open | second.open
     fenced = ahead > generation // 2
     assert len(first.markers) == (1 if fenced else 2)
-    # The id goes on, on that partition too; its epoch passes that of the operator by and by.
+    # The id works on that partition too; its epoch passes that of the operator after a few ends.
     while producer.epoch < row.producer_epoch + ahead:
         assert persistent(producer.init) == NONE
     producer.open(("t", 0), ("t", 1))

@@ -14,7 +14,7 @@ def slots():
     return ConnectionSlots(3)
 
 
-def test_there_is_room(slots):
+def test_connections_up_to_the_limit_enter(slots):
     assert [slots.enter(connection, "a") for connection in range(3)] == [None] * 3
     assert len(slots) == 3
 
@@ -33,7 +33,7 @@ def test_the_address_with_the_most_makes_room(slots):
     assert [slots.enter(connection, "a") for connection in range(3, 9)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_who_left_is_not_displaced(slots):
+def test_closed_connection_is_not_displaced(slots):
     for connection in range(3):
         slots.enter(connection, "a")
     slots.leave(0)

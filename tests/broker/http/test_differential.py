@@ -30,7 +30,7 @@ RIGHT = [
     b"GET http://h/x?y HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
     b"POST /t HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
 ]
-"""What clients send; the last one is refused."""
+"""Requests of clients; the last one is rejected."""
 SEASONING = [
     *(
         b"\r",
@@ -83,7 +83,7 @@ def nearly_right(draw):
 
 
 class Transport:
-    """Takes down what is answered."""
+    """A transport that records the responses."""
 
     def __init__(self):
         self.sent = bytearray()
@@ -208,7 +208,7 @@ def parts_of(target):
 @example(RIGHT[6], 1)
 @example(b"GET /api\x0fv1 HTTP/1.1\r\nHost: x\r\n\r\n", 1)
 @example(b"GET / HTTP/1.1\r\nHost: x\r\nConnection:\x0b close\r\n\r\n", 1)
-def test_what_we_take_h11_takes_alike(data, pieces):
+def test_accepted_requests_are_accepted_by_h11(data, pieces):
     requests, sent, is_over = exchange(data, pieces)
     answers = [each for each in statuses(sent) if each[0] != 100]
     refused = [(status, headers) for status, headers in answers if status != 200]

@@ -1,4 +1,4 @@
-"""Which requests a web page of somebody else's could have had a browser make."""
+"""Requests that a foreign web page could make a browser send."""
 
 import pytest
 

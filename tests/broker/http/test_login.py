@@ -1,4 +1,4 @@
-"""Who may ask over HTTP where there is a token, or others can reach the port."""
+"""Access over HTTP with a token, or if other machines can reach the port."""
 
 import asyncio
 import base64
@@ -32,7 +32,7 @@ PLAIN_LOGIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
 
 class Users:
-    """Two users, and how many were asked for at a time."""
+    """Two users, and the largest number of concurrent lookups."""
 
     passwords: ClassVar = {"alice": "secret", "bob": "b"}
 
@@ -130,7 +130,7 @@ async def status(door, asked):
         ("Digest x", 401),
     ],
 )
-async def test_who_is_let_in(authorization, expected):
+async def test_valid_credentials_are_accepted(authorization, expected):
     assert await status(login(), request(authorization=authorization)) == expected
 
 
@@ -140,7 +140,7 @@ HEADER_PIECES = st.sampled_from(
 
 
 @given(st.lists(HEADER_PIECES, max_size=6).map("".join) | st.text(st.characters(max_codepoint=255)))
-def test_any_header_is_answered_and_lets_nobody_in(authorization):
+def test_random_header_is_rejected(authorization):
     scheme, _, credentials = authorization.partition(" ")
     assume((scheme.lower(), credentials.strip()) != ("bearer", "t0ken"))
     assert asyncio.run(status(login(), request(authorization=authorization))) == 401
@@ -163,7 +163,7 @@ async def test_a_user_needs_a_right_for_each_page():
         assert (page, pair, answer.status) == (page, pair, expected)
 
 
-async def test_what_to_do_is_said_and_failures_are_noted():
+async def test_failed_login_names_the_remedy_and_is_audited():
     answer = await judged(login(token=None, passwords=NO_PASSWORDS), request())
     assert answer.status == 401
     assert "barnabas.http.bearer.token" in answer.body[0]
@@ -177,7 +177,7 @@ async def test_what_to_do_is_said_and_failures_are_noted():
     ]
 
 
-async def test_who_logs_in_is_noted_once_an_hour():
+async def test_login_is_audited_once_an_hour():
     audit, clock = Audit(), ManualClock()
     door = login(audit=audit, clock=clock)
     expected = [
@@ -199,7 +199,7 @@ async def test_who_logs_in_is_noted_once_an_hour():
     assert audit.logins[4:] == expected[:1]
 
 
-async def test_who_is_remembered_as_noted_is_bounded(monkeypatch):
+async def test_number_of_remembered_logins_is_limited(monkeypatch):
     monkeypatch.setattr(module, "NOTED_MAX", 2)
     audit = Audit()
     door = login(audit=audit)
@@ -220,7 +220,7 @@ async def test_guessing_in_parallel_is_bounded(monkeypatch):
     assert await status(door, request(authorization=basic("alice:secret"))) == 200
 
 
-async def test_an_address_has_so_many_failures_whatever_it_tries():
+async def test_failed_logins_per_address_are_limited():
     door = login(per_address=2)
     assert await status(door, request(authorization="Bearer x")) == 401
     assert await status(door, request(authorization=basic("alice:x"))) == 401
@@ -320,7 +320,7 @@ async def test_users_are_not_known_before_recovery_but_the_token_is():
         (["127.0.0.1", "10.0.0.1"], False),
     ],
 )
-def test_what_this_machine_alone_can_reach(addresses, expected):
+def test_loopback_addresses_are_recognized(addresses, expected):
     assert is_loopback(addresses) is expected
 
 
@@ -350,7 +350,7 @@ async def test_a_token_is_asked_for_and_so_is_who_comes_from_elsewhere(host, tok
 
 
 def test_a_token_that_is_empty_stops_the_start():
-    """It would let in who says nothing behind Bearer."""
+    """An empty token would match a request with an empty Bearer token."""
     with pytest.raises(ConfigError, match=r"configuration barnabas\.http\.bearer\.token"):
         load_config(overrides=["barnabas.http.bearer.token="])
 

@@ -93,7 +93,7 @@ def test_bodies_and_what_follows_them():
     assert reader.next_request() is None
 
 
-def test_who_waits_for_permission_to_send_a_body():
+def test_client_awaits_permission_before_the_body():
     reader = RequestReader()
     reader.receive(b"POST / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n")
     assert reader.next_request() is None
@@ -141,7 +141,7 @@ def test_cookies():
     ],
     ids=lambda value: value if isinstance(value, int) else value[-1][:24].encode().hex(),
 )
-def test_what_is_not_plainly_right_is_refused(lines, status):
+def test_malformed_request_is_rejected(lines, status):
     with pytest.raises(BadRequest) as caught:
         asked(*lines)
     assert caught.value.status == status
@@ -178,9 +178,7 @@ ENDS = st.sampled_from(["\r\n", "\n", "\r\n "])
 
 
 @given(METHODS, TARGETS, VERSIONS, HEADERS, ENDS, st.binary(max_size=12), st.integers(1, 9))
-def test_what_is_understood_h11_understands_alike(
-    method, target, version, headers, end, body, pieces
-):
+def test_parsed_request_equals_that_of_h11(method, target, version, headers, end, body, pieces):
     lines = [f"{method} {target} {version}", *(f"{name}: {value}" for name, value in headers)]
     data = end.join([*lines, "", ""]).encode("latin-1") + body
     try:

@@ -173,7 +173,7 @@ async def test_while_the_broker_stops_it_says_so():
         await get(address, "/readyz")
 
 
-async def test_it_is_there_again_after_a_crash():
+async def test_server_is_ready_after_a_crash():
     async with Broker(config=HTTP) as broker:
         await broker.crash()
         await broker.restart()
@@ -225,13 +225,13 @@ async def test_a_head_request_has_no_body():
         assert b"ok\n" not in answer
 
 
-async def test_who_asks_too_slowly_is_told_so(monkeypatch):
+async def test_slow_request_gets_408(monkeypatch):
     monkeypatch.setattr(http_connection, "QUESTION_SECONDS", 0.05)
     async with Pages() as address:
         assert (await ask(address, b"GET /livez HT")).split()[1] == b"408"
 
 
-async def test_who_reads_too_slowly_is_cut_off(monkeypatch, caplog):
+async def test_slow_reader_is_disconnected(monkeypatch, caplog):
     monkeypatch.setattr(http_connection, "ANSWER_SECONDS", 0.2)
     taken = []
 
@@ -263,7 +263,7 @@ async def drip(writer):
 
 
 async def test_questions_that_never_end_keep_no_probe_out():
-    """500 connections half-open or dripping: the oldest makes room, a probe is answered at once."""
+    """500 connections half-open or dripping: the oldest is closed, a probe is served at once."""
     server = Pages(livez=lambda: text(200, "ok"))
     async with server as address:
         held = []
@@ -320,7 +320,7 @@ async def test_the_end_of_the_port_is_the_end_of_every_connection():
     writer.close()
 
 
-async def test_who_hangs_up_before_asking_is_gone():
+async def test_disconnect_before_the_request_is_handled():
     pages = Pages(livez=lambda: text(200, "ok"))
     async with pages as address:
         reader, writer = await half_open(address)
@@ -369,7 +369,7 @@ async def test_one_connection_asks_again_and_again():
         writer.close()
 
 
-async def test_an_idle_connection_is_closed_without_a_word(monkeypatch):
+async def test_idle_connection_is_closed_without_a_response(monkeypatch):
     monkeypatch.setattr(http_connection, "IDLE_SECONDS", 0.05)
     async with Pages(livez=lambda: text(200, "ok")) as address:
         reader, writer = await asyncio.open_connection(*address)

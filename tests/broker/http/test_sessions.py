@@ -1,4 +1,4 @@
-"""Logging in with a browser: cookies, and who gets one."""
+"""Login with a browser: cookies and their conditions."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_sessions_of_many_principals_end_those_of_the_one_with_most():
     assert all(sessions.of(browser(cookie=cookie)) for cookie in each)
 
 
-def test_there_are_only_so_many():
+def test_sessions_per_user_are_limited():
     sessions = HttpSessions(ManualClock())
     count = SESSIONS_EACH_MAX + 1
     cookies = [cookie_of(sessions.begin(browser(), None, always)) for _ in range(count)]
@@ -159,7 +159,7 @@ def test_in_and_out_again(broker, name, password):
         ({"user": "", "password": "\ud800"}, 400),
     ],
 )
-def test_who_does_not_get_in(broker, body, status, caplog):
+def test_failed_login_gets_no_cookie(broker, body, status, caplog):
     failures = broker.server.sockets.failed_logins
     before = failures.count
     found, headers, _ = send(broker, "POST", body=body)
@@ -168,7 +168,7 @@ def test_who_does_not_get_in(broker, body, status, caplog):
     assert [each for each in caplog.records if each.levelname == "ERROR"] == []
 
 
-def test_a_form_of_another_site_logs_nobody_in(broker):
+def test_cross_site_login_is_rejected(broker):
     body = {"user": ADMIN, "password": PASSWORD}
     assert send(broker, "POST", body=body, Sec_Fetch_Site="cross-site")[0] == 403
     assert send(broker, "POST", body=body, Origin="http://evil.example")[0] == 403

@@ -14,7 +14,7 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 
 
 def commit(broker, group, topic, offsets):
-    """Commit ``offsets`` by partition; waits until the coordinator is there."""
+    """Commit ``offsets`` by partition; wait until the coordinator is available."""
     partitions = [OffsetCommitRequestPartition(*each, -1, "") for each in offsets.items()]
     request = OffsetCommitRequest(
         group_id=group, topics=[OffsetCommitRequestTopic(topic, partitions=partitions)]

@@ -19,7 +19,7 @@ def scrape_kafka_names(broker: Broker) -> Scrape:
 
 
 def families_in_cluster() -> Scrape:
-    """Scrape a broker of a cluster, to which another one owes markers."""
+    """Scrape a broker of a cluster that has pending markers for another broker."""
     with World(), Cluster(brokers=1) as cluster, pytest.MonkeyPatch.context() as patch:
         cluster.create_topic("t")
         (broker,) = cluster.brokers

@@ -1,4 +1,4 @@
-"""What a broker's numbers say after things have happened to it."""
+"""Metrics of a broker after requests and failures."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_records_and_bytes_in_and_out(broker):
 
 
 def test_small_requests_in_one_packet_are_counted_one_by_one(broker):
-    """Such are taken by a shortcut: no other path counts them."""
+    """A shortcut handles such requests, and no other path counts them."""
     request = ProduceRequest(
         acks=-1,
         timeout_ms=1000,
@@ -96,7 +96,7 @@ def test_small_requests_in_one_packet_are_counted_one_by_one(broker):
         for _ in range(5):
             sent += client._connection.request(PRODUCE, 9, request)[1]
         client._socket.sendall(b"".join(sent))
-        client.ask(METADATA, MetadataRequest(topics=[]), 9)  # Its answer comes behind the others.
+        client.ask(METADATA, MetadataRequest(topics=[]), 9)  # Its response follows the others.
     seen = scrape(broker)
     assert of_topic(seen, "messagesin") == 6
     assert of_topic(seen, "totalproducerequests") == 6
@@ -106,7 +106,7 @@ def test_small_requests_in_one_packet_are_counted_one_by_one(broker):
     assert seen("barnabas_flush_batches_sum") >= 6
 
 
-def test_what_was_refused(broker):
+def test_failed_produce_and_fetch_are_counted(broker):
     broken = bytearray(batch())
     broken[-1] ^= 1
     assert produce(broker, "t", memoryview(broken)) == 2
@@ -158,7 +158,7 @@ def test_sums_over_all_topics_never_go_back(broker):
 
 
 @pytest.mark.parametrize("how", ["crash", "stop"])
-def test_what_recovery_replays_is_no_traffic(broker, how):
+def test_recovery_counts_as_no_traffic(broker, how):
     for _ in range(3):
         produce(broker, "t", memoryview(batch()))
     getattr(broker, how)()
@@ -168,7 +168,8 @@ def test_what_recovery_replays_is_no_traffic(broker, how):
     for name in ("messagesin", "bytesin", "totalproducerequests"):
         assert of_topic(seen, name) == 0
     produce(broker, "t", memoryview(batch()))
-    broker.call(broker.server.logs.checkpoint)  # Which resets what snapshots go by.
+    # A checkpoint resets the counters that trigger snapshots.
+    broker.call(broker.server.logs.checkpoint)
     assert of_topic(scrape(broker), "totalproducerequests") == 1
 
 
@@ -188,7 +189,7 @@ def test_connections_and_what_went_through_them(broker):
     assert seen("barnabas_sent_bytes_total") > 0
 
 
-def test_a_connection_that_was_turned_away():
+def test_rejected_connection_is_counted():
     with Broker(config={"max.connections": "0"}) as broker:
         with pytest.raises(ConnectionError), WireClient(broker.address) as client:
             client.ask(METADATA, MetadataRequest(topics=[]), 9)

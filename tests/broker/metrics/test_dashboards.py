@@ -29,7 +29,7 @@ UP = "up"
 
 @pytest.fixture(scope="module")
 def emitted():
-    """The names that can be asked for, each with its labels, after every kind of traffic."""
+    """The names of all metrics, each with its labels, after every kind of traffic."""
     with Broker() as broker:
         broker.create_topic("t")
         broker.records("t")
@@ -67,7 +67,7 @@ def load(path):
 by_name = pytest.mark.parametrize("path", DASHBOARDS, ids=lambda path: path.stem)
 
 
-def test_there_are_dashboards():
+def test_dashboards_have_their_file_names_as_uids():
     assert len(DASHBOARDS) == 5
     uids = [load(path)["uid"] for path in DASHBOARDS]
     assert sorted(uids) == [path.stem for path in DASHBOARDS]
@@ -156,7 +156,7 @@ def test_alerts_ask_only_for_what_is_there(emitted):
     ],
     ids=["selector", "quantile", "operators", "subquery"],
 )
-def test_what_a_query_asks_for(query, metrics, labels):
+def test_query_is_split_into_metrics_and_labels(query, metrics, labels):
     assert metrics_of(query) == metrics
     assert grouping_labels(query) == labels
 

@@ -41,7 +41,7 @@ def test_a_commit_beyond_the_end_is_no_negative_lag(broker):
     assert lag(scrape(broker), 0) == 0
 
 
-def test_offsets_of_a_topic_that_is_gone_are_not_shown(broker):
+def test_offsets_of_a_deleted_topic_are_not_shown(broker):
     commit(broker, "g", "t", {0: 1})
     with WireClient(broker.address) as client:
         client.ask(DELETE_TOPICS, DeleteTopicsRequest(topic_names=["t"], timeout_ms=5000), 5)

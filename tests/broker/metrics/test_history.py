@@ -31,7 +31,7 @@ from tests.waiting import until
 
 @pytest.fixture
 def broker():
-    """What a history looks at, with nothing behind it."""
+    """A broker with the objects that a history reads, and no more."""
     produce = SimpleNamespace(name="Produce", requests=0, times=Histogram())
     fetch = SimpleNamespace(name="Fetch", requests=0, times=Histogram())
     return SimpleNamespace(
@@ -105,7 +105,7 @@ def test_a_second_that_took_longer(broker):
     assert len(history.fine_times.values()) == 1
 
 
-def test_a_counter_that_begins_anew(broker):
+def test_restarted_counter_counts_no_records(broker):
     history = History(broker)
     history.sample()
     broker.logs.visible_offsets = 0
@@ -113,7 +113,7 @@ def test_a_counter_that_begins_anew(broker):
     assert history.fine["records_in"].newest == 0
 
 
-def test_what_takes_longer_than_the_last_bucket_is_counted(broker):
+def test_time_above_the_last_bucket_is_counted(broker):
     history = History(broker)
     history.sample()
     broker.logs.flush_times.observe(1 << 50)
@@ -140,7 +140,7 @@ def test_a_ring_of_counts_holds_the_newest(count):
     assert values[::DURATION_BUCKETS] == values[DURATION_BUCKETS - 1 :: DURATION_BUCKETS]
 
 
-def test_what_is_cut_is_of_one_moment_and_from_one_time_on(broker):
+def test_cut_series_have_one_end_and_one_start(broker):
     history = History(broker)
     history.sample()
 

@@ -1,4 +1,4 @@
-"""docs/monitoring.md names what there is, and all of ours."""
+"""docs/monitoring.md names existing metrics, and all metrics of Barnabas."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_metrics_of_spark_drivers_have_the_type_that_is_named():
     assert f"monitor(spark, port={PORT})" in PAGE
 
 
-def test_every_metric_of_ours_is_named(families):
+def test_all_barnabas_metrics_are_documented(families):
     assert {name for name in families if name.startswith("barnabas_")} <= set(QUOTED)
 
 

@@ -1,4 +1,4 @@
-"""What the numbers of a broker say after transactions have happened to it."""
+"""Metrics of a broker after transactions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def oldest(broker):
 
 
 def ended(broker):
-    """How many began, were committed, and aborted by the client, by timeout, by fencing."""
+    """Return the counts of started, committed, and aborted transactions, by cause of the abort."""
     seen = scrape(broker)
     aborted = "barnabas_transactions_aborted_total"
     return (
@@ -107,7 +107,7 @@ def test_age_of_the_oldest(broker, client):
     assert 0 <= age < 60
 
 
-def test_whose_readers_wait(broker, client):
+def test_stable_offset_lag_is_shown_per_partition(broker, client):
     client.begin("t", "t", 1)
     client.write("t", "t", 1, 4)
     seen = scrape(broker)
@@ -147,7 +147,7 @@ def test_markers_that_cannot_be_written(broker, client):
     assert seen("barnabas_transaction_markers_missing") == 2
     assert seen("barnabas_transaction_markers_delayed_total") >= 4
     assert seen("barnabas_transaction_oldest_age_seconds", state="prepared") >= 30
-    # Who comes meanwhile waits, and is sent away in the end.
+    # A client with the same id waits meanwhile, and gets an error in the end.
     request = InitProducerIdRequest("t", 60_000)
     assert client.ask(INIT_PRODUCER_ID, request, 4).error_code == (
         ErrorCode.CONCURRENT_TRANSACTIONS

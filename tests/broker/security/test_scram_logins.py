@@ -203,7 +203,7 @@ def test_user_gets_response_to_change_of_own_password(broker):
     connected(broker, "alice", "new").socket.close()
 
 
-# --------------------------------------------------------------------------- nobody is locked out
+# ---------------------------------------------------------------------------- no user is locked out
 
 
 @pytest.mark.parametrize("credentials", [None, "SCRAM-SHA-512=[name=a,password=b]"])

@@ -1,4 +1,4 @@
-"""Running the real command, in a directory of its own and without anybody's KAFKA_ variables."""
+"""The real command as a process, in its own directory and without KAFKA_ variables of the user."""
 
 from __future__ import annotations
 

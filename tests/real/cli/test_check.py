@@ -21,7 +21,7 @@ def test_a_broker_is_using_it(tmp_path):
     assert ended.returncode == 1
 
 
-def test_a_broker_cannot_start_meanwhile(check, copy, monkeypatch):
+def test_broker_cannot_start_during_a_check(check, copy, monkeypatch):
     refused = []
     real = check_module._check
 
@@ -34,7 +34,7 @@ def test_a_broker_cannot_start_meanwhile(check, copy, monkeypatch):
     assert "another broker is using this data directory" in refused[0].stderr
 
 
-def test_it_is_not_killed_by_a_closed_pipe(copy, tmp_path):
+def test_closed_pipe_does_not_kill_the_command(copy, tmp_path):
     with subprocess.Popen(
         command("check", "-d", copy),
         cwd=tmp_path,

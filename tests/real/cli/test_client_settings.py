@@ -153,7 +153,7 @@ def test_a_file_that_is_not_there(at):
 
 
 def test_tokens_of_a_server(at, settings_file):
-    """As Java's clients spell it, as older ones do, and as librdkafka does; and what is wrong."""
+    """Settings of Java's clients, new and old, and of librdkafka; and wrong ones."""
     shell = at("SASL")
     with TokenServerForTests() as server:
         protocol = {"security.protocol": "SASL_PLAINTEXT"}
@@ -188,7 +188,7 @@ def test_tokens_of_a_server(at, settings_file):
         assert "secret" not in ended.stderr
 
 
-def test_who_needs_no_server_of_tokens_does_not_wait_for_its_modules(at, keys, settings_file):
+def test_login_without_a_token_server_loads_no_http_modules(at, keys, settings_file):
     shell = at("SASL")
     for settings in (login("PLAIN"), token_login(keys.token)):
         path = settings_file({"security.protocol": "SASL_PLAINTEXT"} | settings)
@@ -255,7 +255,7 @@ def test_the_list_of_processes_has_no_secret(at, keys, settings_file, tmp_path):
         assert PASSWORD.encode() not in process.stderr.read()
 
 
-def test_one_line_says_why_nobody_gets_in(at, keys, settings_file, tmp_path):
+def test_refused_login_is_one_line(at, keys, settings_file, tmp_path):
     address = at("SASL_TLS").address
     plain = barnabas("topics", "list", "-b", address, cwd=tmp_path)
     assert error_of(plain, 1) == (

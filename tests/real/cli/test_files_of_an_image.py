@@ -1,4 +1,4 @@
-"""What an image or a package brings along: its own defaults, and where a mounted file lies."""
+"""Files of an image or a package: its defaults, and the path of a mounted file."""
 
 import json
 
@@ -32,7 +32,7 @@ def settings(*arguments, cwd, env):
     return {each["key"]: (each["value"], each["source"]) for each in entries}
 
 
-def test_defaults_hold_where_nobody_says_otherwise(tmp_path, image):
+def test_defaults_of_the_image_apply_without_settings(tmp_path, image):
     found = settings(cwd=tmp_path, env=image)
     assert found["listeners"] == (LISTENERS, f"{tmp_path}/defaults line 1")
     assert found["log.dir"] == ("/data", f"{tmp_path}/defaults line 5")
@@ -61,7 +61,7 @@ def test_a_file_named_by_hand_wins_over_the_mounted_one(tmp_path, image):
     assert found["num.partitions"] == ("5", "mine line 1")
 
 
-def test_what_advertised_listeners_imply_wins_over_the_defaults(tmp_path, image):
+def test_listeners_implied_by_the_advertised_ones_override_the_defaults(tmp_path, image):
     advertised = "PLAINTEXT://broker:19092,PLAINTEXT_HOST://localhost:9092"
     protocols = "PLAINTEXT:PLAINTEXT,PLAINTEXT_HOST:PLAINTEXT"
     env = {

@@ -32,7 +32,7 @@ def made(tmp_path):
     return tmp_path / "there" / "secure", result.stdout
 
 
-def test_what_is_written_and_who_can_read_it(made):
+def test_secrets_are_readable_by_their_owner_only(made):
     directory, _ = made
     modes = {each.name: stat.S_IMODE(each.stat().st_mode) for each in directory.iterdir()}
     assert modes == dict.fromkeys(SECRET, 0o600) | {"ca.pem": 0o644}
@@ -50,7 +50,7 @@ def test_the_settings_hold_and_protect(made):
     assert config.authorizer_class_name.endswith("StandardAuthorizer")
 
 
-def test_all_clients_are_told_the_same(made):
+def test_settings_of_all_clients_agree(made):
     directory, _ = made
     java, librdkafka = (
         properties(directory / "eve.properties"),
@@ -149,7 +149,7 @@ def test_an_empty_directory_is_taken(tmp_path):
         (("--secure", "/proc/none"), "/proc/none: No such file or directory"),
     ],
 )
-def test_what_cannot_be(tmp_path, words, expected):
+def test_impossible_options_are_rejected(tmp_path, words, expected):
     result = barnabas("init", *words, cwd=tmp_path)
     assert expected in error_of(result, 1 if "/proc/none" in words else 2)
     assert os.listdir(tmp_path) == []

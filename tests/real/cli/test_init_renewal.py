@@ -75,7 +75,7 @@ def test_a_running_broker_shows_it_to_clients_that_trust_the_authority(made, tmp
         assert broker.stop()[0] == 0
 
 
-def test_what_cannot_be(made, tmp_path):
+def test_impossible_renewal_is_rejected(made, tmp_path):
     assert barnabas("init", "--secure", "other", cwd=tmp_path).returncode == 0
     before = contents(made)
     for words, code, expected in (

@@ -45,7 +45,7 @@ def consuming(shell, tmp_path, *arguments):
     )
 
 
-def test_it_follows_until_ctrl_c(shell, tmp_path, ten):
+def test_consume_follows_until_ctrl_c(shell, tmp_path, ten):
     with consuming(shell, tmp_path, ten, "-p", "0", "-o", "-1") as process:
         assert process.stdout.readline() == "0/9\n"
         shell("produce", ten, "-p", "0", stdin=b"new\n")
@@ -154,5 +154,5 @@ def test_a_group_survives_the_loss_of_a_member(own_broker, own_shell, tmp_path, 
     assert seen == {"a", "b"}
     own_broker.clock.advance(minutes=1)
     ended = own_shell("consume", "t", "-g", "t", "-o", "beginning", "-e")
-    # It had no time to commit: at least once means that they come again.
+    # The command had no time to commit: at least once means that the records arrive again.
     assert sorted(ended.lines) == ["a", "b"]

@@ -22,13 +22,13 @@ from tests.broker.cli.inline import Shell
     ],
     ids=["another-protocol", "hung-up", "silent"],
 )
-def test_somebody_else_is_there(monkeypatch, answer, expected):
+def test_server_without_kafka_protocol_is_reported(monkeypatch, answer, expected):
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = "{}:{}".format(*server.getsockname())
         if answer is not None:
             answer_once(server, answer)
         shell = Shell(monkeypatch, address)
-        # Who answers may need longer than who is waited for in vain.
+        # A response may take longer on a busy machine than the wait for a missing one.
         ended = shell("topics", "list", "--timeout", "0.5" if answer is None else "60")
         assert ended.error.startswith(f"{address}: {expected}")
 

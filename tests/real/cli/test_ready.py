@@ -30,14 +30,14 @@ def test_a_broker_is_ready(tmp_path):
         assert barnabas("ready", "--bootstrap-servers", several, cwd=tmp_path).returncode == 0
 
 
-def test_nobody_there(tmp_path):
+def test_refused_connection_is_reported(tmp_path):
     address = f"127.0.0.1:{free_port()}"
     line = error_of(barnabas("ready", "-b", address, cwd=tmp_path), 1)
     assert line == f"barnabas: not ready: {address}: Connection refused"
 
 
 @pytest.mark.parametrize("address", ["localhost", "localhost:0", "localhost:70000", "::1:9092", ""])
-def test_what_is_no_address(address, tmp_path):
+def test_invalid_address_is_rejected(address, tmp_path):
     assert "is not HOST:PORT" in error_of(barnabas("ready", "-b", address, cwd=tmp_path), 2)
 
 
@@ -47,7 +47,7 @@ def test_a_listener_without_a_fixed_port(tmp_path):
 
 
 def patience(answer):
-    """Who answers may need longer, on a busy machine, than who is waited for in vain."""
+    """Return a timeout: long for a server with a response, on a busy machine, else short."""
     return "--timeout", "1" if answer is None else "60"
 
 
@@ -67,7 +67,7 @@ def patience(answer):
         (None, "no response within the --timeout"),
     ],
 )
-def test_somebody_else_is_there(answer, expected, tmp_path):
+def test_server_without_kafka_protocol_is_reported(answer, expected, tmp_path):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():
@@ -96,7 +96,7 @@ def keys(tmp_path_factory):
 
 
 class Secured:
-    """A broker process whose configuration stands in a file, as that of a container does."""
+    """A broker process with its configuration in a file, as in a container."""
 
     def __init__(self, directory, keys, *listeners, http=False):
         self.directory = directory
@@ -127,7 +127,7 @@ def is_ready(broker, address, *arguments):
 
 @pytest.mark.parametrize("listeners", [("SASL",), ("TLS",), ("SASL_TLS",), ("MTLS", "SASL_TLS")])
 def test_without_credentials(tmp_path, keys, listeners):
-    """As in a container, which has the broker's configuration and nobody's password."""
+    """A container has the broker's configuration, and no user's password."""
     with Secured(tmp_path, keys, *listeners) as broker:
         is_ready(broker, broker.address(listeners[-1]), broker.path)
 
@@ -205,7 +205,7 @@ def test_as_a_client_with_tokens_of_a_server(tmp_path, keys):
         (None, "no response within the --timeout"),
     ],
 )
-def test_somebody_else_at_the_http_port(tmp_path, keys, answer, expected):
+def test_server_without_readyz_at_the_http_port_is_reported(tmp_path, keys, answer, expected):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():

@@ -119,12 +119,12 @@ def test_where_a_listener_comes_from(tmp_path):
     )
 
 
-def test_it_says_where_clients_connect(tmp_path):
+def test_start_prints_the_listening_address(tmp_path):
     with Served(tmp_path, port=free_port()) as broker:
         assert broker.listening == [f"listening on PLAINTEXT://127.0.0.1:{broker.port}"]
 
 
-def test_it_says_where_clients_are_sent(tmp_path):
+def test_start_prints_the_advertised_address(tmp_path):
     advertised = "-Xadvertised.listeners=PLAINTEXT://broker.example:19092"
     with Served(tmp_path, advertised) as broker:
         (line,) = broker.listening
@@ -154,7 +154,7 @@ def test_health_and_metrics_over_http(tmp_path):
         urlopen(f"{address}/livez", timeout=60)
 
 
-def test_an_address_that_is_not_ours(tmp_path):
+def test_foreign_address_stops_the_start(tmp_path):
     line = refused(tmp_path, "-Xlisteners=PLAINTEXT://192.0.2.1:9092")
     assert "192.0.2.1:9092" in line
 

@@ -111,7 +111,7 @@ WHAT_STOPS_THE_START = {
 
 
 @pytest.mark.parametrize("lines", WHAT_STOPS_THE_START, ids=lambda lines: " ".join(lines) or "-")
-def test_what_stops_the_start_is_one_line_that_names_key_and_origin(tmp_path, store, lines):
+def test_tls_mistake_stops_the_start_with_key_and_origin(tmp_path, store, lines):
     assert refusal(tmp_path, *lines) == WHAT_STOPS_THE_START[lines]
 
 

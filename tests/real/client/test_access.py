@@ -45,7 +45,7 @@ def address(broker, name, host="127.0.0.1"):
 
 
 def asked(broker, listener, settings, host="127.0.0.1"):
-    """Ask for metadata and then something else, as somebody with these settings."""
+    """Request metadata and a list of transactions with the settings of a client."""
     security = security_of(settings, {})
     servers = [address(broker, listener, host)]
     with Brokers(servers, "test", TIMEOUT_SECONDS, security=security) as brokers:
@@ -95,7 +95,7 @@ def test_tokens_of_a_server(broker, keys):
 
 
 def test_tokens_that_do_not_come(broker, keys):
-    """A server that is away may come back; what it refuses, it refuses."""
+    """An unavailable token server may return; its rejections are final."""
     with TokenServerForTests() as server:
         settings = {"security.protocol": "SASL_PLAINTEXT"} | client_credentials(server.url)
         settings["sasl.login.retry.backoff.max.ms"] = "200"
@@ -254,7 +254,7 @@ def test_versions_of_tls_that_only_one_side_has(keys):
         (b"\x15\x03\x03\x00\x02\x02\x50", "the TLS handshake failed: tlsv1 alert internal error"),
     ],
 )
-def test_somebody_else_is_there(keys, answer, said):
+def test_server_without_kafka_protocol_is_reported(keys, answer, said):
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve():

@@ -1,4 +1,4 @@
-"""The blocking client: which brokers it finds, and what it says of those that it does not."""
+"""The blocking client: the brokers that it finds, and its errors about the others."""
 
 import socket
 import threading
@@ -95,7 +95,7 @@ def test_where_a_coordinator_is_that_was_not_found_is_not_believed(broker, broke
     assert brokers.node_ids == []
 
 
-def test_what_is_no_broker_is_not_tried_again():
+def test_server_without_kafka_protocol_is_not_retried():
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=greet, args=(server,))
         thread.start()

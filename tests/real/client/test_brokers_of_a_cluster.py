@@ -45,7 +45,7 @@ def test_a_broker_that_metadata_names_no_more_is_not_there(cluster, brokers):
     assert brokers.node(1).ask(METADATA, MetadataRequest(topics=[]))
 
 
-def test_whoever_was_asked_first_is_asked_last_once_it_was_turned_from(cluster, brokers):
+def test_broker_left_by_the_client_is_tried_last(cluster, brokers):
     asked = []
     for _ in range(3):
         asked.append(brokers.any().name)
@@ -53,7 +53,7 @@ def test_whoever_was_asked_first_is_asked_last_once_it_was_turned_from(cluster, 
         brokers.turn_to_another()
     first, second = cluster.bootstrap_servers.split(",")
     assert asked == [first, second, first]
-    # The next one is the second, then the first again, and then the second, which is gone.
+    # The next one is the second, then the first, and then the second, which no longer runs.
     assert brokers.any().name == second
     brokers.turn_to_another()
     cluster.kill(1)
@@ -75,7 +75,7 @@ def test_the_one_that_answered_last_is_asked_first(cluster, brokers):
     assert brokers.any().name == first
 
 
-def test_all_that_are_gone_are_waited_for_no_longer_than_one(monkeypatch):
+def test_wait_for_several_dead_brokers_is_as_long_as_for_one(monkeypatch):
     waits_s = []
     now_s = 0.0
 
@@ -94,7 +94,7 @@ def test_all_that_are_gone_are_waited_for_no_longer_than_one(monkeypatch):
 
 
 def test_the_present_broker_is_kept_until_another_one_is_there(cluster, brokers, monkeypatch):
-    """A machine that is gone refuses nothing: each wait for it lasts as long as it may."""
+    """A dead machine rejects no connection: each wait for it lasts until its timeout."""
     first, second = cluster.bootstrap_servers.split(",")
     gone = [second]
     waits_s = []

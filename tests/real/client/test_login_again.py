@@ -1,4 +1,4 @@
-"""A login that ends is repeated on the same connection, whatever is under way (KIP-368)."""
+"""An expiring login is repeated on the same connection, also with requests under way (KIP-368)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def accepted(broker):
 
 @pytest.fixture
 def now_s(monkeypatch):
-    """What the client takes for the time, which goes on by this alone; the broker has its own."""
+    """Return a function that advances the client's clock; the broker has another one."""
     now = [time.monotonic()]
     monkeypatch.setattr(client_connection, "monotonic", lambda: now[0])
 
@@ -77,7 +77,7 @@ def test_a_login_is_repeated_in_time(broker, keys, now_s, mechanism):
 
 
 def test_answers_that_are_under_way_are_kept(broker, keys, now_s):
-    """They come in front of the login, and belong to requests that were made before it."""
+    """The responses arrive before the login, and belong to earlier requests."""
     settings = trusting(keys, "SASL_SSL") | login("SCRAM-SHA-512")
     with brokers_of(broker, settings) as brokers:
         connection = brokers.any()
@@ -111,8 +111,8 @@ def test_a_login_that_is_not_taken_again(broker, keys, now_s):
         assert brokers.any().ask(METADATA, MetadataRequest()).cluster_id
 
 
-def test_a_token_that_nears_its_end_is_fetched_anew(broker, keys):
-    """Without the time of the broker's own, a session ends with its token."""
+def test_token_near_its_expiry_is_fetched_again(broker, keys):
+    """A session ends with its token unless the broker limits sessions."""
     with TokenServerForTests(lifetime_s=15) as server:
         settings = trusting(keys, "SASL_SSL") | client_credentials(server.url)
         with brokers_of(broker, settings) as brokers:
@@ -123,7 +123,7 @@ def test_a_token_that_nears_its_end_is_fetched_anew(broker, keys):
                 time.sleep(0.1)
         assert handshakes(broker) == 3
         assert accepted(broker) == 1
-        # One for each session: none was begun with what was left of another.
+        # One for each session: no session started with a token of another.
         assert len(server.requests) == 3
 
 
@@ -140,7 +140,7 @@ def test_a_token_that_holds_is_used_for_several_logins(broker, keys, now_s):
         assert len(server.requests) == 1
 
 
-def test_a_connection_that_is_lost_meanwhile(broker, keys, now_s):
+def test_connection_lost_before_a_new_login_is_unreachable(broker, keys, now_s):
     with brokers_of(broker, trusting(keys, "SASL_SSL") | login("PLAIN")) as brokers:
         connection = brokers.any()
         connection.ask(METADATA, MetadataRequest())

@@ -1,4 +1,4 @@
-"""Tokens of a server: what it is asked, which answers are good, and what is said of the others."""
+"""Tokens of a server: the requests, the valid responses, and the errors of others."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def endpoint_of(settings):
 
 
 def one_token(server, settings=None, **options):
-    """Ask a server once, and never again."""
+    """Fetch a token with a single request."""
     endpoint = endpoint_of(client_credentials(server.url, **options) | (settings or {}))
     return fetched(endpoint, SECONDS, may_repeat=False)
 
 
 def problem(server, settings=None, kind=WrongSetting, **options):
-    """Return what is said of a token that does not come."""
+    """Return the error message of a failed fetch."""
     with pytest.raises((WrongSetting, TokenUnavailable)) as raised:
         one_token(server, settings, **options)
     said = str(raised.value)
@@ -80,7 +80,9 @@ def server():
     ],
 )
 @pytest.mark.parametrize("are_in_jaas", [False, True])
-def test_what_the_server_is_asked(server, settings, options, header, body, are_in_jaas):
+def test_token_request_has_the_configured_headers_and_body(
+    server, settings, options, header, body, are_in_jaas
+):
     one_token(server, settings, are_in_jaas=are_in_jaas, **options)
     (request,) = server.requests
     assert request.path == PATH
@@ -245,7 +247,7 @@ def test_a_client_that_the_server_does_not_know(server):
         (json.dumps({"error": "e" * 400}).encode(), ": " + "e" * 300),
     ],
 )
-def test_what_the_server_says(server, body, said):
+def test_error_of_the_server_is_reported(server, body, said):
     server.status, server.body = 400, body
     assert problem(server).removeprefix(f"{URL_KEY}: {server.url}: ") == (
         f"the server answers 400{said}"
@@ -253,7 +255,7 @@ def test_what_the_server_says(server, body, said):
 
 
 @pytest.mark.parametrize("status", [204, 301, 302, 303, 307, 308, 400, 403, 404, 501, 505])
-def test_what_is_final_is_asked_once_and_no_redirect_is_followed_cve_2025_27817(server, status):
+def test_final_error_is_not_retried_and_no_redirect_followed_cve_2025_27817(server, status):
     with TokenServerForTests() as other:
         server.status, server.headers = status, {"Location": other.url}
         endpoint = endpoint_of(client_credentials(server.url))
@@ -270,7 +272,7 @@ def test_no_proxy_of_the_environment_is_asked(server, monkeypatch):
     assert proxy.requests == []
 
 
-# ---------------------------------------------------------------------------- a server that is away
+# ---------------------------------------------------------------------------- an unavailable server
 
 
 @pytest.mark.parametrize("status", [408, 425, 429, 500, 502, 503])
@@ -321,7 +323,7 @@ def free_url(scheme="http"):
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
-def test_nobody_is_there(scheme):
+def test_refused_connection_is_reported(scheme):
     url = free_url(scheme)
     with pytest.raises(TokenUnavailable) as raised:
         fetched(endpoint_of(client_credentials(url)), SECONDS, may_repeat=False)
@@ -329,7 +331,7 @@ def test_nobody_is_there(scheme):
 
 
 class Dripping:
-    """A server that says something of its own, and then a byte at a time, or nothing."""
+    """A server that sends a start, and then a byte at a time, or nothing."""
 
     def __init__(self, start, drip=b""):
         self._start, self._drip = start, drip
@@ -408,7 +410,7 @@ def test_the_time_for_an_answer_may_be_set():
         ),
     ],
 )
-def test_somebody_else_is_there(answer, kind, said):
+def test_server_without_tokens_is_reported(answer, kind, said):
     with socket.create_server(("127.0.0.1", 0)) as other:
 
         def serve():
@@ -428,7 +430,7 @@ def test_somebody_else_is_there(answer, kind, said):
     assert str(raised.value).endswith(said)
 
 
-def test_a_bug_is_not_called_a_server_that_is_away(server, monkeypatch):
+def test_bug_is_not_reported_as_an_unavailable_server(server, monkeypatch):
     monkeypatch.setattr(token_request, "_form", lambda _endpoint: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         one_token(server)
@@ -448,7 +450,7 @@ def secure(authority):
         yield server
 
 
-def test_whom_to_trust_stands_in_the_jaas_line(secure, authority, tmp_path):
+def test_trust_of_the_token_server_is_set_in_the_jaas_line(secure, authority, tmp_path):
     path = tmp_path / "ca.pem"
     path.write_text(authority.root_pem)
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(path)}
@@ -460,7 +462,7 @@ def test_whom_to_trust_stands_in_the_jaas_line(secure, authority, tmp_path):
     assert one_token(secure, {"https.ca.pem": authority.root_pem}).text
 
 
-def test_whom_brokers_trust_is_not_trusted_with_the_secret(secure, authority, tmp_path):
+def test_trust_of_the_brokers_does_not_apply_to_the_token_server(secure, authority, tmp_path):
     path = tmp_path / "ca.pem"
     path.write_text(authority.root_pem)
     settings = {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(path)}
@@ -548,7 +550,7 @@ class Kept:
         (100, {"window_factor": 1.0, "window_jitter": 0.25}, 100),
     ],
 )
-def test_when_a_token_is_fetched_anew(lifetime_s, settings, expected):
+def test_token_is_fetched_again_before_its_expiry(lifetime_s, settings, expected):
     assert replace(Refresh(), **settings).seconds_until(lifetime_s, HALF) == expected
 
 
@@ -582,7 +584,7 @@ def test_a_token_that_still_holds_is_used_while_the_server_hands_out_none(proble
     assert kept.at(1001) == f"t{len(kept.fetches)}"
 
 
-def test_a_token_that_is_forgotten_is_fetched_anew():
+def test_forgotten_token_is_fetched_again():
     kept = Kept()
     assert kept.at(0) == "t1"
     kept.forget()
@@ -612,7 +614,7 @@ def test_threads_fetch_one_token():
     assert len(fetches) == 1
 
 
-def test_who_waits_for_another_thread_waits_for_its_own_time():
+def test_waiter_for_another_thread_has_its_own_timeout():
     begun, goes_on = threading.Event(), threading.Event()
 
     def fetch(_timeout_seconds, _may_repeat):
@@ -656,7 +658,7 @@ def test_secrets_are_in_no_text(server):
         assert "secret" not in f"{each!r}{each}"
 
 
-def test_a_token_like_ours_is_a_jwt():
+def test_lifetime_of_a_jwt_is_recognized():
     assert token_request._lifetime_seconds({}, token("alice", lifetime_s=50)) == pytest.approx(
         50, abs=10
     )

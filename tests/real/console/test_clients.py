@@ -1,4 +1,4 @@
-"""Who is connected and who reads what, by what clients of other people have sent."""
+"""Connected clients and their topics, shown after requests of third-party clients."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def reader_of(broker, client, group=None, isolation="read_committed"):
         consumer.close()
 
 
-def test_what_a_connection_is_known_by(broker):
+def test_connection_shows_its_software_and_address(broker):
     producer = Producer({"bootstrap.servers": broker.bootstrap_servers, "client.id": "till"})
     for _ in range(5):
         producer.produce("read", b"x" * 1000, partition=0)
@@ -140,7 +140,7 @@ def test_how_a_member_reads(broker, isolation):
 
 
 def test_two_that_share_a_client_id(broker):
-    """What was seen is of the id and the host, and is said so."""
+    """The row belongs to the id and the host, and the page states that."""
     write(broker, "read", 10)
     python = KafkaConsumer(
         "read",

@@ -115,7 +115,7 @@ def test_rebalances_are_remembered_with_their_time(protocol):
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_what_a_start_replays_is_no_rebalance(protocol):
+def test_replay_at_a_start_is_no_rebalance(protocol):
     with Broker(config=HTTP) as broker:
         broker.create_topic("orders")
         consumer = Consumer(

@@ -22,7 +22,7 @@ PLAIN = "plain"
 
 
 class Write(NamedTuple):
-    """A batch of somebody, in a transaction if he has an id."""
+    """A batch of a producer, in a transaction if the producer has an id."""
 
     who: str
     partition: int
@@ -73,7 +73,7 @@ class Reader:
         self._committed = isolation == "read_committed"
 
     def offsets(self, topic):
-        """What it is given, by partition, up to where it has to stop."""
+        """Return the offsets that the consumer receives, by partition, up to its end."""
         places = [kafka.TopicPartition(topic, index) for index in range(PARTITIONS)]
         self._consumer.assign(places)
         self._consumer.seek_to_beginning(*places)
@@ -113,7 +113,7 @@ class Script:
         self._producer = producer
         self._open = {}
         self.fates = {index: {} for index in range(PARTITIONS)}
-        """What was said of each record that was written, by partition and offset."""
+        """The reported state of each written record, by partition and offset."""
         broker.create_topic(self.topic, partitions=PARTITIONS)
 
     def run(self, step):
@@ -169,7 +169,7 @@ class Script:
             self.run(End(who, commit))
 
     def expected(self, partition):
-        """Say what the state of each record is, by the book."""
+        """Return the state of each record by the protocol."""
         log = log_of(self._broker, self.topic, partition)
         states = {}
         for offset, transaction in self.fates[partition].items():

@@ -1,4 +1,4 @@
-"""What a sink says of brokers that are not there, do not answer, or are no brokers."""
+"""Errors of a sink about brokers that are missing or silent, and servers that are no brokers."""
 
 import socket
 import threading
@@ -39,7 +39,7 @@ def cluster_of(server, timeout_ms=300):
 
 
 def serve(server, *answers):
-    """Answer each connection with bytes, and close it."""
+    """Send bytes to each connection, and close it."""
 
     def run():
         for answer in answers:
@@ -62,12 +62,12 @@ def test_a_broker_that_is_not_there_is_named(listener):
     assert "\n" not in str(caught.value)
 
 
-def test_a_broker_that_does_not_answer_is_not_waited_for_for_ever(listener):
+def test_silent_broker_is_abandoned_after_the_timeout(listener):
     with cluster_of(listener) as cluster, pytest.raises(BrokerUnreachable, match="no answer in"):
         cluster.partition_count("topic")
 
 
-def test_who_is_not_let_in_where_it_turns_to_is_told_the_options(listener, monkeypatch):
+def test_login_refused_by_the_next_broker_names_the_options(listener, monkeypatch):
     def turn_to_another(self):
         raise errors.NotLetIn("host:1: login by me: refused")
 
@@ -93,7 +93,7 @@ def test_who_is_not_let_in_where_it_turns_to_is_told_the_options(listener, monke
     ],
     ids=range(5),
 )
-def test_what_is_no_broker_is_found_out(listener, answer, problem):
+def test_server_without_kafka_protocol_is_detected(listener, answer, problem):
     thread = serve(listener, answer)
     with pytest.raises(Unreachable, match=problem):
         Connection(address(listener), "test", 60)

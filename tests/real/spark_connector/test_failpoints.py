@@ -1,4 +1,4 @@
-"""Where a test stops a sink, and that nothing stops without one."""
+"""Failpoints of a sink, and no effect without one."""
 
 from __future__ import annotations
 

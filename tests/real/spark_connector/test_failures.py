@@ -41,7 +41,7 @@ def failing(_frame):
     raise ValueError("no amount\nand more")
 
 
-def test_what_a_transform_has_raised_is_said_with_its_place():
+def test_exception_of_a_transform_is_reported_with_its_line():
     class NoSource(Source):
         def load(self, spark, *, is_bounded):
             return spark
@@ -71,7 +71,7 @@ def test_a_source_that_returns_something_else():
         each.frame(None)
 
 
-def test_what_spark_refuses_of_a_query_says_that_it_was_to_begin():
+def test_query_refused_by_spark_is_reported_as_a_failed_start():
     says = r'^Spark cannot begin the query: For input string: "x"$'
     with pytest.raises(Raised, match=says), beginning():
         raise RuntimeError('For input string: "x"')
@@ -79,7 +79,7 @@ def test_what_spark_refuses_of_a_query_says_that_it_was_to_begin():
         raise WrongOption("said already")
 
 
-def test_what_fails_below_all_pipelines_has_all_their_names():
+def test_failure_of_all_pipelines_has_their_names():
     says = r"^a, b: Spark's Java process was killed by SIGKILL"
     with pytest.raises(QueryFailed, match=says), failures_of_spark("a, b"):
         raise SparkDied(-9)
@@ -92,11 +92,11 @@ def test_what_fails_below_all_pipelines_has_all_their_names():
 @pytest.mark.parametrize(
     ("code", "has_received_sigterm"), [(143, True), (-15, True), (-9, False), (1, False)]
 )
-def test_whether_somebody_has_asked_java_to_end(code, has_received_sigterm):
+def test_sigterm_of_java_is_recognized_by_the_exit_code(code, has_received_sigterm):
     assert QueryFailed("a", SparkDied(code)).has_received_sigterm is has_received_sigterm
 
 
-def test_a_sentence_of_ours_stays_what_it_is():
+def test_barnabas_error_is_raised_unchanged():
     with pytest.raises(WrongOption, match=r"^The option x is wrong\.$"), raising("source"):
         raise WrongOption("The option x is wrong.")
 

@@ -1,4 +1,4 @@
-"""Jars are checked before they are trusted; Java is found, or the user is told."""
+"""Jars are verified before use; Java is found, or the user gets an error."""
 
 import hashlib
 import subprocess
@@ -84,7 +84,7 @@ def test_a_connector_among_pysparks_own_jars_is_seen(monkeypatch, tmp_path):
     assert not jars.has_connector()
 
 
-def test_another_version_is_told_what_to_do(monkeypatch):
+def test_unknown_spark_version_gets_the_package_to_add(monkeypatch):
     monkeypatch.setattr(jars, "pyspark_version", lambda: "4.9.1")
     with pytest.raises(Refusal, match=r"4\.9\.1.*spark-sql-kafka-0-10_2\.13:4\.9\.1"):
         jars.jars_of_installed_spark()

@@ -19,6 +19,6 @@ def test_the_guide_names_only_what_programs_may_rely_on():
 
 
 def test_the_package_is_imported_without_pyspark():
-    # The command says which version to install, so it has to get that far without one.
+    # The command names the version to install, so it must start without PySpark.
     code = "import sys, barnabas.spark; sys.exit('pyspark' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

@@ -40,7 +40,7 @@ def test_a_program_finds_nothing_but_json_there(capsys):
 
 
 @pytest.mark.parametrize("shown", ["text", "json"])
-def test_a_reader_that_has_gone_is_one_sentence(shown):
+def test_closed_output_is_one_sentence(shown):
     program = (
         "from barnabas.spark_connector.running.screen import Screen\n"
         "from barnabas.spark_connector.refusals import Refusal\n"

@@ -1,4 +1,4 @@
-"""How the connector gets in where brokers ask for TLS or a login, and what it says if not."""
+"""Connections of the connector over TLS and with a login, and its errors without."""
 
 from __future__ import annotations
 
@@ -138,8 +138,8 @@ def test_all_that_asks_gets_in_with_a_token_of_a_server(broker, keys):
         ("kafka.sasl.oauthbearer.scope", "scope="),
     ],
 )
-def test_what_sparks_own_clients_do_not_know_yet(name, instead):
-    """Our sinks do."""
+def test_settings_unknown_to_sparks_own_clients_are_rejected(name, instead):
+    """The sinks of Barnabas support them."""
     settings = client_credentials("https://x/", are_in_jaas=True)
     options = as_options({"security.protocol": "SASL_SSL"} | settings) | {name: SECRET}
     sink = Sink(sink_id="a", topic="out", options=options)
@@ -157,7 +157,7 @@ def test_what_sparks_own_clients_do_not_know_yet(name, instead):
         )
 
 
-def test_the_source_may_be_elsewhere_and_asked_as_somebody_else(broker, keys):
+def test_source_has_its_own_servers_and_login(broker, keys):
     source = Source(
         topic="in", servers=servers(broker, "SASL"), options=options_of(keys, "SASL", "PLAIN")
     )
@@ -265,7 +265,7 @@ def test_tokens_of_a_server_as_spark_users_write_them(package, version):
         ({"sasl.jaas.config": SECRET}, "kafka.security.protocol: it is not set, and without it"),
     ],
 )
-def test_what_cannot_work_is_refused_by_name(wrong, sentence):
+def test_invalid_security_option_is_rejected_by_name(wrong, sentence):
     for part in ("sink", "source"):
         options = as_options(wrong)
         each = Pipeline(
@@ -278,7 +278,7 @@ def test_what_cannot_work_is_refused_by_name(wrong, sentence):
         assert SECRET not in str(raised.value)
 
 
-def test_what_is_not_about_security_has_no_place_behind_source():
+def test_other_source_options_are_rejected():
     least = {"kafka.bootstrap.servers": "x:1", "sinkId": "a"}
     with pytest.raises(WrongOption, match=r"behind source\.kafka\. stands how to get in"):
         SinkOptions.parse(least | {"source.kafka.group.id": "x"})
@@ -297,7 +297,7 @@ def test_a_store_that_is_not_there():
         connected(sink.sink_options())
 
 
-def test_whoever_is_not_let_in_hears_so_at_once_and_in_one_line(broker, keys):
+def test_refused_login_fails_at_once_in_one_line(broker, keys):
     wrong_password = as_options(trusting(keys, "SASL_SSL") | login("PLAIN", password="Password1"))
     wrong_trust = options_of(keys, "TLS") | {"kafka.ssl.truststore.location": keys.other_trust}
     for listener, options, sentence in (
@@ -333,7 +333,7 @@ def test_a_token_that_does_not_come_is_said_in_one_line(broker, keys):
     assert "secret" not in said
 
 
-def test_a_server_of_tokens_that_is_away_for_a_moment_is_waited_for(broker, keys):
+def test_unavailable_token_server_is_retried(broker, keys):
     with TokenServerForTests() as server:
         answers = iter([503, 503, 200])
 
@@ -365,7 +365,7 @@ def test_the_options_of_the_documentation(monkeypatch):
 @pytest.mark.parametrize(
     "stages", ["Caused by: ", "\n\tat x\nCaused by: java.lang.E: x\nCaused by: "]
 )
-def test_what_sparks_own_client_says(stages):
+def test_refused_login_of_sparks_own_client_is_reported(stages):
     text = (
         "org.apache.spark.SparkException: Job aborted\n"
         f"{stages}org.apache.kafka.common.errors.SaslAuthenticationException: "

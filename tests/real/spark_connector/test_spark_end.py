@@ -1,4 +1,4 @@
-"""Who ends a service tells all its processes, in any order: what fails meanwhile is no failure."""
+"""The end of a service: its processes stop in any order, without a reported failure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NO_FILES = "java.io.IOException: Filesystem closed"
 
 
 class Java:
-    """A Java process that begins to end when it is told to, and takes its time over it."""
+    """A Java process that starts to end on request, and takes its time."""
 
     def __init__(self, exit_code: int) -> None:
         self._exit_code = exit_code
@@ -40,7 +40,7 @@ class Java:
         self.is_ending = False
 
     def end(self) -> None:
-        """Tell it to."""
+        """Start the end of the process."""
         self.is_ending = True
         threading.Timer(ENDS_S, self._is_over.set).start()
 
@@ -64,14 +64,14 @@ def java(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Jav
 
 
 class OfJava(Exception):
-    """What PySpark raises of an error of Java's: only Java knows what it says."""
+    """PySpark's exception for a Java error: only Java has its text."""
 
     def __str__(self) -> str:
         raise ConnectionRefusedError(111, "Connection refused")
 
 
 def what_leaves(java: Java, failure: str | Exception, stop: Stop) -> Exception:
-    """Return what a query that fails like this leaves behind as the failure of Spark."""
+    """Return the exception of Spark after a query that fails like this."""
     error = QueryFailed("a", RuntimeError(failure)) if isinstance(failure, str) else failure
     with (
         SparkLog(verbose=True) as log,
@@ -102,7 +102,7 @@ def asked() -> Stop:
     [NO_WORKER, NO_CONTEXT, NO_FILES, OfJava()],
     ids=["worker", "context", "files", "no-words"],
 )
-def test_whatever_a_query_fails_with_while_java_is_being_ended(java, failure, stop):
+def test_failure_while_java_is_ending_is_sigterm(java, failure, stop):
     java.end()
     left = what_leaves(java, failure, stop)
     assert isinstance(left, SparkDied), left
@@ -110,13 +110,13 @@ def test_whatever_a_query_fails_with_while_java_is_being_ended(java, failure, st
 
 
 @pytest.mark.parametrize("failure", [NO_WORKER, NO_FILES], ids=["worker", "files"])
-def test_java_is_told_after_the_program(java, failure):
+def test_sigterm_of_java_after_the_program_is_recognized(java, failure):
     with soon(0.2, java.end):
         left = what_leaves(java, failure, asked())
     assert isinstance(left, SparkDied), left
 
 
-def test_the_workers_are_told_first_then_the_program_then_java(java):
+def test_sigterm_of_workers_then_program_then_java_is_recognized(java):
     stop = Stop()
     with soon(0.1, stop.ask), soon(0.3, java.end):
         left = what_leaves(java, NO_WORKER, stop)
@@ -125,13 +125,13 @@ def test_the_workers_are_told_first_then_the_program_then_java(java):
 
 @pytest.mark.parametrize("stop", [Stop(), asked()], ids=["runs", "asked"])
 @pytest.mark.parametrize("failure", ["no amount", NO_WORKER], ids=["rows", "worker"])
-def test_a_failure_while_java_goes_on_stays_one(monkeypatch, java, failure, stop):
+def test_failure_while_java_runs_stays_a_failure(monkeypatch, java, failure, stop):
     monkeypatch.setattr(spark_process, "TOLD_S", 0.1)
     assert isinstance(what_leaves(java, failure, stop), QueryFailed)
 
 
 @pytest.mark.parametrize("stop", [Stop(), asked()], ids=["runs", "asked"])
-def test_what_a_transform_has_raised_stays_the_failure_while_java_is_being_ended(java, stop):
+def test_exception_of_a_transform_stays_the_failure_while_java_is_ending(java, stop):
     failed = QueryFailed("a", RuntimeError("of Spark's"))
     failed.set_sentence("transform raised ValueError: no amount (payments.py, line 3)")
     java.end()
@@ -139,7 +139,7 @@ def test_what_a_transform_has_raised_stays_the_failure_while_java_is_being_ended
 
 
 @pytest.mark.parametrize("java", [OUT_OF_MEMORY], indirect=True)
-def test_what_java_has_ended_of_by_itself_stays_the_failure(java):
+def test_death_of_java_by_itself_stays_the_failure(java):
     java.end()
     left = what_leaves(java, "java.lang.OutOfMemoryError: Java heap space", asked())
     assert "Java ran out of memory" in str(left)
@@ -160,7 +160,7 @@ def test_java_is_asked_whether_it_ends(monkeypatch, answer, is_ending):
     assert _is_shutting_down() is is_ending
 
 
-def test_a_java_that_does_not_answer_goes_on(monkeypatch):
+def test_silent_java_counts_as_running(monkeypatch):
     go_on = threading.Event()
     let_spark_be(monkeypatch, spark_that_answers(go_on.wait))
     monkeypatch.setattr(spark_process, "TOLD_S", 0.1)
@@ -176,13 +176,13 @@ def test_without_spark_no_java_ends(monkeypatch):
 
 
 def let_spark_be(monkeypatch: pytest.MonkeyPatch, active: SimpleNamespace | None) -> None:
-    """Have this be PySpark's active context; PySpark itself may not be installed."""
+    """Set PySpark's active context; PySpark itself may not be installed."""
     context_class = SimpleNamespace(_active_spark_context=active)
     monkeypatch.setitem(sys.modules, "pyspark", SimpleNamespace(SparkContext=context_class))
 
 
 def spark_that_answers(answer: Callable[[], bool]) -> SimpleNamespace:
-    """Return a Spark whose Java is asked whether it ends."""
+    """Return a Spark whose Java reports by ``answer`` whether it is shutting down."""
     util = SimpleNamespace(ShutdownHookManager=SimpleNamespace(inShutdown=answer))
     apache = SimpleNamespace(spark=SimpleNamespace(util=util))
     return SimpleNamespace(_jvm=SimpleNamespace(org=SimpleNamespace(apache=apache)))
@@ -193,7 +193,7 @@ def spark_that_answers(answer: Callable[[], bool]) -> SimpleNamespace:
 
 @pytest.fixture
 def run_with_java_terminated(monkeypatch: pytest.MonkeyPatch) -> Callable[[Stop], None]:
-    """Return what runs a pipeline whose Java process is ended by SIGTERM."""
+    """Return a function that runs a pipeline with a Java process ended by SIGTERM."""
 
     @contextmanager
     def spark_session(*_given: object) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What PySpark's own servers may print, and where its sockets are."""
+"""Output and sockets of PySpark's own servers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from barnabas.spark_connector.session.spark_process import unix_sockets
 
 
 class Failing(socketserver.BaseRequestHandler):
-    """Fails as it is told to."""
+    """A handler that raises the given failure."""
 
     failure: Exception
 

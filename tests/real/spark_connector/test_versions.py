@@ -24,7 +24,7 @@ def test_the_interop_tests_use_a_tested_version():
 
 
 def test_the_command_says_what_is_missing_where_there_is_no_spark(tmp_path):
-    """The wheel without its extra: everything imports, and one line says what to install."""
+    """A wheel without its extra: all modules import, and one line names the package to install."""
     hidden = "import sys\nfor name in ('pyspark', 'pyarrow', 'numpy', 'pandas'):\n"
     program = hidden + "    sys.modules[name] = None\n"
     program += "import importlib.metadata as metadata\nfind = metadata.version\n"

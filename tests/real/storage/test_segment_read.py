@@ -91,7 +91,7 @@ def test_little_is_read_instead(tmp_path, monkeypatch):
     assert len(span.load(read_cached).data) == size
 
 
-def test_what_is_not_in_the_page_cache_is_no_slice(tmp_path, monkeypatch):
+def test_uncached_bytes_are_no_slice(tmp_path, monkeypatch):
     starts, size, end = a_log_file(random.Random(2), tmp_path / "log")
     file = LocalFileSystem().open(str(tmp_path / "log"))
     span = FileSpan("log", file, 0, size, *starts[-1], 0, end, size)
