@@ -14,13 +14,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
-from barnabas.protocol.records import (
-    CONTROL_BIT,
-    TRANSACTIONAL_BIT,
-    placed,
-    read_header,
-    read_marker,
-)
+from barnabas.protocol.record_decoding import read_marker
+from barnabas.protocol.records import CONTROL_BIT, TRANSACTIONAL_BIT, placed, read_header
 from barnabas.storage.errors import LogClosed
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.log.config import LogConfig
