@@ -17,11 +17,11 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
 from barnabas.broker.api.dispatch import ROUTES, Routes
-from barnabas.broker.api.fetch_sessions import FetchSessions
+from barnabas.broker.api.fetch_sessions import fetch_sessions_of
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
@@ -44,17 +44,13 @@ from barnabas.broker.cluster.start.join import Newcomer
 from barnabas.broker.cluster.start.member import ClusterMember
 from barnabas.broker.cluster.start.postgresql import base_of
 from barnabas.broker.cluster.view import ClusterView, OneBroker
-from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions.producers import limit_init_producer_id
-from barnabas.broker.http.entry import HttpEntry
 from barnabas.broker.http.messages.answer_memory import AnswerMemory
-from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
-from barnabas.broker.http.site import ConsolePage, Site
 from barnabas.broker.metadata.access_rules import AccessRules
 from barnabas.broker.metadata.catalogue import Catalogue
 from barnabas.broker.metadata.metastore_calls import CallsAside, MetaStoreCalls
@@ -70,10 +66,12 @@ from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
-from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
+from barnabas.broker.network.socket_server import Listener, SocketServer
+from barnabas.broker.opening.aside import open_aside
 from barnabas.broker.opening.configured_topics import create_configured_topics
 from barnabas.broker.opening.feature_levels import with_levels
-from barnabas.broker.opening.local_directory import GivenUp, Home, Opened, OwnDirectory, Progress
+from barnabas.broker.opening.http_port import open_http
+from barnabas.broker.opening.local_directory import Home, Opened, OwnDirectory, Progress
 from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.runtime.audit_file import AuditOutput
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -83,6 +81,7 @@ from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.first import wait_for_first
 from barnabas.broker.runtime.pattern_thread import PatternThread
 from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.runtime.tasks import Tasks
 from barnabas.broker.security.acls.access import Generation
 from barnabas.broker.security.acls.authorizer import Authorizer
 from barnabas.broker.security.audit import AuditLog
@@ -90,7 +89,6 @@ from barnabas.broker.security.listeners.certificate_reload import CertificateRel
 from barnabas.broker.security.listeners.listeners import listeners_of
 from barnabas.broker.security.listeners.setup import authorizer_of, quotas_of
 from barnabas.broker.security.sasl.logins import Logins
-from barnabas.broker.security.web.login import HttpLogin
 from barnabas.broker.upkeep.cleaning import LogCleaner
 from barnabas.broker.upkeep.housekeeping import Housekeeping
 from barnabas.broker.upkeep.scrubbing import LogScrubber
@@ -104,8 +102,6 @@ from barnabas.storage.store.log_store import LogStore
 from barnabas.storage.store.store_parts import StoreCallbacks
 
 logger = logging.getLogger("barnabas.broker.server")
-
-Result = TypeVar("Result")
 
 DRAINING_SHARE: Final = 0.75
 """Of the time for an orderly end, what others have to take over; the rest is for answers."""
@@ -199,8 +195,8 @@ class BrokerServer:
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
-        self._windows = Windows(self.routes)
-        self.loop_monitor = LoopMonitor(self._windows.turn)
+        self.windows = Windows(self.routes)
+        self.loop_monitor = LoopMonitor(self.windows.turn)
         self.history: History | None = None
         self.events = EventRing(self.clock)
         self.stage = Stage.OPENING
@@ -213,7 +209,7 @@ class BrokerServer:
         self._audit_output = AuditOutput()
         self._engine: LoopEngine
         self._ended: asyncio.Event
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = Tasks(on_error=self.fatal)
 
     # ------------------------------------------------------------------------------- lifecycle
 
@@ -243,7 +239,7 @@ class BrokerServer:
             await self._open_http()
             if self._newcomer is not None:
                 await self._join(self._newcomer)
-            opened = await self._on_thread(self._open_storage)
+            opened = await open_aside(self._engine, self._home, self._open_storage)
             self._register_metrics()
             await self._first_checkpoint()
             self.stage = Stage.RECOVERED
@@ -271,7 +267,7 @@ class BrokerServer:
         if self.config.console_history:
             self.history = History(self)
             self.loop_monitor.on_tick = self.history.sample
-        register_maintenance(self.metrics, self.cleaner, self.scrubber)
+        register_maintenance(self)
         self._housekeeping = Housekeeping(
             self,
             self.logs,
@@ -301,7 +297,7 @@ class BrokerServer:
             self._housekeeping.stop()
         self._close_coordinators()
         await self._close_peers()
-        await self._cancel_tasks()
+        await self._tasks.cancel()
         await self.catalogue.changes.close()
         is_complete = await self._last_checkpoint()
         if self._member is not None:
@@ -337,7 +333,7 @@ class BrokerServer:
             self._housekeeping.stop()
         await self.sockets.abort()
         await self._close_peers()
-        await self._cancel_tasks()
+        await self._tasks.cancel()
         if self.http is not None:
             await self.http.stop()
         self.abandon()
@@ -397,25 +393,6 @@ class BrokerServer:
         """Return the listeners; ``bound`` of each is its address once the broker has started."""
         return self.sockets.listeners
 
-    def listening_lines(self) -> list[str]:
-        """Return where clients connect, a line for each listener."""
-        lines = []
-        for each in self.listeners:
-            host = each.host or "0.0.0.0"  # noqa: S104  what users write for "every interface"
-            line = f"listening on {each.name}://{address_text(host, each.bound[1])}"
-            if each.advertised is not None and each.advertised != (each.host, each.bound[1]):
-                line += f", clients are sent to {address_text(*each.advertised)}"
-            lines.append(line)
-        return lines
-
-    @property
-    def ready_line(self) -> str:
-        """Return the line that says the broker is up, in words that container tools wait for."""
-        return (
-            f"[KafkaServer id={self.node_id}] started: "
-            "Transitioning from RECOVERY to RUNNING (Kafka Server started)"
-        )
-
     def flush_answers(self) -> None:
         """Answer the fetches that are due and write everything that is ready."""
         self.fetch_waits.answer_due()
@@ -428,9 +405,7 @@ class BrokerServer:
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
-        task = self.loop.create_task(coroutine, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._task_done)
+        self._tasks.start(self.loop, coroutine, name)
 
     # --------------------------------------------------------------------------------- private
 
@@ -439,81 +414,20 @@ class BrokerServer:
         logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
 
     async def _open_http(self) -> None:
-        """Open the HTTP port. One that is taken is an error if the configuration names it."""
-        address = self.config.http_address
-        if address is None:
-            return
-        entry = HttpEntry(self.config, address[0], self.authorizer)
-        doors = entry.doors(partial(self._http_login, entry))
-        self.asks_for_login = doors.console is not None
-        opens = None if self.config.console_access == "none" else self._open_console
-        site = Site(pages(self), entry.host_check(), doors, opens)
-        http = HttpServer(*address, site.answer, self.clock, self.answer_memory)
-        try:
-            await http.start(self.config)
-        except ListenError as error:
-            error.key = "barnabas.http.listener"
-            if error.key in self.config.settings:
-                raise
-            logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
-            return
-        self.http = http
-        self.changes_refused = entry.read_only_reason()
-        self.login_closed_reason = doors.closed_reason
-        warning = entry.start_warning(doors)
-        if warning is not None:
-            logger.warning("%s", warning)
-        self.loop_monitor.start()
-
-    async def _open_console(self) -> ConsolePage:
-        """Make the console: imported now, since many a broker's is never looked at."""
-        # On a thread: its code and its files take longer than a turn of the loop may.
-        return await self.readers.run(self._make_console)
-
-    def _make_console(self) -> ConsolePage:
-        from barnabas.broker.console.application import Console
-
-        return Console(self).answer
-
-    def _http_login(self, entry: HttpEntry) -> HttpLogin:
-        return entry.new_login(
-            self.clock,
-            self.logins.passwords(),
-            self.sockets.failed_logins.apart(),
-            self.generation,
-            self.audit,
-            lambda: self.stage >= Stage.RECOVERED,
-        )
-
-    async def _on_thread(self, work: Callable[[], Result]) -> Result:
-        """Open something on a thread: the loop goes on answering probes, however long it takes."""
-        opening = self._engine.answer_of(work)
-        try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            self._home.give_up()
-            await asyncio.wait([opening])  # The files must stay open until it has ended.
-            error = opening.exception()
-            if error is not None and not isinstance(error, GivenUp):
-                logger.warning("storage not opened before the stop: %s", error)
-            raise
+        port = await open_http(self)
+        if port is not None:
+            self.http = port.server
+            self.asks_for_login = port.asks_for_login
+            self.changes_refused = port.changes_refused
+            self.login_closed_reason = port.login_closed_reason
+            self.loop_monitor.start()
 
     def _register_metrics(self) -> None:
-        metrics, catalogue = self.metrics, self.catalogue
-        register_storage(
-            metrics,
-            catalogue,
-            self.logs,
-            self.sockets,
-            self.loop_monitor,
-            self.traffic,
-            self._windows,
-            self.node_id,
-        )
-        register_coordinators(metrics, self.groups, self.transactions, catalogue, self.clock)
+        register_storage(self)
+        register_coordinators(self)
         if self._member is not None:
             assert self.leadership is not None
-            self._member.register_metrics(metrics, self.leadership)
+            self._member.register_metrics(self.metrics, self.leadership)
 
     def _brokers(self) -> Brokers:
         return Brokers(self.view, None if self._member is None else self._member.misses)
@@ -568,7 +482,7 @@ class BrokerServer:
             self.audit,
         )
         self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run_then)
-        register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
+        register_serving(self)
 
     def _make_store(self) -> None:
         """Make the logs, and what belongs to them; nothing of them is touched yet."""
@@ -619,7 +533,9 @@ class BrokerServer:
     async def _join(self, newcomer: Newcomer) -> None:
         """Become one of the brokers of a cluster; nothing is led here yet."""
         newcomer.start()
-        member = self._member = await self._on_thread(partial(newcomer.join, self.listeners))
+        member = self._member = await open_aside(
+            self._engine, self._home, partial(newcomer.join, self.listeners)
+        )
         self.node_id = member.node_id
         self.config = replace(self.config, node_id=self.node_id)
         self.view = member.view
@@ -745,17 +661,6 @@ class BrokerServer:
         self.inspector.close()
         self._home.close()
 
-    async def _cancel_tasks(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    def _task_done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.fatal(error)
-
     def _log_removed(self, log: PartitionLog) -> None:
         self.fetch_waits.wake(log)
         self.traffic.log_removed(log)
@@ -777,12 +682,3 @@ class BrokerServer:
             self.groups.configure(config)
         if hasattr(self, "transactions"):
             self.transactions.configure(config)
-
-
-def fetch_sessions_of(config: BrokerConfig) -> FetchSessions:
-    """Return an empty cache of fetch sessions with the limits of a configuration."""
-    return FetchSessions(
-        config.max_incremental_fetch_session_cache_slots,
-        partitions_max=config.fetch_session_partitions_max,
-        session_max=config.request_undivided_elements_max,
-    )
