@@ -27,17 +27,13 @@ from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
 from barnabas.broker.cluster.coordinating.moving_shards import MovingShards
 from barnabas.broker.cluster.coordinating.remote_coordinators import RemoteCoordinators
-from barnabas.broker.cluster.coordinating.verification_guards import Guards
 from barnabas.broker.cluster.leading.leadership import DurableLogs, Leadership
 from barnabas.broker.cluster.membership.base import ClusterBase
 from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.peers.connection import Transport
 from barnabas.broker.cluster.peers.interface import Peers
 from barnabas.broker.cluster.serving.brokers import Brokers
-from barnabas.broker.cluster.serving.lease_gate import gate
 from barnabas.broker.cluster.serving.placement import Placement
-from barnabas.broker.cluster.serving.refused_produce import note_refused_produce
-from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.cluster.start.cluster_directory import ClusterHome
 from barnabas.broker.cluster.start.exit_reasons import words_of_end
 from barnabas.broker.cluster.start.join import Newcomer
@@ -69,9 +65,11 @@ from barnabas.broker.metrics.loop import LoopMonitor
 from barnabas.broker.network.socket_server import Listener, SocketServer
 from barnabas.broker.opening.aside import open_aside
 from barnabas.broker.opening.configured_topics import create_configured_topics
+from barnabas.broker.opening.coordinators import Coordinators
 from barnabas.broker.opening.feature_levels import with_levels
 from barnabas.broker.opening.http_port import open_http
 from barnabas.broker.opening.local_directory import Home, Opened, OwnDirectory, Progress
+from barnabas.broker.opening.services import services_of
 from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.runtime.audit_file import AuditOutput
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -178,7 +176,7 @@ class BrokerServer:
         self.catalogue: Catalogue
         self.fetch_waits: FetchWaits
         self.readers: DiskReaders
-        self._pattern_thread: PatternThread
+        self.pattern_thread: PatternThread
         self.scrubber: LogScrubber
         self.fetch_sessions = fetch_sessions_of(config)
         self.generation = Generation()
@@ -205,6 +203,7 @@ class BrokerServer:
         self.failure: BaseException | None = None
         self._home: Home = OwnDirectory(config, self.file_system, self.clock, metastore)
         self._housekeeping: Housekeeping | None = None
+        self._coordinators: Coordinators | None = None
         self.audit: AuditLog
         self._audit_output = AuditOutput()
         self._engine: LoopEngine
@@ -226,7 +225,7 @@ class BrokerServer:
         self.fetch_waits = FetchWaits(self.loop, self.clock)
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
-        self._pattern_thread = PatternThread(self.loop)
+        self.pattern_thread = PatternThread(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self._make_sockets()
         if self._new_peers is not None:
@@ -241,19 +240,17 @@ class BrokerServer:
                 await self._join(self._newcomer)
             opened = await open_aside(self._engine, self._home, self._open_storage)
             self._register_metrics()
-            await self._first_checkpoint()
+            await self._checkpoints.first(self.catalogue.forget_deleted)
+            self._require_no_failure()
             self.stage = Stage.RECOVERED
-            placement = Placement(self._brokers(), self.moves)
-            await create_configured_topics(self.catalogue, placement)
+            await create_configured_topics(self.catalogue, Placement(self._brokers(), self.moves))
             self._open_coordinators()
             self.logs.check_space()  # A full disk refuses the first request already.
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
-            self.routes.bind(self._services(), is_controlled=is_controlled)
+            self.routes.bind(services_of(self, self._brokers()), is_controlled=is_controlled)
             if self._member is not None:
-                note_refused = partial(note_refused_produce, self.catalogue, self.clock.monotonic)
-                gate(self.routes, self._member.may_serve, note_refused)
-                poll_before_refusing(self.routes, self.catalogue, self._member.misses)
+                self._member.guard(self.routes, self.catalogue, self.clock.monotonic)
             self.stage = Stage.PREPARED
             await self.logins.open()
             if self._member is not None:
@@ -268,19 +265,10 @@ class BrokerServer:
             self.history = History(self)
             self.loop_monitor.on_tick = self.history.sample
         register_maintenance(self)
-        self._housekeeping = Housekeeping(
-            self,
-            self.logs,
-            self.catalogue,
-            self.cleaner,
-            groups=self.groups,
-            transactions=self.transactions,
-            scrubber=self.scrubber,
-            certificates=self.certificates,
-            on_event=self.events.add,
-        )
+        self._housekeeping = Housekeeping(self)
         self._housekeeping.start()
-        self._tell_started(opened)
+        self.events.add("started", f"{__version__}, {opened.words}")
+        logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
 
     async def stop(self) -> bool:
         """Drain, write down where everything stands, close everything.
@@ -409,10 +397,6 @@ class BrokerServer:
 
     # --------------------------------------------------------------------------------- private
 
-    def _tell_started(self, opened: Opened) -> None:
-        self.events.add("started", f"{__version__}, {opened.words}")
-        logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
-
     async def _open_http(self) -> None:
         port = await open_http(self)
         if port is not None:
@@ -432,36 +416,6 @@ class BrokerServer:
     def _brokers(self) -> Brokers:
         return Brokers(self.view, None if self._member is None else self._member.misses)
 
-    def _services(self) -> dict[str, object]:
-        """Return what handlers may ask for, by the names that they ask with."""
-        return {
-            "access_rules": self.access_rules,
-            "brokers": self._brokers(),
-            "catalogue": self.catalogue,
-            "configs": self.catalogue.configs,
-            "remote_coordinators": self.remote_coordinators,
-            "fetch_sessions": self.fetch_sessions,
-            "fetch_waits": self.fetch_waits,
-            "groups": self.groups,
-            "host": self,
-            "identity": self.metastore.identity,
-            "inspector": self.inspector,
-            "leadership_check": self.leadership_check,
-            "logs": self.logs,
-            "markers": self.markers,
-            "moves": self.moves,
-            "pattern_thread": self._pattern_thread,
-            "peer_sessions": self.sockets.peer_sessions,
-            "peers": self.peers,
-            "quota_rules": self.quota_rules,
-            "producer_ids": self.catalogue.producer_ids,
-            "readers": self.readers,
-            "routes": self.routes,
-            "sockets": self.sockets,
-            "transactions": self.transactions,
-            "user_credentials": self.user_credentials,
-        }
-
     def _make_sockets(self) -> None:
         """Make the listeners, and what decides who may connect; nothing is bound yet."""
         self.audit = AuditLog(
@@ -472,11 +426,12 @@ class BrokerServer:
         )
         self.authorizer = authorizer_of(self.config, self.generation, self.audit)
         self.logins = Logins(self.config, self.clock)
+        listeners = listeners_of(self.config, self.authorizer, self.generation, self.logins)
         self.sockets = SocketServer(
             self.config,
             self.clock,
             self.routes,
-            listeners_of(self.config, self.authorizer, self.generation, self.logins),
+            listeners,
             self.generation,
             self.quotas,
             self.audit,
@@ -486,27 +441,16 @@ class BrokerServer:
 
     def _make_store(self) -> None:
         """Make the logs, and what belongs to them; nothing of them is touched yet."""
-        self.logs = new_store(
-            self.config,
-            self.file_system,
-            self._engine,
-            self.clock,
-            StoreCallbacks(
-                on_advanced=self.fetch_waits.advanced,
-                on_visible=self.fetch_waits.answer_due,
-                on_backlogged=self.sockets.backlog.set,
-                on_forgotten=self._logs_forgotten,
-                on_fatal=self.fatal,
-            ),
+        callbacks = StoreCallbacks(
+            on_advanced=self.fetch_waits.advanced,
+            on_visible=self.fetch_waits.answer_due,
+            on_backlogged=self.sockets.backlog.set,
+            on_forgotten=self._logs_forgotten,
+            on_fatal=self.fatal,
         )
+        self.logs = new_store(self.config, self.file_system, self._engine, self.clock, callbacks)
         self._checkpoints = Checkpoints(self.logs, self.wait_for_failure, self.clock)
-        self.scrubber = LogScrubber(
-            self.logs,
-            self.loop,
-            self.clock,
-            bytes_per_second=self.config.scrub_bytes_per_second,
-            interval_ms=self.config.scrub_interval_ms,
-        )
+        self.scrubber = LogScrubber(self.config, self.logs, self.loop, self.clock)
         self.logs.callbacks.on_suspected = self.scrubber.suspect
         if self._durable_logs is not None:
             self._let_logs_move(self._durable_logs)
@@ -518,24 +462,14 @@ class BrokerServer:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._newcomer = Newcomer(
-                self,
-                home,
-                base,
-                self.logs,
-                self._over,
-                self._lease_clock,
-                self.events.add,
-                self.sockets.brokers_changed,
-            )
+            self._newcomer = Newcomer(self, home, base, self._over, self._lease_clock)
             self.metastore_calls = CallsAside(home.close_metadata)
 
     async def _join(self, newcomer: Newcomer) -> None:
         """Become one of the brokers of a cluster; nothing is led here yet."""
         newcomer.start()
-        member = self._member = await open_aside(
-            self._engine, self._home, partial(newcomer.join, self.listeners)
-        )
+        joining = partial(newcomer.join, self.listeners)
+        member = self._member = await open_aside(self._engine, self._home, joining)
         self.node_id = member.node_id
         self.config = replace(self.config, node_id=self.node_id)
         self.view = member.view
@@ -592,18 +526,9 @@ class BrokerServer:
 
     def _make_coordinators(self) -> None:
         """Make the coordinators of this broker, and what asks those of others if there are any."""
-        guards = None if self.peers is None else Guards()
-        self.groups = Groups(self, self.catalogue, self.generation)
-        self.markers = MarkerWriter(self.catalogue, self.groups, guards)
-        self.transactions = Transactions(
-            self, self.catalogue, self.logs, self.markers, self.view, self.peers
-        )
-        self.transactions.leadership_check = self.leadership_check
-        if self.peers is not None and guards is not None:
-            partition_id_of = self.transactions.log.partition_id_of
-            self.remote_coordinators = RemoteCoordinators(
-                self, self.view, partition_id_of, self.peers, guards
-            )
+        self._coordinators = made = Coordinators(self)
+        self.groups, self.markers, self.transactions = made.groups, made.markers, made.transactions
+        self.remote_coordinators = made.remote
 
     def _let_logs_move(self, durable_logs: DurableLogs) -> None:
         """Have logs come and go with what this broker leads."""
@@ -611,10 +536,6 @@ class BrokerServer:
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
         self.scrubber.on_damaged_copy = self.leadership.read_anew
-
-    async def _first_checkpoint(self) -> None:
-        await self._checkpoints.first(self.catalogue.forget_deleted)
-        self._require_no_failure()
 
     def _require_no_failure(self) -> None:
         """Raise what has ended this broker."""
@@ -639,11 +560,8 @@ class BrokerServer:
             self.leadership_check.close()
         if self.leadership is not None:
             self.leadership.close()
-        if hasattr(self, "transactions"):
-            self.groups.close()
-            self.transactions.close()
-        if self.remote_coordinators is not None:
-            self.remote_coordinators.close()
+        if self._coordinators is not None:
+            self._coordinators.close()
 
     async def _close_peers(self) -> None:
         if self.peers is not None:
@@ -657,20 +575,19 @@ class BrokerServer:
         if self._member is not None:
             self._member.abandon()
         self.readers.close()
-        self._pattern_thread.close()
+        self.pattern_thread.close()
         self.inspector.close()
         self._home.close()
 
     def _log_removed(self, log: PartitionLog) -> None:
         self.fetch_waits.wake(log)
         self.traffic.log_removed(log)
-        if self.remote_coordinators is not None:
-            self.remote_coordinators.guards.lose(log)
+        if self._coordinators is not None:
+            self._coordinators.lose_guards([log])
 
     def _logs_forgotten(self, logs: list[PartitionLog], _moved: frozenset[int]) -> None:
-        if self.remote_coordinators is not None:
-            for log in logs:
-                self.remote_coordinators.guards.lose(log)
+        if self._coordinators is not None:
+            self._coordinators.lose_guards(logs)
 
     def _use_config(self, config: BrokerConfig) -> None:
         self.certificates.use(config)
@@ -678,7 +595,5 @@ class BrokerServer:
         self.sockets.configure(config)
         if self._member is not None:
             self._member.plan_by(config, self.catalogue.configs.broker_overrides)
-        if hasattr(self, "groups"):
-            self.groups.configure(config)
-        if hasattr(self, "transactions"):
-            self.transactions.configure(config)
+        if self._coordinators is not None:
+            self._coordinators.configure(config)
