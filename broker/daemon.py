@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from typing import Final
 
+from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.server import BrokerServer
 
@@ -68,8 +69,7 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     gc.disable()
     if not await _started(server, asked):
         return 0
-    console = console_lines(server)
-    for line in (*server.listening_lines(), *console, server.ready_line):
+    for line in (*listening_lines(server), *console_lines(server), ready_line(server)):
         on_ready(line)
     collecting = loop.create_task(_collect_once_loaded(server))
     failure = loop.create_task(server.wait_for_failure())
@@ -86,6 +86,26 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
         end_process(1)
     failure.cancel()
     return 0
+
+
+def listening_lines(server: BrokerServer) -> list[str]:
+    """Return one line for each listener, with the addresses for clients."""
+    lines = []
+    for each in server.listeners:
+        host = each.host or "0.0.0.0"  # noqa: S104  what users write for "every interface"
+        line = f"listening on {each.name}://{address_text(host, each.bound[1])}"
+        if each.advertised is not None and each.advertised != (each.host, each.bound[1]):
+            line += f", clients are sent to {address_text(*each.advertised)}"
+        lines.append(line)
+    return lines
+
+
+def ready_line(server: BrokerServer) -> str:
+    """Return the line that container tools wait for: the broker is ready."""
+    return (
+        f"[KafkaServer id={server.node_id}] started: "
+        "Transitioning from RECOVERY to RUNNING (Kafka Server started)"
+    )
 
 
 def console_lines(server: BrokerServer) -> list[str]:

@@ -17,44 +17,36 @@ import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import barnabas.broker.handlers  # noqa: F401  registers every handler
 from barnabas.broker.api.dispatch import ROUTES, Routes
-from barnabas.broker.api.fetch_sessions import FetchSessions
+from barnabas.broker.api.fetch_sessions import fetch_sessions_of
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
 from barnabas.broker.cluster.coordinating.moving_shards import MovingShards
 from barnabas.broker.cluster.coordinating.remote_coordinators import RemoteCoordinators
-from barnabas.broker.cluster.coordinating.verification_guards import Guards
 from barnabas.broker.cluster.leading.leadership import DurableLogs, Leadership
 from barnabas.broker.cluster.membership.base import ClusterBase
 from barnabas.broker.cluster.moves import Moves
 from barnabas.broker.cluster.peers.connection import Transport
 from barnabas.broker.cluster.peers.interface import Peers
 from barnabas.broker.cluster.serving.brokers import Brokers
-from barnabas.broker.cluster.serving.lease_gate import gate
 from barnabas.broker.cluster.serving.placement import Placement
-from barnabas.broker.cluster.serving.refused_produce import note_refused_produce
-from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.cluster.start.cluster_directory import ClusterHome
 from barnabas.broker.cluster.start.exit_reasons import words_of_end
 from barnabas.broker.cluster.start.join import Newcomer
 from barnabas.broker.cluster.start.member import ClusterMember
 from barnabas.broker.cluster.start.postgresql import base_of
 from barnabas.broker.cluster.view import ClusterView, OneBroker
-from barnabas.broker.config.addresses import address_text
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions.producers import limit_init_producer_id
-from barnabas.broker.http.entry import HttpEntry
 from barnabas.broker.http.messages.answer_memory import AnswerMemory
-from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
-from barnabas.broker.http.site import ConsolePage, Site
 from barnabas.broker.metadata.access_rules import AccessRules
 from barnabas.broker.metadata.catalogue import Catalogue
 from barnabas.broker.metadata.metastore_calls import CallsAside, MetaStoreCalls
@@ -70,10 +62,14 @@ from barnabas.broker.metrics.families import Metrics
 from barnabas.broker.metrics.history import History
 from barnabas.broker.metrics.kafka import TopicTraffic, Windows
 from barnabas.broker.metrics.loop import LoopMonitor
-from barnabas.broker.network.socket_server import Listener, ListenError, SocketServer
+from barnabas.broker.network.socket_server import Listener, SocketServer
+from barnabas.broker.opening.aside import open_aside
 from barnabas.broker.opening.configured_topics import create_configured_topics
+from barnabas.broker.opening.coordinators import Coordinators
 from barnabas.broker.opening.feature_levels import with_levels
-from barnabas.broker.opening.local_directory import GivenUp, Home, Opened, OwnDirectory, Progress
+from barnabas.broker.opening.http_port import open_http
+from barnabas.broker.opening.local_directory import Home, Opened, OwnDirectory, Progress
+from barnabas.broker.opening.services import services_of
 from barnabas.broker.opening.store import Checkpoints, new_store
 from barnabas.broker.runtime.audit_file import AuditOutput
 from barnabas.broker.runtime.clock import Clock, SystemClock
@@ -83,6 +79,7 @@ from barnabas.broker.runtime.events import EventRing
 from barnabas.broker.runtime.first import wait_for_first
 from barnabas.broker.runtime.pattern_thread import PatternThread
 from barnabas.broker.runtime.stage import Stage
+from barnabas.broker.runtime.tasks import Tasks
 from barnabas.broker.security.acls.access import Generation
 from barnabas.broker.security.acls.authorizer import Authorizer
 from barnabas.broker.security.audit import AuditLog
@@ -90,7 +87,6 @@ from barnabas.broker.security.listeners.certificate_reload import CertificateRel
 from barnabas.broker.security.listeners.listeners import listeners_of
 from barnabas.broker.security.listeners.setup import authorizer_of, quotas_of
 from barnabas.broker.security.sasl.logins import Logins
-from barnabas.broker.security.web.login import HttpLogin
 from barnabas.broker.upkeep.cleaning import LogCleaner
 from barnabas.broker.upkeep.housekeeping import Housekeeping
 from barnabas.broker.upkeep.scrubbing import LogScrubber
@@ -104,8 +100,6 @@ from barnabas.storage.store.log_store import LogStore
 from barnabas.storage.store.store_parts import StoreCallbacks
 
 logger = logging.getLogger("barnabas.broker.server")
-
-Result = TypeVar("Result")
 
 DRAINING_SHARE: Final = 0.75
 """Of the time for an orderly end, what others have to take over; the rest is for answers."""
@@ -182,7 +176,7 @@ class BrokerServer:
         self.catalogue: Catalogue
         self.fetch_waits: FetchWaits
         self.readers: DiskReaders
-        self._pattern_thread: PatternThread
+        self.pattern_thread: PatternThread
         self.scrubber: LogScrubber
         self.fetch_sessions = fetch_sessions_of(config)
         self.generation = Generation()
@@ -199,8 +193,8 @@ class BrokerServer:
         self.sockets: SocketServer
         self.metrics = Metrics()
         self.traffic = TopicTraffic()
-        self._windows = Windows(self.routes)
-        self.loop_monitor = LoopMonitor(self._windows.turn)
+        self.windows = Windows(self.routes)
+        self.loop_monitor = LoopMonitor(self.windows.turn)
         self.history: History | None = None
         self.events = EventRing(self.clock)
         self.stage = Stage.OPENING
@@ -209,11 +203,12 @@ class BrokerServer:
         self.failure: BaseException | None = None
         self._home: Home = OwnDirectory(config, self.file_system, self.clock, metastore)
         self._housekeeping: Housekeeping | None = None
+        self._coordinators: Coordinators | None = None
         self.audit: AuditLog
         self._audit_output = AuditOutput()
         self._engine: LoopEngine
         self._ended: asyncio.Event
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks = Tasks(on_error=self.fatal)
 
     # ------------------------------------------------------------------------------- lifecycle
 
@@ -230,7 +225,7 @@ class BrokerServer:
         self.fetch_waits = FetchWaits(self.loop, self.clock)
         self.fetch_sessions = fetch_sessions_of(self.config)
         self.readers = DiskReaders(self.loop)
-        self._pattern_thread = PatternThread(self.loop)
+        self.pattern_thread = PatternThread(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self._make_sockets()
         if self._new_peers is not None:
@@ -243,21 +238,19 @@ class BrokerServer:
             await self._open_http()
             if self._newcomer is not None:
                 await self._join(self._newcomer)
-            opened = await self._on_thread(self._open_storage)
+            opened = await open_aside(self._engine, self._home, self._open_storage)
             self._register_metrics()
-            await self._first_checkpoint()
+            await self._checkpoints.first(self.catalogue.forget_deleted)
+            self._require_no_failure()
             self.stage = Stage.RECOVERED
-            placement = Placement(self._brokers(), self.moves)
-            await create_configured_topics(self.catalogue, placement)
+            await create_configured_topics(self.catalogue, Placement(self._brokers(), self.moves))
             self._open_coordinators()
             self.logs.check_space()  # A full disk refuses the first request already.
             self.cleaner = LogCleaner(self, self.logs, self.file_system)
             is_controlled = self.authorizer is not None
-            self.routes.bind(self._services(), is_controlled=is_controlled)
+            self.routes.bind(services_of(self, self._brokers()), is_controlled=is_controlled)
             if self._member is not None:
-                note_refused = partial(note_refused_produce, self.catalogue, self.clock.monotonic)
-                gate(self.routes, self._member.may_serve, note_refused)
-                poll_before_refusing(self.routes, self.catalogue, self._member.misses)
+                self._member.guard(self.routes, self.catalogue, self.clock.monotonic)
             self.stage = Stage.PREPARED
             await self.logins.open()
             if self._member is not None:
@@ -271,20 +264,11 @@ class BrokerServer:
         if self.config.console_history:
             self.history = History(self)
             self.loop_monitor.on_tick = self.history.sample
-        register_maintenance(self.metrics, self.cleaner, self.scrubber)
-        self._housekeeping = Housekeeping(
-            self,
-            self.logs,
-            self.catalogue,
-            self.cleaner,
-            groups=self.groups,
-            transactions=self.transactions,
-            scrubber=self.scrubber,
-            certificates=self.certificates,
-            on_event=self.events.add,
-        )
+        register_maintenance(self)
+        self._housekeeping = Housekeeping(self)
         self._housekeeping.start()
-        self._tell_started(opened)
+        self.events.add("started", f"{__version__}, {opened.words}")
+        logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
 
     async def stop(self) -> bool:
         """Drain, write down where everything stands, close everything.
@@ -301,7 +285,7 @@ class BrokerServer:
             self._housekeeping.stop()
         self._close_coordinators()
         await self._close_peers()
-        await self._cancel_tasks()
+        await self._tasks.cancel()
         await self.catalogue.changes.close()
         is_complete = await self._last_checkpoint()
         if self._member is not None:
@@ -337,7 +321,7 @@ class BrokerServer:
             self._housekeeping.stop()
         await self.sockets.abort()
         await self._close_peers()
-        await self._cancel_tasks()
+        await self._tasks.cancel()
         if self.http is not None:
             await self.http.stop()
         self.abandon()
@@ -397,25 +381,6 @@ class BrokerServer:
         """Return the listeners; ``bound`` of each is its address once the broker has started."""
         return self.sockets.listeners
 
-    def listening_lines(self) -> list[str]:
-        """Return where clients connect, a line for each listener."""
-        lines = []
-        for each in self.listeners:
-            host = each.host or "0.0.0.0"  # noqa: S104  what users write for "every interface"
-            line = f"listening on {each.name}://{address_text(host, each.bound[1])}"
-            if each.advertised is not None and each.advertised != (each.host, each.bound[1]):
-                line += f", clients are sent to {address_text(*each.advertised)}"
-            lines.append(line)
-        return lines
-
-    @property
-    def ready_line(self) -> str:
-        """Return the line that says the broker is up, in words that container tools wait for."""
-        return (
-            f"[KafkaServer id={self.node_id}] started: "
-            "Transitioning from RECOVERY to RUNNING (Kafka Server started)"
-        )
-
     def flush_answers(self) -> None:
         """Answer the fetches that are due and write everything that is ready."""
         self.fetch_waits.answer_due()
@@ -428,125 +393,28 @@ class BrokerServer:
 
     def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
         """Run a background task until the broker ends; an exception in it is fatal."""
-        task = self.loop.create_task(coroutine, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._task_done)
+        self._tasks.start(self.loop, coroutine, name)
 
     # --------------------------------------------------------------------------------- private
 
-    def _tell_started(self, opened: Opened) -> None:
-        self.events.add("started", f"{__version__}, {opened.words}")
-        logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
-
     async def _open_http(self) -> None:
-        """Open the HTTP port. One that is taken is an error if the configuration names it."""
-        address = self.config.http_address
-        if address is None:
-            return
-        entry = HttpEntry(self.config, address[0], self.authorizer)
-        doors = entry.doors(partial(self._http_login, entry))
-        self.asks_for_login = doors.console is not None
-        opens = None if self.config.console_access == "none" else self._open_console
-        site = Site(pages(self), entry.host_check(), doors, opens)
-        http = HttpServer(*address, site.answer, self.clock, self.answer_memory)
-        try:
-            await http.start(self.config)
-        except ListenError as error:
-            error.key = "barnabas.http.listener"
-            if error.key in self.config.settings:
-                raise
-            logger.error("no /metrics, /livez and /readyz: %s", error)  # noqa: TRY400  one line
-            return
-        self.http = http
-        self.changes_refused = entry.read_only_reason()
-        self.login_closed_reason = doors.closed_reason
-        warning = entry.start_warning(doors)
-        if warning is not None:
-            logger.warning("%s", warning)
-        self.loop_monitor.start()
-
-    async def _open_console(self) -> ConsolePage:
-        """Make the console: imported now, since many a broker's is never looked at."""
-        # On a thread: its code and its files take longer than a turn of the loop may.
-        return await self.readers.run(self._make_console)
-
-    def _make_console(self) -> ConsolePage:
-        from barnabas.broker.console.application import Console
-
-        return Console(self).answer
-
-    def _http_login(self, entry: HttpEntry) -> HttpLogin:
-        return entry.new_login(
-            self.clock,
-            self.logins.passwords(),
-            self.sockets.failed_logins.apart(),
-            self.generation,
-            self.audit,
-            lambda: self.stage >= Stage.RECOVERED,
-        )
-
-    async def _on_thread(self, work: Callable[[], Result]) -> Result:
-        """Open something on a thread: the loop goes on answering probes, however long it takes."""
-        opening = self._engine.answer_of(work)
-        try:
-            return await asyncio.shield(opening)
-        except asyncio.CancelledError:
-            self._home.give_up()
-            await asyncio.wait([opening])  # The files must stay open until it has ended.
-            error = opening.exception()
-            if error is not None and not isinstance(error, GivenUp):
-                logger.warning("storage not opened before the stop: %s", error)
-            raise
+        port = await open_http(self)
+        if port is not None:
+            self.http = port.server
+            self.asks_for_login = port.asks_for_login
+            self.changes_refused = port.changes_refused
+            self.login_closed_reason = port.login_closed_reason
+            self.loop_monitor.start()
 
     def _register_metrics(self) -> None:
-        metrics, catalogue = self.metrics, self.catalogue
-        register_storage(
-            metrics,
-            catalogue,
-            self.logs,
-            self.sockets,
-            self.loop_monitor,
-            self.traffic,
-            self._windows,
-            self.node_id,
-        )
-        register_coordinators(metrics, self.groups, self.transactions, catalogue, self.clock)
+        register_storage(self)
+        register_coordinators(self)
         if self._member is not None:
             assert self.leadership is not None
-            self._member.register_metrics(metrics, self.leadership)
+            self._member.register_metrics(self.metrics, self.leadership)
 
     def _brokers(self) -> Brokers:
         return Brokers(self.view, None if self._member is None else self._member.misses)
-
-    def _services(self) -> dict[str, object]:
-        """Return what handlers may ask for, by the names that they ask with."""
-        return {
-            "access_rules": self.access_rules,
-            "brokers": self._brokers(),
-            "catalogue": self.catalogue,
-            "configs": self.catalogue.configs,
-            "remote_coordinators": self.remote_coordinators,
-            "fetch_sessions": self.fetch_sessions,
-            "fetch_waits": self.fetch_waits,
-            "groups": self.groups,
-            "host": self,
-            "identity": self.metastore.identity,
-            "inspector": self.inspector,
-            "leadership_check": self.leadership_check,
-            "logs": self.logs,
-            "markers": self.markers,
-            "moves": self.moves,
-            "pattern_thread": self._pattern_thread,
-            "peer_sessions": self.sockets.peer_sessions,
-            "peers": self.peers,
-            "quota_rules": self.quota_rules,
-            "producer_ids": self.catalogue.producer_ids,
-            "readers": self.readers,
-            "routes": self.routes,
-            "sockets": self.sockets,
-            "transactions": self.transactions,
-            "user_credentials": self.user_credentials,
-        }
 
     def _make_sockets(self) -> None:
         """Make the listeners, and what decides who may connect; nothing is bound yet."""
@@ -558,41 +426,31 @@ class BrokerServer:
         )
         self.authorizer = authorizer_of(self.config, self.generation, self.audit)
         self.logins = Logins(self.config, self.clock)
+        listeners = listeners_of(self.config, self.authorizer, self.generation, self.logins)
         self.sockets = SocketServer(
             self.config,
             self.clock,
             self.routes,
-            listeners_of(self.config, self.authorizer, self.generation, self.logins),
+            listeners,
             self.generation,
             self.quotas,
             self.audit,
         )
         self.certificates = CertificateReload(self.sockets.tls_listeners, self.readers.run_then)
-        register_serving(self.metrics, lambda: self.stage, self.loop_monitor, self.sockets)
+        register_serving(self)
 
     def _make_store(self) -> None:
         """Make the logs, and what belongs to them; nothing of them is touched yet."""
-        self.logs = new_store(
-            self.config,
-            self.file_system,
-            self._engine,
-            self.clock,
-            StoreCallbacks(
-                on_advanced=self.fetch_waits.advanced,
-                on_visible=self.fetch_waits.answer_due,
-                on_backlogged=self.sockets.backlog.set,
-                on_forgotten=self._logs_forgotten,
-                on_fatal=self.fatal,
-            ),
+        callbacks = StoreCallbacks(
+            on_advanced=self.fetch_waits.advanced,
+            on_visible=self.fetch_waits.answer_due,
+            on_backlogged=self.sockets.backlog.set,
+            on_forgotten=self._logs_forgotten,
+            on_fatal=self.fatal,
         )
+        self.logs = new_store(self.config, self.file_system, self._engine, self.clock, callbacks)
         self._checkpoints = Checkpoints(self.logs, self.wait_for_failure, self.clock)
-        self.scrubber = LogScrubber(
-            self.logs,
-            self.loop,
-            self.clock,
-            bytes_per_second=self.config.scrub_bytes_per_second,
-            interval_ms=self.config.scrub_interval_ms,
-        )
+        self.scrubber = LogScrubber(self.config, self.logs, self.loop, self.clock)
         self.logs.callbacks.on_suspected = self.scrubber.suspect
         if self._durable_logs is not None:
             self._let_logs_move(self._durable_logs)
@@ -604,22 +462,14 @@ class BrokerServer:
             base = base_of(self.config)
         if base is not None:
             home = self._home = ClusterHome(self.config, self.file_system, base)
-            self._newcomer = Newcomer(
-                self,
-                home,
-                base,
-                self.logs,
-                self._over,
-                self._lease_clock,
-                self.events.add,
-                self.sockets.brokers_changed,
-            )
+            self._newcomer = Newcomer(self, home, base, self._over, self._lease_clock)
             self.metastore_calls = CallsAside(home.close_metadata)
 
     async def _join(self, newcomer: Newcomer) -> None:
         """Become one of the brokers of a cluster; nothing is led here yet."""
         newcomer.start()
-        member = self._member = await self._on_thread(partial(newcomer.join, self.listeners))
+        joining = partial(newcomer.join, self.listeners)
+        member = self._member = await open_aside(self._engine, self._home, joining)
         self.node_id = member.node_id
         self.config = replace(self.config, node_id=self.node_id)
         self.view = member.view
@@ -676,18 +526,9 @@ class BrokerServer:
 
     def _make_coordinators(self) -> None:
         """Make the coordinators of this broker, and what asks those of others if there are any."""
-        guards = None if self.peers is None else Guards()
-        self.groups = Groups(self, self.catalogue, self.generation)
-        self.markers = MarkerWriter(self.catalogue, self.groups, guards)
-        self.transactions = Transactions(
-            self, self.catalogue, self.logs, self.markers, self.view, self.peers
-        )
-        self.transactions.leadership_check = self.leadership_check
-        if self.peers is not None and guards is not None:
-            partition_id_of = self.transactions.log.partition_id_of
-            self.remote_coordinators = RemoteCoordinators(
-                self, self.view, partition_id_of, self.peers, guards
-            )
+        self._coordinators = made = Coordinators(self)
+        self.groups, self.markers, self.transactions = made.groups, made.markers, made.transactions
+        self.remote_coordinators = made.remote
 
     def _let_logs_move(self, durable_logs: DurableLogs) -> None:
         """Have logs come and go with what this broker leads."""
@@ -695,10 +536,6 @@ class BrokerServer:
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
         self.scrubber.on_damaged_copy = self.leadership.read_anew
-
-    async def _first_checkpoint(self) -> None:
-        await self._checkpoints.first(self.catalogue.forget_deleted)
-        self._require_no_failure()
 
     def _require_no_failure(self) -> None:
         """Raise what has ended this broker."""
@@ -723,11 +560,8 @@ class BrokerServer:
             self.leadership_check.close()
         if self.leadership is not None:
             self.leadership.close()
-        if hasattr(self, "transactions"):
-            self.groups.close()
-            self.transactions.close()
-        if self.remote_coordinators is not None:
-            self.remote_coordinators.close()
+        if self._coordinators is not None:
+            self._coordinators.close()
 
     async def _close_peers(self) -> None:
         if self.peers is not None:
@@ -741,31 +575,19 @@ class BrokerServer:
         if self._member is not None:
             self._member.abandon()
         self.readers.close()
-        self._pattern_thread.close()
+        self.pattern_thread.close()
         self.inspector.close()
         self._home.close()
-
-    async def _cancel_tasks(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
-
-    def _task_done(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.fatal(error)
 
     def _log_removed(self, log: PartitionLog) -> None:
         self.fetch_waits.wake(log)
         self.traffic.log_removed(log)
-        if self.remote_coordinators is not None:
-            self.remote_coordinators.guards.lose(log)
+        if self._coordinators is not None:
+            self._coordinators.lose_guards([log])
 
     def _logs_forgotten(self, logs: list[PartitionLog], _moved: frozenset[int]) -> None:
-        if self.remote_coordinators is not None:
-            for log in logs:
-                self.remote_coordinators.guards.lose(log)
+        if self._coordinators is not None:
+            self._coordinators.lose_guards(logs)
 
     def _use_config(self, config: BrokerConfig) -> None:
         self.certificates.use(config)
@@ -773,16 +595,5 @@ class BrokerServer:
         self.sockets.configure(config)
         if self._member is not None:
             self._member.plan_by(config, self.catalogue.configs.broker_overrides)
-        if hasattr(self, "groups"):
-            self.groups.configure(config)
-        if hasattr(self, "transactions"):
-            self.transactions.configure(config)
-
-
-def fetch_sessions_of(config: BrokerConfig) -> FetchSessions:
-    """Return an empty cache of fetch sessions with the limits of a configuration."""
-    return FetchSessions(
-        config.max_incremental_fetch_session_cache_slots,
-        partitions_max=config.fetch_session_partitions_max,
-        session_max=config.request_undivided_elements_max,
-    )
+        if self._coordinators is not None:
+            self._coordinators.configure(config)

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from barnabas.protocol import compression as codecs
 from barnabas.protocol.compression import Buffer, CompressionError
+from barnabas.protocol.record_decoding import read_headers, read_varint
 from barnabas.protocol.records import (
     COMPRESSION_MASK,
     DELETE_HORIZON_BIT,
@@ -27,8 +28,6 @@ from barnabas.protocol.records import (
     TIMESTAMP_TYPE_BIT,
     BatchHeader,
     InvalidBatch,
-    read_headers,
-    read_varint,
     seal,
     varint,
 )

@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. A scan accepts exactly what ``records.iterate_records`` decodes, where the batch counts its
-   offsets as a client has to: from 0 on, without a gap.
+1. A scan accepts exactly what ``record_decoding.iterate_records`` decodes, where the batch counts
+   its offsets as a client has to: from 0 on, without a gap.
 2. Its memory is bounded by the pieces that it is fed, regardless of the batch's expanded size. Of a
    record that continues in the next piece at most ``_KEPT_BYTES`` are kept; a larger one is skipped
    field by field.
@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.protocol.records import BatchHeader, InvalidBatch, read_varint
+from barnabas.protocol.record_decoding import read_varint
+from barnabas.protocol.records import BatchHeader, InvalidBatch
 
 if TYPE_CHECKING:
     from mypy_extensions import i64

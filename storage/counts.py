@@ -67,6 +67,28 @@ class LogCounts:
         self.failed_reads = 0
         self.read_bytes = 0
 
+    def start(self, next_offset: int, appended_bytes: int, batches_since_snapshot: int) -> None:
+        """Count from the end of the log on."""
+        self.opened_offset = next_offset
+        self.opened_bytes = appended_bytes
+        self.batches = -batches_since_snapshot
+
+    def traffic(
+        self, next_offset: int, appended_bytes: int, batches_since_snapshot: int
+    ) -> "Traffic":
+        """Return the reads and writes up to the end of the log."""
+        appended = self.batches + batches_since_snapshot
+        return Traffic(
+            next_offset - self.opened_offset,
+            appended_bytes - self.opened_bytes,
+            appended + self.duplicates + self.refused,
+            self.duplicates,
+            self.refused,
+            self.reads,
+            self.failed_reads,
+            self.read_bytes,
+        )
+
 
 class Traffic(NamedTuple):
     """Reads and writes of a log since it was opened."""

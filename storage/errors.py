@@ -7,7 +7,7 @@ row in it fails a test.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from barnabas.storage.record_rule import RecordRule
@@ -60,6 +60,15 @@ class InvalidTransactionState(Rejected):
 
 class TransactionCoordinatorFenced(Rejected):
     """The marker comes from an older coordinator epoch than one already seen (M3)."""
+
+
+PRODUCER_REFUSALS: Final[dict[int, type[Rejected]]] = {
+    45: OutOfOrderSequence,
+    47: InvalidProducerEpoch,
+    48: InvalidTransactionState,
+    52: TransactionCoordinatorFenced,
+}
+"""Refusals by the error code of Kafka that the producer state of a log returns."""
 
 
 class StorageFull(Rejected):

@@ -20,12 +20,15 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.security.acls.access import OPEN_MARK
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest
 from barnabas.storage.runtime.chance import random_below
+
+if TYPE_CHECKING:
+    from barnabas.broker.config.broker_config import BrokerConfig
 
 NO_SESSION: Final = 0
 INITIAL_EPOCH: Final = 0
@@ -307,3 +310,12 @@ def asked_of(request: FetchRequest) -> list[Asked]:
 def _next_epoch(epoch: int) -> int:
     """Epochs go round without the two values that mean something."""
     return epoch + 1 if epoch < _EPOCH_MAX else 1
+
+
+def fetch_sessions_of(config: BrokerConfig) -> FetchSessions:
+    """Return an empty cache of fetch sessions with the limits of a configuration."""
+    return FetchSessions(
+        config.max_incremental_fetch_session_cache_slots,
+        partitions_max=config.fetch_session_partitions_max,
+        session_max=config.request_undivided_elements_max,
+    )

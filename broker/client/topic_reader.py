@@ -24,7 +24,8 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.records import BatchHeader, iterate_batches, iterate_records, read_marker
+from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.records import BatchHeader, iterate_batches
 
 LATEST, EARLIEST = -1, -2
 ISOLATION = {"read_uncommitted": 0, "read_committed": 1}

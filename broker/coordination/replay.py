@@ -15,13 +15,8 @@ from typing import TYPE_CHECKING, Final, Generic
 from barnabas.broker.coordination.shard import MachineT, Shard
 from barnabas.coordinator.decision import NO_PRODUCER_ID, decode_record
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
-from barnabas.protocol.records import (
-    CorruptBatch,
-    InvalidBatch,
-    iterate_records,
-    read_marker,
-    sole_record,
-)
+from barnabas.protocol.record_decoding import iterate_records, read_marker, sole_record
+from barnabas.protocol.records import CorruptBatch, InvalidBatch
 from barnabas.protocol.records import Record as LogRecord
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.errors import Corrupt

@@ -6,7 +6,7 @@ Each reads values that the broker keeps anyway, so it is registered when these e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.metrics.cluster import Standing, cluster_families
 from barnabas.broker.metrics.exporter import (
@@ -51,26 +51,38 @@ if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
 
 
-def register_serving(
-    metrics: Metrics, stage: Callable[[], Stage], monitor: LoopMonitor, sockets: SocketServer
-) -> None:
+class Measured(Protocol):
+    """The broker, as far as its metrics read it."""
+
+    metrics: Metrics
+    windows: Windows
+    traffic: TopicTraffic
+    loop_monitor: LoopMonitor
+    sockets: SocketServer
+    stage: Stage
+    node_id: int
+    clock: Clock
+    catalogue: Catalogue
+    logs: LogStore
+    groups: Groups
+    transactions: Transactions
+    cleaner: LogCleaner
+    scrubber: LogScrubber
+
+
+def register_serving(broker: Measured) -> None:
     """Register what can be counted before storage is open."""
-    metrics.register(process_families)
-    metrics.register(lambda: serving_families(monitor, sockets))
-    metrics.register(lambda: state_families(stage()))
+    monitor, sockets = broker.loop_monitor, broker.sockets
+    broker.metrics.register(process_families)
+    broker.metrics.register(lambda: serving_families(monitor, sockets))
+    broker.metrics.register(lambda: state_families(broker.stage))
 
 
-def register_storage(
-    metrics: Metrics,
-    catalogue: Catalogue,
-    logs: LogStore,
-    sockets: SocketServer,
-    monitor: LoopMonitor,
-    traffic: TopicTraffic,
-    windows: Windows,
-    node_id: int,
-) -> None:
+def register_storage(broker: Measured) -> None:
     """Register the metrics of topics, and of the disk."""
+    metrics, windows, traffic = broker.metrics, broker.windows, broker.traffic
+    catalogue, logs, sockets = broker.catalogue, broker.logs, broker.sockets
+    monitor, node_id = broker.loop_monitor, broker.node_id
     windows.others.append(logs.flush_times)
     metrics.register(lambda: storage_families(catalogue, logs, sockets))
     metrics.register(lambda: kafka_families(catalogue, logs, sockets, monitor, traffic, windows))
@@ -86,12 +98,12 @@ def register_cluster_store(
     metrics.register(lambda: upkeep_families(upkeep))
 
 
-def register_coordinators(
-    metrics: Metrics, groups: Groups, transactions: Transactions, catalogue: Catalogue, clock: Clock
-) -> None:
+def register_coordinators(broker: Measured) -> None:
     """Register the metrics of groups and transactions."""
-    metrics.register(lambda: group_families(groups, catalogue))
-    metrics.register(lambda: transaction_families(transactions, catalogue, clock))
+    groups, transactions = broker.groups, broker.transactions
+    catalogue, clock = broker.catalogue, broker.clock
+    broker.metrics.register(lambda: group_families(groups, catalogue))
+    broker.metrics.register(lambda: transaction_families(transactions, catalogue, clock))
 
 
 def register_cluster(metrics: Metrics, standing: Standing, leadership: Leadership) -> None:
@@ -99,10 +111,11 @@ def register_cluster(metrics: Metrics, standing: Standing, leadership: Leadershi
     metrics.register(lambda: cluster_families(standing, leadership))
 
 
-def register_maintenance(metrics: Metrics, cleaner: LogCleaner, scrubber: LogScrubber) -> None:
+def register_maintenance(broker: Measured) -> None:
     """Register the metrics of compaction and verification."""
-    metrics.register(lambda: cleaning_families(cleaner.counts))
-    metrics.register(lambda: scrubbing_families(scrubber))
+    counts, scrubber = broker.cleaner.counts, broker.scrubber
+    broker.metrics.register(lambda: cleaning_families(counts))
+    broker.metrics.register(lambda: scrubbing_families(scrubber))
 
 
 def partition_families(catalogue: Catalogue, node_id: int) -> Iterator[Family]:

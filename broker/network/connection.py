@@ -14,20 +14,20 @@ import logging
 from typing import TYPE_CHECKING, Final, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
-from barnabas.broker.api.client_software import is_librdkafka
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.config.addresses import address_text, client_network, plain_host
 from barnabas.broker.network.intake import Intake
+from barnabas.broker.network.late_close import LateClose
 from barnabas.broker.network.login_gate import LoginGate
 from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline
 from barnabas.broker.network.sending import send_unpaced
+from barnabas.broker.network.stale_coordinator import has_stale_coordinator
 from barnabas.broker.network.writer import Writer
 from barnabas.broker.security.listeners.certificate_names import NoName
 from barnabas.broker.security.session import NOBODY, Session
 from barnabas.broker.security.tls.der import MalformedDer
 from barnabas.protocol.errors import ErrorCode, Malformed
 from barnabas.protocol.frame import MIN_FRAME_BYTES, FrameRefused
-from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN
 from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
@@ -39,12 +39,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.network.connection")
 
 LOGIN_REPEATED_EVERY_S: Final = 1.0
-LEAVE_MS: Final = 500.0
-"""Time limit for a client to close its connection after a failed login. kafka-python 3.0.12 reports
-a lost connection without the reason if the broker closes it right after the response."""
-OFFSETS_AWAITED_S: Final = 4.0
-"""Time limit for the next request of librdkafka after AddOffsetsToTxn, once brokers came or went.
-Less than what lies between two sweeps, so that the second one after the request is the end."""
 TLS_HANDSHAKE: Final = 0x16
 """The first byte of TLS. Of a request it would be a length of 369 MB."""
 
@@ -61,10 +55,9 @@ class Connection(asyncio.BufferedProtocol):
         "_endpoint",
         "_expiry",
         "_frames",
-        "_has_failed",
         "_intake",
         "_is_queued",
-        "_leaves",
+        "_late_close",
         "_login_deadline",
         "_login_repeated",
         "_pipeline",
@@ -102,8 +95,7 @@ class Connection(asyncio.BufferedProtocol):
         self._login_deadline: float | None = None
         self._login_repeated: float | None = None
         self._awaited = ""
-        self._has_failed = False
-        self._leaves: Timer | None = None
+        self._late_close: LateClose | None = None
         self._expiry: Timer | None = None
         self.gate: LoginGate | None = None
         self.session: Session = NOBODY
@@ -162,7 +154,8 @@ class Connection(asyncio.BufferedProtocol):
         self._descriptor = -1  # The number may belong to another connection soon.
         if self._expiry is not None:
             self._expiry.cancel()
-        self._end_leaving()
+        if self._late_close is not None:
+            self._late_close.end()
         if self.link is not None:
             self.link.gone()
         self._server.forget(self)
@@ -258,8 +251,9 @@ class Connection(asyncio.BufferedProtocol):
         self._login_deadline = None  # The login has ended.
         # Bare tokens get no reason, and a client that breaks the order of requests needs none.
         is_raw = self.login is not None and self.login.raw
-        self._has_failed = not is_raw and failed.code is not ErrorCode.ILLEGAL_SASL_STATE
         failed_logins = self._server.failed_logins
+        if not is_raw and failed.code is not ErrorCode.ILLEGAL_SASL_STATE:
+            self._late_close = LateClose(failed_logins, self._server.clock)
         if failed.code is ErrorCode.SASL_AUTHENTICATION_FAILED:
             failed_logins.failed(self.network)
         mechanism = failed.mechanism or (self.login.mechanism if self.login is not None else "")
@@ -459,7 +453,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def drain(self) -> None:
         """Stop handling requests; responses that are due are still sent."""
-        if self._leaves is not None:
+        if self._late_close is not None and self._late_close.is_waiting:
             self._transport.close()
             return
         self._intake.stop()
@@ -510,22 +504,13 @@ class Connection(asyncio.BufferedProtocol):
     # --------------------------------------------------------------------------------- private
 
     def _is_silent_for_long(self, now: float) -> bool:
-        """Return whether to close an idle connection, on which no request is pending or incomplete.
-
-        librdkafka (2.10 to 2.16) remembers the coordinator of a group for 15 minutes. Once that
-        broker is in no Metadata response any more, a transaction whose AddOffsetsToTxn succeeded
-        waits for a connection there, and looks for another coordinator only when any of its
-        connections opens or closes. This one has no other use before EndTxn.
-        """
+        """Return whether to close a connection on which no request is pending or incomplete."""
         server = self._server
         silent_s = now - self.last_active
         if silent_s >= server.idle_timeout:
             return True
-        if silent_s < OFFSETS_AWAITED_S or now >= server.offsets_awaited_until_s:
-            return False
-        route = self._pipeline.last_route
-        is_waiting = route is not None and route.api.key == ADD_OFFSETS_TO_TXN.key
-        return is_waiting and is_librdkafka(self.seen)
+        is_awaited = now < server.offsets_awaited_until_s
+        return is_awaited and has_stale_coordinator(silent_s, self.last_api, self.seen)
 
     def _process(self) -> None:
         """Handle whole frames until something pauses the connection or its turn ends."""
@@ -591,13 +576,5 @@ class Connection(asyncio.BufferedProtocol):
         What the client still sends stays in its buffer.
         """
         self._pipeline.pauses |= CLOSED
-        if self._has_failed and self._server.failed_logins.may_leave_late():
-            self._leaves = self._server.clock.call_later(LEAVE_MS, self._transport.close)
-        else:
+        if self._late_close is None or not self._late_close.begin(self._transport):
             self._transport.close()
-
-    def _end_leaving(self) -> None:
-        leaves, self._leaves = self._leaves, None
-        if leaves is not None:
-            leaves.cancel()
-            self._server.failed_logins.left()

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.runtime.clock import Timer
+from barnabas.broker.runtime.host import Host
 from barnabas.broker.security.listeners.certificate_reload import LOOK_INTERVAL_MS
 from barnabas.storage.compaction.retention import apply_retention
 
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from barnabas.broker.coordination.groups import Groups
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.metadata.catalogue import Catalogue
-    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.runtime.events import EventRing
     from barnabas.broker.security.listeners.certificate_reload import CertificateReload
     from barnabas.broker.upkeep.cleaning import LogCleaner
     from barnabas.broker.upkeep.scrubbing import LogScrubber
@@ -28,31 +29,32 @@ LOGS_PER_TURN = 64
 """Maximum number of logs checked for retention in one turn of the event loop."""
 
 
+class KeptBroker(Host, Protocol):
+    """The broker, as far as its periodic work uses it."""
+
+    catalogue: Catalogue
+    certificates: CertificateReload
+    cleaner: LogCleaner
+    events: EventRing
+    groups: Groups
+    logs: LogStore
+    scrubber: LogScrubber
+    transactions: Transactions
+
+
 class Housekeeping:
     """Timers of one broker. They use its clock, so a test can make them due."""
 
-    def __init__(
-        self,
-        host: Host,
-        logs: LogStore,
-        catalogue: Catalogue,
-        cleaner: LogCleaner,
-        *,
-        groups: Groups,
-        transactions: Transactions,
-        scrubber: LogScrubber,
-        certificates: CertificateReload,
-        on_event: Callable[[str, str], None] = lambda _kind, _words: None,
-    ) -> None:
-        self._on_event = on_event
-        self._host = host
-        self._logs = logs
-        self._catalogue = catalogue
-        self.cleaner = cleaner
-        self._groups = groups
-        self._transactions = transactions
-        self._scrubber = scrubber
-        self._certificates = certificates
+    def __init__(self, broker: KeptBroker) -> None:
+        self._host = broker
+        self._on_event = broker.events.add
+        self._logs = broker.logs
+        self._catalogue = broker.catalogue
+        self.cleaner = broker.cleaner
+        self._groups = broker.groups
+        self._transactions = broker.transactions
+        self._scrubber = broker.scrubber
+        self._certificates = broker.certificates
         self._timers: dict[str, Timer] = {}
         self._stopped = False
         self._reported_full = False

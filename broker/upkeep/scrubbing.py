@@ -28,6 +28,7 @@ from functools import partial
 from operator import attrgetter
 from typing import Final, TypeVar
 
+from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.errors import OffsetOffline
@@ -174,19 +175,18 @@ class LogScrubber:
 
     def __init__(
         self,
+        config: BrokerConfig,
         store: LogStore,
         loop: AbstractEventLoop,
         clock: Clock,
-        *,
-        bytes_per_second: int,
-        interval_ms: int,
     ) -> None:
-        """``bytes_per_second`` 0: only segments that a reader could not read are checked."""
+        """Rate 0 in ``config`` limits checks to segments that a reader could not read."""
+        bytes_per_second = config.scrub_bytes_per_second
         self._store = store
         self._loop = loop
         self._clock = clock
         self._enabled = bytes_per_second > 0
-        self._interval_ms = interval_ms
+        self._interval_ms = config.scrub_interval_ms
         self._stopped = new_event()
         self.counts = ScrubCounts()
         self._pace = ScrubPace(max(1, bytes_per_second), self.counts, self._stopped)

@@ -41,12 +41,8 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsResponse,
     ListOffsetsTopic,
 )
-from barnabas.protocol.records import (
-    BatchHeader,
-    iterate_batches,
-    iterate_records,
-    read_marker,
-)
+from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.records import BatchHeader, iterate_batches
 from barnabas.spark_connector.cluster.cluster import Cluster, name_of
 from barnabas.spark_connector.cluster.requests import refused
 from barnabas.spark_connector.errors import InDoubt, TopicMissing, WrongOption

@@ -22,13 +22,8 @@ from barnabas.protocol.kraft_records import (
     TopicRemoved,
     decode_kraft_record,
 )
-from barnabas.protocol.records import (
-    CorruptBatch,
-    InvalidBatch,
-    iterate_batches,
-    iterate_records,
-    verify_batch,
-)
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import CorruptBatch, InvalidBatch, iterate_batches, verify_batch
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.files.directory_names import KRAFT_DIRECTORY
 from barnabas.storage.files.file_system import FileSystem

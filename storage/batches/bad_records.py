@@ -15,7 +15,8 @@ from typing import Final, NamedTuple
 
 from barnabas.protocol import compression as codecs
 from barnabas.protocol.compression import CompressionError
-from barnabas.protocol.records import HEADER_BYTES, InvalidBatch, read_header, read_varint
+from barnabas.protocol.record_decoding import read_varint
+from barnabas.protocol.records import HEADER_BYTES, InvalidBatch, read_header
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.record_rule import RecordRule

@@ -12,7 +12,8 @@ Rules of this file:
 
 from collections.abc import Iterable
 
-from barnabas.protocol.records import BatchHeader, Marker
+from barnabas.protocol.record_decoding import Marker
+from barnabas.protocol.records import BatchHeader
 from barnabas.storage.log.index import AbortedTransaction
 
 

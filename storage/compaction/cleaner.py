@@ -20,6 +20,7 @@ from collections.abc import Iterator, Sequence
 from hashlib import blake2b
 from typing import Final
 
+from barnabas.protocol.record_decoding import Marker, read_marker
 from barnabas.protocol.record_filter import (
     StoredRecord,
     delete_horizon,
@@ -28,14 +29,7 @@ from barnabas.protocol.record_filter import (
     find_records,
     keep_records,
 )
-from barnabas.protocol.records import (
-    BatchHeader,
-    CorruptBatch,
-    InvalidBatch,
-    Marker,
-    read_marker,
-    verify_batch,
-)
+from barnabas.protocol.records import BatchHeader, CorruptBatch, InvalidBatch, verify_batch
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.compaction.cleaned_transactions import CleanedTransactions
 from barnabas.storage.errors import Corrupt

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from barnabas.protocol.compression import NAMES
+from barnabas.protocol.record_decoding import iterate_records, read_marker
 from barnabas.protocol.records import (
     DELETE_HORIZON_BIT,
     HEADER_BYTES,
@@ -14,9 +15,7 @@ from barnabas.protocol.records import (
     BatchHeader,
     CorruptBatch,
     InvalidBatch,
-    iterate_records,
     read_header,
-    read_marker,
     verify_batch,
 )
 from barnabas.storage.files.file_system import File

@@ -57,6 +57,29 @@ def last_before(ranges: Sequence[DamagedRange], offset: int) -> DamagedRange | N
     return ranges[at] if at >= 0 else None
 
 
+def range_at(ranges: Sequence[DamagedRange], offset: int) -> DamagedRange | None:
+    """Return the range that holds ``offset``, or None if the offset is sound."""
+    following = first_at_or_after(ranges, offset)
+    return following if following is not None and following.base_offset <= offset else None
+
+
+def sound_part(
+    ranges: Sequence[DamagedRange], segment: int, offset: int, end: int, within: tuple[int, int]
+) -> tuple[int, tuple[int, int]]:
+    """Return the end of a read at a sound ``offset`` of a segment, and the bytes that it may use.
+
+    ``segment`` is the base offset of the segment. ``end`` and ``within`` are the offset and the
+    bytes of its file that limit the read without damage.
+    """
+    begin, stop = within
+    before, following = last_before(ranges, offset), first_at_or_after(ranges, offset)
+    if before is not None and before.segment == segment:
+        begin = before.end_position
+    if following is not None and following.segment == segment:
+        end, stop = min(end, following.base_offset), following.position
+    return end, (begin, stop)
+
+
 def with_findings(
     ranges: Iterable[DamagedRange], base_offset: int, end_offset: int, found: Iterable[DamagedRange]
 ) -> list[DamagedRange]:

@@ -13,41 +13,32 @@ Rules of this file:
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
-from functools import partial
 from operator import attrgetter
-from typing import Final, Protocol
+from typing import Final
 
 from barnabas.protocol.records import (
-    NO_PRODUCER_ID,
     NOT_COMPUTED,
     TRANSACTIONAL_BIT,
     BatchHeader,
     place_batch,
-    placed,
     read_header,
     stamp_log_append_time,
     with_corrected_header,
 )
-from barnabas.storage.batches.batch_contents import Contents, TooMuchToLookHere
+from barnabas.storage.batches.batch_contents import Contents
 from barnabas.storage.counts import LogCounts, Traffic
 from barnabas.storage.errors import (
+    PRODUCER_REFUSALS,
     Corrupt,
-    InvalidProducerEpoch,
-    InvalidTransactionState,
     LogClosed,
     OffsetOffline,
     OffsetOutOfRange,
-    OutOfOrderSequence,
-    Rejected,
     StorageFull,
-    TransactionCoordinatorFenced,
 )
 from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.journal.appended import Appended
 from barnabas.storage.journal.journal import (
     CommitGroup,
-    Journal,
     Operation,
     SegmentFile,
     StoredBatches,
@@ -57,53 +48,25 @@ from barnabas.storage.journal.journal_format import KIND_BATCHES, KIND_LOG_START
 from barnabas.storage.log.batch_rules import BatchRules
 from barnabas.storage.log.checkpoint import encode_leader_epochs
 from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
-from barnabas.storage.log.damage import DamagedRange, first_at_or_after, from_offset, last_before
+from barnabas.storage.log.damage import DamagedRange, from_offset, range_at, sound_part
+from barnabas.storage.log.environment import Environment
 from barnabas.storage.log.index import AbortedTransaction
 from barnabas.storage.log.leader_epochs import end_of_epoch, epoch_at
 from barnabas.storage.log.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from barnabas.storage.log.memory_read import NEXT_OFFSET, MemorySlice, read_memory
-from barnabas.storage.log.producer_snapshot import encode_snapshot
-from barnabas.storage.log.producers import ACCEPTED, ProducerState
+from barnabas.storage.log.producers import ProducerState
 from barnabas.storage.log.segment import Segment
-from barnabas.storage.log.segment_names import SNAPSHOT_SUFFIX, file_stem
 from barnabas.storage.log.segment_read import FileSpan
 from barnabas.storage.log.segment_swap import CleaningState
+from barnabas.storage.log.snapshot_files import SnapshotFiles
 from barnabas.storage.log.transaction_marker import TransactionMarker
 
 READ_UNCOMMITTED: Final = 0
 READ_COMMITTED: Final = 1
 
-_PRODUCER_REFUSALS: Final[dict[int, type[Rejected]]] = {
-    45: OutOfOrderSequence,
-    47: InvalidProducerEpoch,
-    48: InvalidTransactionState,
-    52: TransactionCoordinatorFenced,
-}
 _base_offset = attrgetter("base_offset")
 _NOWHERE: Final = -1
 """Where a forgotten log ends: none of the offsets that a reader may ask for lies before it."""
-
-
-class Environment(Protocol):
-    """What a log needs of the store it belongs to."""
-
-    journal: Journal
-    full: bool
-    """Clients' appends are refused: the disk has no more than the reserve (D10)."""
-    exhausted: bool
-    """The reserve is used up as well: markers are refused too."""
-    duplicates: int
-    """Batches of all logs that were there already, those of deleted logs too."""
-
-    @property
-    def now_ms(self) -> Callable[[], int]:
-        """The wall clock."""
-
-    def on_advanced(self, log: "PartitionLog", count: int, size_bytes: int) -> None:
-        """A log's visible end moved over ``count`` offsets and their bytes (0: its start moved)."""
-
-    def on_suspected(self, log: "PartitionLog", base_offset: int, error: Exception) -> None:
-        """Reading the segment at ``base_offset`` failed: the scrubber should look what is wrong."""
 
 
 class PartitionLog:
@@ -111,7 +74,7 @@ class PartitionLog:
 
     def __init__(
         self,
-        environment: Environment,
+        environment: "Environment[PartitionLog]",
         directory: LogDirectory,
         *,
         partition_id: int,
@@ -123,7 +86,7 @@ class PartitionLog:
         """An empty log starting at 0; ``barnabas.storage.store.recovery`` fills one that is not."""
         self._environment = environment
         self._now_ms = environment.now_ms
-        self._journal = environment.journal
+        self.journal = environment.journal
         self.directory = directory
         self.partition_id = partition_id
         self.topic = topic
@@ -143,9 +106,7 @@ class PartitionLog:
         self.unflushed: list[StoredBatches] = []
         self.dirty_segments: set[Segment] = set()
         self.dropped_segments: list[Segment] = []
-        self.snapshot_offset = 0
-        self.snapshot_offsets: set[int] = set()
-        self.batches_since_snapshot = 0
+        self.snapshots = SnapshotFiles()
         self.appended_bytes = 0
         self._announced_bytes = 0
         self.counts = LogCounts()
@@ -188,14 +149,14 @@ class PartitionLog:
         ``contents``: what is in the batch, if that is known. Raises TooMuchToLookHere where it has
         to be, and is not.
         """
-        header = self._check_client_batch(batch, contents)
+        header = self.check_client_batch(batch, contents)
         if header.producer_id >= 0:
             in_transaction = header.attributes & TRANSACTIONAL_BIT
             decision = self.producers.check(
                 header, transaction_version=transaction_version if in_transaction else 0
             )
             if decision.error:
-                raise _PRODUCER_REFUSALS[decision.error](
+                raise PRODUCER_REFUSALS[decision.error](
                     f"producer {header.producer_id} epoch {header.producer_epoch} "
                     f"sequence {header.base_sequence}"
                 )
@@ -210,69 +171,6 @@ class PartitionLog:
                 )
         return self._place(batch, header, stable=stable)
 
-    def append_run(
-        self,
-        batches: Sequence[bytes],
-        transactional_producer_id: int = NO_PRODUCER_ID,
-        plain_producer_id: int | None = None,
-    ) -> tuple[list[int], CommitGroup | None]:
-        """Append small client batches, from the first on, as far as they are nothing special.
-
-        Returns the base offset of each one appended, and what all of them wait for. It stops
-        without an error before a batch that is refused, repeated, stamped, corrected, or meets the
-        end of a segment: that one is for ``append``. Batches of an open transaction of the producer
-        ``transactional_producer_id`` are nothing special either. Outside of transactions every
-        producer's batches are taken, or only those of ``plain_producer_id``.
-        """
-        offsets: list[int] = []
-        epoch = self.leader_epoch
-        stamped = self.config.timestamp_type == LOG_APPEND_TIME
-        if stamped or not self.leader_epochs or self.leader_epochs[-1][0] != epoch:
-            return offsets, None
-        whole_size = sum(map(len, batches))
-        group = self._journal.group_for(whole_size)
-        chunk = group.growing_chunk(whole_size)
-        start = end = len(chunk)
-        segment = self.active
-        position = segment.size_bytes
-        producers = self.producers
-        next_offset = self.next_offset
-        for batch in batches:
-            try:
-                header = self._check_client_batch(batch)
-            except (Rejected, TooMuchToLookHere):
-                break
-            has_producer = header[9] >= 0
-            is_special = has_producer and producers.check(header) is not ACCEPTED
-            if is_special or header[4] == NOT_COMPUTED:
-                break
-            if header[5] & TRANSACTIONAL_BIT:
-                if not (
-                    header[9] == transactional_producer_id
-                    and producers.is_in_transaction(header[9], header[10])
-                ):
-                    break
-            elif plain_producer_id is not None and has_producer and header[9] != plain_producer_id:
-                break
-            last_offset = next_offset + header[6]
-            if segment.reserve_at_once(last_offset, header[8], len(batch)) < 0:
-                break
-            chunk += placed(batch, header, next_offset, epoch)
-            if has_producer:
-                producers.placed(header, next_offset, header[8], self._now_ms())
-            end += len(batch)
-            offsets.append(next_offset)
-            next_offset = last_offset + 1
-        if not offsets:
-            return offsets, None
-        first, count = offsets[0], len(offsets)
-        group.add_entry(
-            KIND_BATCHES, epoch, self.partition_id, first, next_offset, end - start, count
-        )
-        stored = StoredBatches(first, next_offset, chunk, start, end, segment, position)
-        self._queue(group, stored, batches=count)
-        return offsets, group
-
     def append_records(self, batch: memoryview) -> Appended:
         """Append a batch that a coordinator of this broker made: no client's rules apply to it.
 
@@ -284,7 +182,7 @@ class PartitionLog:
         header = read_header(batch)
         error = self.producers.check_epoch(header.producer_id, header.producer_epoch)
         if error:
-            raise _PRODUCER_REFUSALS[error](f"producer {header.producer_id}")
+            raise PRODUCER_REFUSALS[error](f"producer {header.producer_id}")
         return self._place(batch, header, stable=False)
 
     def append_marker(self, marker: TransactionMarker) -> Appended:
@@ -297,7 +195,7 @@ class PartitionLog:
             marker.transaction_version,
         )
         if error:
-            raise _PRODUCER_REFUSALS[error](f"marker of producer {marker.producer_id}")
+            raise PRODUCER_REFUSALS[error](f"marker of producer {marker.producer_id}")
         if self._environment.exhausted:
             raise StorageFull(f"{self.topic}-{self.partition}: the disk is full")
         now_ms = self._now_ms()
@@ -307,7 +205,8 @@ class PartitionLog:
         self.end_transaction(self.active, marker, appended.base_offset, timestamp, now_ms)
         return appended
 
-    def _check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
+    def check_client_batch(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
+        """Apply the rules of a client's batch; raises a ``Rejected`` or TooMuchToLookHere."""
         if self.closed or self._environment.full:
             self._refuse_when_unable()
         return self.rules.check(batch, contents)
@@ -339,7 +238,7 @@ class PartitionLog:
     ) -> Appended:
         """Give a batch its offsets and a place in the open group."""
         size = len(batch)
-        group = self._journal.group_for(size)
+        group = self.journal.group_for(size)
         base_offset = self.next_offset
         chunk, start = group.add_body(batch, stable=stable)
         place_batch(chunk, start, size, base_offset, self.leader_epoch)
@@ -375,19 +274,19 @@ class PartitionLog:
             segment = self._segment_for(group, last_offset, max_timestamp, size)
         position = segment.reserve(last_offset, max_timestamp, size)
         end = start + size
-        self._queue(
+        self.queue(
             group,
             StoredBatches(base_offset, next_offset, chunk, start, end, segment, position),
             batches=1,
         )
 
-    def _queue(self, group: CommitGroup, stored: StoredBatches, *, batches: int) -> None:
+    def queue(self, group: CommitGroup, stored: StoredBatches, *, batches: int) -> None:
         """Let the log end behind ``stored``, which waits in ``group`` for journal and segment."""
         group.operations.append(stored)
         self.unflushed.append(stored)
         self.next_offset = next_offset = stored.next_offset
         self.appended_bytes += stored.end - stored.start
-        self.batches_since_snapshot += batches
+        self.snapshots.batches_since += batches
         group.ends[self] = (next_offset, self.appended_bytes)
 
     def end_transaction(
@@ -426,16 +325,13 @@ class PartitionLog:
         """What a duplicate of an already placed batch has to wait for (S4)."""
         if last_offset < self.high_watermark:
             return None
-        return self._journal.newest_group()
+        return self.journal.newest_group()
 
     # Counting
 
     def start_counting(self) -> None:
         """Count what comes from now on: what recovery replayed is no traffic."""
-        counts = self.counts
-        counts.opened_offset = self.next_offset
-        counts.opened_bytes = self.appended_bytes
-        counts.batches = -self.batches_since_snapshot
+        self.counts.start(self.next_offset, self.appended_bytes, self.snapshots.batches_since)
 
     def _count_duplicate(self, times: int = 1) -> None:
         self.counts.duplicates += times
@@ -446,18 +342,9 @@ class PartitionLog:
         self._count_duplicate(-1)
 
     def traffic(self) -> Traffic:
-        """What went through this log since it was opened."""
-        counts = self.counts
-        appended = counts.batches + self.batches_since_snapshot
-        return Traffic(
-            self.next_offset - counts.opened_offset,
-            self.appended_bytes - counts.opened_bytes,
-            appended + counts.duplicates + counts.refused,
-            counts.duplicates,
-            counts.refused,
-            counts.reads,
-            counts.failed_reads,
-            counts.read_bytes,
+        """Return the reads and writes of this log since it was opened."""
+        return self.counts.traffic(
+            self.next_offset, self.appended_bytes, self.snapshots.batches_since
         )
 
     # Segments
@@ -496,29 +383,8 @@ class PartitionLog:
 
     def snapshot_operation(self) -> Operation:
         """Write the producer state of this moment to its snapshot file, later, unsynced."""
-        offset = self.next_offset
-        data = encode_snapshot(self.producers)
-        self.snapshot_offset = offset
-        self.snapshot_offsets.add(offset)
-        self.counts.batches += self.batches_since_snapshot
-        self.batches_since_snapshot = 0
-        return partial(self.directory.write_file, file_stem(offset) + SNAPSHOT_SUFFIX, data)
-
-    def take_superseded_snapshots(self) -> list[str]:
-        """File names of snapshots that are not needed once the newest one is durable.
-
-        As Kafka does, those at the start of a living segment are kept.
-        """
-        if self.snapshot_offsets <= {self.snapshot_offset}:
-            return []  # As with most of thousands of logs that a checkpoint walks over.
-        starts = {segment.base_offset for segment in self.segments}
-        superseded = {
-            offset
-            for offset in self.snapshot_offsets
-            if offset < self.snapshot_offset and offset not in starts
-        }
-        self.snapshot_offsets -= superseded
-        return [file_stem(offset) + SNAPSHOT_SUFFIX for offset in sorted(superseded)]
+        self.counts.batches += self.snapshots.batches_since
+        return self.snapshots.operation(self.directory, self.producers, self.next_offset)
 
     def segment_at(self, offset: int) -> int:
         """Index in ``segments`` of the one whose range holds ``offset``."""
@@ -589,28 +455,20 @@ class PartitionLog:
             return read_memory(unflushed, segment.base_offset, end, max_bytes)
         within = 0, segment.written_bytes
         if self.damaged:
-            end, within = self._sound_part(segment, max(offset, segment.base_offset), end)
+            begin = max(offset, segment.base_offset)
+            self._refuse_damaged(begin)
+            end, within = sound_part(self.damaged, segment.base_offset, begin, end, within)
         has_gaps = segment.base_offset < self.cleaning.compacted_offset
         return segment.span(offset, end, max_bytes, within, has_gaps=has_gaps)
 
-    def _sound_part(self, segment: Segment, offset: int, end: int) -> tuple[int, tuple[int, int]]:
-        """Where a read of ``segment`` at ``offset`` has to end, and between which bytes it stays.
-
-        Raises OffsetOffline in a damaged range.
-        """
-        following = first_at_or_after(self.damaged, offset)
-        if following is not None and following.base_offset <= offset:
-            offline = OffsetOffline(f"{self.topic}-{self.partition}: {following}")
-            if following.is_unreadable:
-                self._environment.on_suspected(self, following.segment, offline)
+    def _refuse_damaged(self, offset: int) -> None:
+        """Raise OffsetOffline in a damaged range."""
+        damage = range_at(self.damaged, offset)
+        if damage is not None:
+            offline = OffsetOffline(f"{self.topic}-{self.partition}: {damage}")
+            if damage.is_unreadable:
+                self._environment.on_suspected(self, damage.segment, offline)
             raise offline
-        before = last_before(self.damaged, offset)
-        begin, stop = 0, segment.written_bytes
-        if before is not None and before.segment == segment.base_offset:
-            begin = before.end_position
-        if following is not None and following.segment == segment.base_offset:
-            end, stop = min(end, following.base_offset), following.position
-        return end, (begin, stop)
 
     def suspect(self, offset: int, error: Exception) -> None:
         """A read at ``offset`` met what cannot be right: have the segment looked at.
@@ -672,7 +530,7 @@ class PartitionLog:
         if target <= self.log_start_offset:
             return None
         self._refuse_when_closed()  # Not when the disk is full: this is what makes room.
-        group = self._journal.group_for(0)
+        group = self.journal.group_for(0)
         group.add_entry(KIND_LOG_START, self.leader_epoch, self.partition_id, target, target, 0)
         self.journaled_start_offset = max(self.journaled_start_offset, target)
         group.add_waiter(WhenDurable(lambda: self._move_log_start(target)))

@@ -4,7 +4,8 @@ Offsets, leader epochs and timestamps stay. No rule of a client's batch applies,
 state follows each batch.
 """
 
-from barnabas.protocol.records import BatchHeader, read_marker
+from barnabas.protocol.record_decoding import read_marker
+from barnabas.protocol.records import BatchHeader
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.segment import Segment

@@ -9,13 +9,8 @@ from collections.abc import Callable, Generator, Iterator
 from functools import partial
 from typing import Final, NamedTuple, TypeAlias
 
-from barnabas.protocol.records import (
-    BatchHeader,
-    InvalidBatch,
-    Record,
-    iterate_batches,
-    iterate_records,
-)
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import BatchHeader, InvalidBatch, Record, iterate_batches
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.partition_log import READ_UNCOMMITTED, PartitionLog

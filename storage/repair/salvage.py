@@ -176,7 +176,7 @@ class Salvage:
             while damaged and damaged[0].base_offset < header.base_offset:
                 self._abandon(log, segment, damaged.pop(0))
             if header.base_offset >= offset:
-                log.batches_since_snapshot += 1
+                log.snapshots.batches_since += 1
                 if header.producer_id >= 0:
                     replay_producer(log, segment, header, memoryview(batch))
         for each in damaged:

@@ -73,7 +73,7 @@ class Filling:
         self._log = log
         self._snapshot = snapshot
         if base_offset:
-            log.next_offset = log.snapshot_offset = base_offset
+            log.next_offset = log.snapshots.newest_offset = base_offset
             log.active = log.open_segment(base_offset)
             log.segments = [log.active]
 

@@ -55,7 +55,7 @@ def _export(
         filling = Filling(log, head.state.log_end_offset, head.snapshot)
     filling.end(head.state.log_start_offset)
     if log.next_offset:
-        log.batches_since_snapshot += (
+        log.snapshots.batches_since += (
             1  # What the cluster's snapshot knows is in no batch, perhaps.
         )
         epochs = encode_leader_epochs(log.leader_epochs)

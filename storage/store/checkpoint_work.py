@@ -101,7 +101,7 @@ class CheckpointWork:
             self.swaps.append(pending.swap)
             self.obsolete.append(partial(self._finish_swap, log, pending))
         self.obsolete += [segment.remove for segment in log.take_dropped_segments()]
-        for name in log.take_superseded_snapshots():
+        for name in log.snapshots.take_superseded(log.segments):
             self.obsolete.append(partial(log.directory.unlink, name))
         self.partitions.append(checkpoint_of(log))
         return effort
@@ -110,7 +110,7 @@ class CheckpointWork:
         """Queue what the next start would otherwise have to compute; return the effort."""
         effort, journal = 0, self._store.journal
         wanted = 1 if self._clean else _SNAPSHOT_EVERY_BATCHES
-        if log.batches_since_snapshot >= wanted:
+        if log.snapshots.batches_since >= wanted:
             journal.add_operation(log.snapshot_operation())
             effort = len(log.producers)
         if self._clean and log.active.awaits_last_indexes:

@@ -15,7 +15,7 @@ def checkpoint_of(log: PartitionLog) -> PartitionCheckpoint:
         log.next_offset,
         log.active.size_bytes,
         log_start_offset,
-        log.snapshot_offset,
+        log.snapshots.newest_offset,
         aborted_checksum(log, log_start_offset),
         sealed_bytes(log, log_start_offset),
         log.cleaning.clean_offset,

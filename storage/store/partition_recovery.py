@@ -207,11 +207,11 @@ def _load_producers(
         for segment in log.segments:
             segment.reset_transactions()
     offset = _load_snapshot(log, position, names, limit)
-    log.snapshot_offset = offset
+    log.snapshots.newest_offset = offset
     if offset >= log.next_offset:
         return  # Nothing follows it.
     # So that the next one that is written spares a start this walk.
-    log.batches_since_snapshot = 1
+    log.snapshots.batches_since = 1
     for segment in log.segments[log.segment_at(offset) :]:
         if not segment.sealed and not segment.has_producers:
             continue
@@ -223,7 +223,7 @@ def _load_producers(
         scan = segment.scan_checked if segment.sealed else segment.scan
         for _, header, batch in scan(start):
             if header.base_offset >= offset:
-                log.batches_since_snapshot += 1
+                log.snapshots.batches_since += 1
                 if header.producer_id >= 0:
                     replay_producer(log, segment, header, batch)
 
@@ -255,7 +255,7 @@ def _load_snapshot(
         reverse=True,
     )
     # Those that are not loaded are removed by the next checkpoint, like any superseded one.
-    log.snapshot_offsets.update(offset for offset in offsets if offset <= position.end_offset)
+    log.snapshots.offsets.update(offset for offset in offsets if offset <= position.end_offset)
     for offset in offsets:
         if not start_offset <= offset <= limit:
             continue

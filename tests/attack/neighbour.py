@@ -24,7 +24,8 @@ from barnabas.protocol.messages.create_topics import (
 )
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.protocol.records import iterate_batches, iterate_records
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import iterate_batches
 from tests.attack.peer import Peer, Wire
 from tests.broker.data_plane import Named, batch, fetch_request, produce_request
 

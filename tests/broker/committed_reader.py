@@ -5,7 +5,8 @@ from __future__ import annotations
 import heapq
 from typing import Any, NamedTuple
 
-from barnabas.protocol.records import iterate_batches, iterate_records, read_marker
+from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.records import iterate_batches
 from tests.broker.data_plane import EXPANDED_BYTES, Named, Wire
 from tests.waiting import wait_until
 

@@ -19,13 +19,8 @@ from barnabas.coordinator.decision import decode_record
 from barnabas.coordinator.groups.consumer.group import ConsumerGroup
 from barnabas.coordinator.groups.shard import GroupShard
 from barnabas.coordinator.transactions.shard import TransactionShard
-from barnabas.protocol.records import (
-    NO_PRODUCER_ID,
-    iterate_batches,
-    iterate_records,
-    read_header,
-    read_marker,
-)
+from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.records import NO_PRODUCER_ID, iterate_batches, read_header
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.testing import Broker
 from tests.crash.transaction_life import batches_of

@@ -30,7 +30,8 @@ from barnabas.protocol.messages.produce import (
     ProduceRequest,
     TopicProduceData,
 )
-from barnabas.protocol.records import Record, encode_batch, iterate_batches, iterate_records
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.protocol.wire import ZERO_UUID
 from barnabas.testing import Broker
 

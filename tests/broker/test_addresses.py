@@ -3,6 +3,7 @@
 import pytest
 
 from barnabas.broker.config.addresses import address_text
+from barnabas.broker.daemon import listening_lines
 from barnabas.testing import Broker
 
 
@@ -17,7 +18,7 @@ def test_address_text(host, text):
 def test_ipv6_listener_is_reported_in_brackets_and_kept_over_a_restart():
     with Broker(config={"listeners": "PLAINTEXT://[::1]:0"}) as broker:
         port = broker.address[1]
-        assert broker.server.listening_lines() == [f"listening on PLAINTEXT://[::1]:{port}"]
+        assert listening_lines(broker.server) == [f"listening on PLAINTEXT://[::1]:{port}"]
         assert broker.bootstrap_servers == f"[::1]:{port}"
         broker.restart()
         assert broker.address == ("::1", port)

@@ -8,6 +8,7 @@ import pytest
 
 from barnabas.broker.api.dispatch import ROUTES, CloseConnection, Deferred, Route, Routes
 from barnabas.broker.api.refusals import mirror, refusal
+from barnabas.broker.opening.services import services_of
 from barnabas.broker.testing.embedded import Broker
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic
@@ -111,7 +112,7 @@ def test_binding_leaves_other_brokers_alone():
 async def test_services_are_named_as_what_they_are():
     """A handler gets by name what it declares by type."""
     async with Broker() as broker:
-        offered = broker.server._services()
+        offered = services_of(broker.server, broker.server._brokers())
     wrong = []
     for route in ROUTES:
         for function in filter(None, (route.handler, route.shortcut)):

@@ -17,7 +17,8 @@ from barnabas.coordinator.decision import (
     Timer,
 )
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.records import HEADER_BYTES, encode_batch, iterate_records
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import HEADER_BYTES, encode_batch
 from barnabas.protocol.records import Record as LogRecord
 from tests.broker.toy_coordinator import (
     MISTAKE,

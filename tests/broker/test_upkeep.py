@@ -8,7 +8,8 @@ import pytest
 
 from barnabas.broker.cluster.leading.upkeep import EXTENTS_AT_ONCE, Upkeep, UpkeepSettings
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED

@@ -9,7 +9,8 @@ whole (K1-K4).
 from random import Random
 from typing import ClassVar
 
-from barnabas.protocol.records import Record, iterate_batches, iterate_records
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import Record, iterate_batches
 from barnabas.storage.log.cleaned_segment import CleanedGroup
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, PartitionLog

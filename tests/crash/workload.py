@@ -8,6 +8,7 @@ from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.compaction.retention import apply_retention
 from barnabas.storage.journal.journal import CommitGroup, WhenDurable
 from barnabas.storage.journal.journal_format import ENTRY, ENTRY_BYTES
+from barnabas.storage.log.append_run import append_run
 from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.transaction_marker import TransactionMarker
@@ -154,7 +155,7 @@ class Workload:
             fields.append(producer)
             if identity >= 0:
                 sequence = (sequence + len(records)) % 2**31
-        offsets, group = log.append_run(batches)
+        offsets, group = append_run(log, batches)
         ends = [*offsets[1:], log.next_offset]
         for sent, own, base, end in zip(batches, fields, offsets, ends, strict=False):
             event = Event(log.partition_id, base, end, sent=sent, append_time_ms=-1, **own)

@@ -22,13 +22,8 @@ from barnabas.coordinator.transactions.state import (
     Transaction,
     transaction_of,
 )
-from barnabas.protocol.records import (
-    BatchHeader,
-    Marker,
-    iterate_records,
-    read_header,
-    read_marker,
-)
+from barnabas.protocol.record_decoding import Marker, iterate_records, read_marker
+from barnabas.protocol.records import BatchHeader, read_header
 
 Place = tuple[str, int]
 Batches = Mapping[Place, Sequence[bytes]]

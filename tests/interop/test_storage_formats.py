@@ -5,13 +5,8 @@ from pathlib import Path
 import confluent_kafka
 import pytest
 
-from barnabas.protocol.records import (
-    Record,
-    control_batch,
-    encode_batch,
-    iterate_batches,
-    read_marker,
-)
+from barnabas.protocol.record_decoding import read_marker
+from barnabas.protocol.records import Record, control_batch, encode_batch, iterate_batches
 from barnabas.storage.log.checkpoint import encode_leader_epochs, encode_partition_metadata
 from barnabas.storage.log.index import AbortedTransaction, SegmentIndex, TransactionIndex
 from barnabas.storage.log.producer_snapshot import decode_snapshot, encode_snapshot

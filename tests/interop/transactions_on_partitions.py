@@ -30,7 +30,8 @@ from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.protocol.records import iterate_batches, read_marker
+from barnabas.protocol.record_decoding import read_marker
+from barnabas.protocol.records import iterate_batches
 from tests.broker.data_plane import (
     NOW_MS,
     Named,

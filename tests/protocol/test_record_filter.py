@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from barnabas.protocol.compression import NAMES
+from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.record_filter import (
     delete_horizon,
     emptied,
@@ -19,7 +20,6 @@ from barnabas.protocol.records import (
     InvalidBatch,
     Record,
     encode_batch,
-    iterate_records,
     read_header,
     verify_batch,
 )

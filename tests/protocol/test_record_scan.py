@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.record_scan import RecordScan
 from barnabas.protocol.records import (
     HEADER_BYTES,
     InvalidBatch,
     Record,
     encode_batch,
-    iterate_records,
     read_header,
     seal,
 )

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from barnabas.protocol import compression as codecs
+from barnabas.protocol.record_decoding import Marker, iterate_records, read_marker, sole_record
 from barnabas.protocol.records import (
     HEADER,
     HEADER_BYTES,
@@ -18,7 +19,6 @@ from barnabas.protocol.records import (
     BatchHeader,
     CorruptBatch,
     InvalidBatch,
-    Marker,
     Record,
     check_batch,
     check_header,
@@ -28,12 +28,9 @@ from barnabas.protocol.records import (
     encode_single,
     increment_sequence,
     iterate_batches,
-    iterate_records,
     place_batch,
     placed,
     read_header,
-    read_marker,
-    sole_record,
     stamp_log_append_time,
     verify_batch,
 )

@@ -18,7 +18,7 @@ import pytest
 from barnabas.broker.client.topic_reader import read_topic
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.daemon import loop_factory
+from barnabas.broker.daemon import loop_factory, ready_line
 from barnabas.broker.http.pages import readiness
 from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.clock import ManualClock
@@ -153,7 +153,7 @@ async def test_topics_of_the_configuration_exist_when_the_broker_is_ready(tmp_pa
         async with Started(BrokerServer(config(tmp_path, create_topics=wanted))) as server:
             assert len(server.catalogue.topic("orders").partitions) == 3
             assert server.catalogue.topic("latest").configs == {"cleanup.policy": "compact"}
-            assert server.ready_line == READY
+            assert ready_line(server) == READY
 
 
 async def test_an_orderly_stop_leaves_no_journal_to_replay(tmp_path, caplog):

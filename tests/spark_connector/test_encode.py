@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_pythons
 from kafka.record import MemoryRecords
 
-from barnabas.protocol import compression, records
+from barnabas.protocol import compression, record_decoding, records
 from barnabas.spark_connector.errors import WrongRows
 from barnabas.spark_connector.rows import encode
 from barnabas.spark_connector.rows.encode import BatchEncoder
@@ -55,7 +55,7 @@ def read_back(encoded, limit_bytes=1_000_000):
         sequences[place] += batch.record_count
         header = records.check_batch(batch.records)
         assert header.record_count == batch.record_count
-        found = list(records.iterate_records(batch.records, limit_bytes=limit_bytes))
+        found = list(record_decoding.iterate_records(batch.records, limit_bytes=limit_bytes))
         assert [record.offset for record in found] == list(range(batch.record_count))
         assert header.max_timestamp == max(record.timestamp for record in found)
         written[place] += [

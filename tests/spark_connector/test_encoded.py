@@ -1,4 +1,4 @@
-from barnabas.protocol import records
+from barnabas.protocol import record_decoding, records
 from barnabas.spark_connector.rows.encoded import EncodedBatch, stamp
 
 
@@ -14,7 +14,7 @@ def test_a_stamped_batch_is_whole_and_its_producers():
     assert header.is_transactional
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (4711, 3, 50)
     assert (header.base_offset, header.record_count) == (0, 3)
-    values = [r.value for r in records.iterate_records(batch.records, limit_bytes=1000)]
+    values = [r.value for r in record_decoding.iterate_records(batch.records, limit_bytes=1000)]
     assert values == [b"v0", b"v1", b"v2"]
 
 

@@ -14,13 +14,8 @@ from barnabas.protocol.messages.produce import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from barnabas.protocol.records import (
-    Record,
-    check_batch,
-    encode_batch,
-    increment_sequence,
-    iterate_records,
-)
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import Record, check_batch, encode_batch, increment_sequence
 from barnabas.spark_connector.cluster.cluster import NotYet
 from barnabas.spark_connector.cluster.requests import Identity
 from barnabas.spark_connector.cluster.sender import IN_FLIGHT_MAX, REQUEST_BYTES, Sender

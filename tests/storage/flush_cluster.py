@@ -11,7 +11,8 @@ from collections import Counter
 from dataclasses import replace
 from random import Random
 
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.errors import LogClosed
 from barnabas.storage.files.io import LocalFileSystem

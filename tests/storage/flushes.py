@@ -2,7 +2,8 @@
 
 from uuid import UUID
 
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.protocol.records import placed, read_header
 from barnabas.storage.replicated.cluster_index import Assignment
 from barnabas.storage.replicated.flush_committer import FlushCommitter

@@ -1,7 +1,7 @@
 """A broker that leads one partition of a log index in memory, step by step in one thread."""
 
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
-from barnabas.broker.testing.store.index import MemoryLogIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.stored_compaction import StoredCompaction

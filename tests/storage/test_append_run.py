@@ -6,6 +6,7 @@ import pytest
 
 from barnabas.protocol.records import iterate_batches, read_producer
 from barnabas.storage.errors import Rejected
+from barnabas.storage.log.append_run import append_run
 from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
 from barnabas.storage.log.memory_read import read_memory
 from tests.seeds import SEED
@@ -50,7 +51,7 @@ def append_together(log, batches):
     answers = []
     while len(answers) < len(batches):
         rest = batches[len(answers) :]
-        offsets, group = log.append_run(rest, read_producer(rest[0])[0])
+        offsets, group = append_run(log, rest, read_producer(rest[0])[0])
         assert bool(offsets) == (group is not None)
         answers += offsets or append_alone(log, rest[:1])
     return answers
@@ -97,14 +98,14 @@ def test_append_run_takes_only_batches_of_the_open_transaction():
     host.append(batch())
     log = host.log
     run = [bytes(from_producer(7, number, transactional=True)) for number in range(1, 4)]
-    assert log.append_run(run, 7) == ([], None)
+    assert append_run(log, run, 7) == ([], None)
     host.append(from_producer(7, 0, transactional=True))
-    assert log.append_run(run) == ([], None), "the request names no transactional id"
-    assert log.append_run(run, 8) == ([], None), "it names another one"
-    offsets, _ = log.append_run([*run[:2], bytes(from_producer(7, 3))], 7)
+    assert append_run(log, run) == ([], None), "the request names no transactional id"
+    assert append_run(log, run, 8) == ([], None), "it names another one"
+    offsets, _ = append_run(log, [*run[:2], bytes(from_producer(7, 3))], 7)
     assert offsets == [2, 3], "a plain batch beside the open transaction is not taken (P4)"
     host.marker(7, commit=True)
-    assert log.append_run(run[2:], 7) == ([], None)
+    assert append_run(log, run[2:], 7) == ([], None)
 
 
 def test_outside_of_transactions_one_producer_may_be_the_only_one():
@@ -114,18 +115,18 @@ def test_outside_of_transactions_one_producer_may_be_the_only_one():
     log = host.log
     mine = [bytes(from_producer(7, number)) for number in range(3)]
     foreign = bytes(from_producer(8, 0))
-    assert log.append_run([foreign], plain_producer_id=7) == ([], None)
-    assert log.append_run([foreign], plain_producer_id=-1) == ([], None)
-    assert log.append_run([*mine, foreign, bytes(batch())], plain_producer_id=7)[0] == [2, 3, 4]
-    assert log.append_run([bytes(batch()), foreign], plain_producer_id=7)[0] == [5]
-    assert log.append_run([foreign, bytes(from_producer(9, 0))])[0] == [6, 7]
+    assert append_run(log, [foreign], plain_producer_id=7) == ([], None)
+    assert append_run(log, [foreign], plain_producer_id=-1) == ([], None)
+    assert append_run(log, [*mine, foreign, bytes(batch())], plain_producer_id=7)[0] == [2, 3, 4]
+    assert append_run(log, [bytes(batch()), foreign], plain_producer_id=7)[0] == [5]
+    assert append_run(log, [foreign, bytes(from_producer(9, 0))])[0] == [6, 7]
 
 
 def test_a_topic_that_stamps_takes_them_one_by_one():
     host = Host(LogConfig(timestamp_type=LOG_APPEND_TIME))
     host.boot()
     host.append(batch())
-    assert host.log.append_run([bytes(batch())]) == ([], None)
+    assert append_run(host.log, [bytes(batch())]) == ([], None)
 
 
 def test_a_run_is_read_from_any_of_its_batches():
@@ -133,9 +134,9 @@ def test_a_run_is_read_from_any_of_its_batches():
     host.boot()
     host.append(batch(), batch())  # The first ones in a segment are looked at closely.
     run = [bytes(batch(chosen, value=b"v" * 10 * chosen)) for chosen in (1, 3, 2, 5)]
-    host.log.append_run(run)
+    append_run(host.log, run)
     host.log.append(batch(2))
-    host.log.append_run(run)
+    append_run(host.log, run)
     log = host.log
     whole = read_memory(log.unflushed, 2, log.next_offset, 1 << 20)
     batches = [

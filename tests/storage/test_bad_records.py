@@ -5,14 +5,8 @@ from random import Random
 import pytest
 
 from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, compress
-from barnabas.protocol.records import (
-    HEADER_BYTES,
-    Record,
-    encode_batch,
-    iterate_records,
-    read_header,
-    seal,
-)
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header, seal
 from barnabas.storage.batches import bad_records
 from barnabas.storage.batches.bad_records import BadRecords, NamingRoom
 from barnabas.storage.errors import InvalidRecord, InvalidTimestamp

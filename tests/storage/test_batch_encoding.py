@@ -3,11 +3,11 @@
 import pytest
 
 from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD, decompress
+from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import (
     HEADER_BYTES,
     Record,
     encode_batch,
-    iterate_records,
     read_header,
     seal,
     verify_batch,

@@ -103,7 +103,7 @@ def test_snapshot_of_many_producers_takes_a_turn_of_its_own():
     for log in store.logs.logs.values():
         for producer in range(12):
             log.append(from_producer(producer, 0))
-        log.batches_since_snapshot = 1000
+        log.snapshots.batches_since = 1000
     store.engine.settle()
     assert store.turns() == [1] * LOGS
 

@@ -5,13 +5,8 @@ from dataclasses import replace
 import pytest
 
 from barnabas.protocol.compression import NAMES, NONE, ZSTD
-from barnabas.protocol.records import (
-    HEADER_BYTES,
-    Record,
-    encode_batch,
-    iterate_records,
-    read_header,
-)
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import HEADER_BYTES, Record, encode_batch, read_header
 from barnabas.protocol.records import seal as sealed
 from barnabas.storage.compaction.cleanable import survey
 from barnabas.storage.compaction.retention import apply_retention

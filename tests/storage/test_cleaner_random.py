@@ -11,7 +11,8 @@ from random import Random
 import pytest
 
 from barnabas.protocol.compression import NAMES
-from barnabas.protocol.records import Record, encode_batch, iterate_batches, iterate_records
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.log.partition_log import READ_COMMITTED
 from barnabas.storage.log.segment_read import FileSpan, read_waiting
 from barnabas.storage.repair.check import verify

@@ -5,7 +5,8 @@ from random import Random
 
 import pytest
 
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.journal.committer import CommitterThreads
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.replicated.flush_committer import FlushCommitter

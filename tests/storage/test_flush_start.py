@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import LogClosed, NotACache
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.repair.check import verify

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
+from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import (
     BatchHeader,
     Record,
     control_batch,
     encode_batch,
-    iterate_records,
     read_header,
     seal,
 )

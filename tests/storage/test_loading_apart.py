@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from barnabas.broker.testing.disk.simulated import Operation, SimulatedFileSystem
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import Corrupt, LedSince, NoRoom
 from barnabas.storage.files.file_system import FileSystem
 from barnabas.storage.files.io import LocalFileSystem

@@ -186,7 +186,7 @@ def test_a_walk_over_the_log_at_a_start_is_not_repeated_at_every_one():
     again = killed.after(killed.disk.kill())
     again.boot()
     assert again.report.clean
-    assert all(log.snapshot_offset == log.next_offset for log in again.store.logs.values())
+    assert all(log.snapshots.newest_offset == log.next_offset for log in again.store.logs.values())
     assert all(log.producers.entry(number) for number, log in again.store.logs.items())
 
 

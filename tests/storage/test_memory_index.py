@@ -5,7 +5,8 @@ from uuid import UUID, uuid4
 import pytest
 
 from barnabas.broker.testing.store.cluster_index import MemoryClusterIndex
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.broker.testing.store.unreliable_calls import Link
 from barnabas.protocol.records import placed, read_header
 from barnabas.storage.errors import LedSince

@@ -6,7 +6,8 @@ import pytest
 from crc32c import crc32c
 
 from barnabas.protocol.compression import GZIP, LZ4, NONE, SNAPPY, ZSTD
-from barnabas.protocol.records import control_batch, iterate_batches, read_header, read_marker
+from barnabas.protocol.record_decoding import read_marker
+from barnabas.protocol.records import control_batch, iterate_batches, read_header
 from barnabas.storage.compaction.retention import apply_retention
 from barnabas.storage.errors import (
     CorruptMessage,

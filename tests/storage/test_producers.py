@@ -7,8 +7,8 @@ from typing import NamedTuple
 import pytest
 from crc32c import crc32c
 
+from barnabas.protocol.record_decoding import read_marker as decode_marker
 from barnabas.protocol.records import MAX_SEQUENCE, BatchHeader, increment_sequence, iterate_batches
-from barnabas.protocol.records import read_marker as decode_marker
 from barnabas.storage.log.index import AbortedTransaction, TransactionIndex
 from barnabas.storage.log.producer_entry import CachedBatch, ProducerRow
 from barnabas.storage.log.producer_snapshot import CorruptSnapshot, decode_snapshot, encode_snapshot

@@ -14,15 +14,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
-from barnabas.protocol.records import (
-    CONTROL_BIT,
-    TRANSACTIONAL_BIT,
-    placed,
-    read_header,
-    read_marker,
-)
+from barnabas.protocol.record_decoding import read_marker
+from barnabas.protocol.records import CONTROL_BIT, TRANSACTIONAL_BIT, placed, read_header
 from barnabas.storage.errors import LogClosed
 from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.log.append_run import append_run
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.leader_epochs import epochs_from
 from barnabas.storage.log.partition_log import PartitionLog
@@ -310,7 +306,7 @@ class Refusals(RuleBasedStateMachine):
             bytes(from_producer(producer_id, sequence + at, epoch=epoch, value=self.fresh()))
             for at in range(number + 1)
         ]
-        offsets, group = known.log.append_run(sent)
+        offsets, group = append_run(known.log, sent)
         for base_offset, each in zip(offsets, sent, strict=False):
             self.wait(known, known.place(each, base_offset), base_offset, group)
 
@@ -496,7 +492,7 @@ class Refusals(RuleBasedStateMachine):
             ):
                 with pytest.raises(LogClosed):
                     refused()
-            assert log.append_run([bytes(sent)]) == ([], None)
+            assert append_run(log, [bytes(sent)]) == ([], None)
             assert log.high_watermark == durable_end
 
     def settle(self):

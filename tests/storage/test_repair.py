@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from barnabas.protocol.records import iterate_records, read_header
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import read_header
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED
 from barnabas.storage.log.segment_names import SEGMENT_SUFFIXES

@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from barnabas.protocol.records import iterate_records
+from barnabas.protocol.record_decoding import iterate_records
 from barnabas.storage.errors import Corrupt, OffsetOffline
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.damage import (

@@ -36,12 +36,8 @@ from barnabas.protocol.messages.fetch import (
     FetchTopic,
     PartitionData,
 )
-from barnabas.protocol.records import (
-    CorruptBatch,
-    InvalidBatch,
-    iterate_records,
-    verify_batch,
-)
+from barnabas.protocol.record_decoding import iterate_records
+from barnabas.protocol.records import CorruptBatch, InvalidBatch, verify_batch
 
 FETCH_BYTES_MAX = 16 * 1024 * 1024
 PARTITION_BYTES_MAX = 1024 * 1024

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.cluster.peers.settings import security_of_brokers
 from barnabas.broker.cluster.start.endpoints import endpoints_of
 from barnabas.broker.cluster.start.member import ClusterMember, Surroundings, Ways
 from barnabas.broker.cluster.start.store_watch import StoreWatch
+from barnabas.broker.runtime.host import Host
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.membership.base import ClusterBase
     from barnabas.broker.cluster.peers.connection import Transport
     from barnabas.broker.cluster.start.cluster_directory import ClusterHome
-    from barnabas.broker.network.socket_server import Listener
-    from barnabas.broker.runtime.host import Host
+    from barnabas.broker.network.socket_server import Listener, SocketServer
+    from barnabas.broker.runtime.events import EventRing
     from barnabas.storage.store.log_store import LogStore
+
+
+class JoiningHost(Host, Protocol):
+    """Broker that joins a cluster."""
+
+    logs: LogStore
+    events: EventRing
+    sockets: SocketServer
 
 
 class Newcomer:
@@ -24,27 +33,30 @@ class Newcomer:
 
     def __init__(
         self,
-        host: Host,
+        host: JoiningHost,
         home: ClusterHome,
         base: ClusterBase,
-        logs: LogStore,
         over: Callable[[Transport], Transport],
         lease_clock: Callable[[], float],
-        on_event: Callable[[str, str], object],
-        on_brokers_changed: Callable[[], object],
     ) -> None:
         """``home`` opens the data in ``base``, and closes it.
 
         ``over`` wraps the transport of connections to other brokers. ``lease_clock``: see
-        ``Membership``. ``on_event`` receives events of this broker and the others: a kind, and a
-        text. ``on_brokers_changed`` is called when this broker is in service, and when another one
-        starts or stops. Raises ConfigError if the configuration does not let brokers connect to
-        each other.
+        ``Membership``. Raises ConfigError if the configuration does not let brokers connect to each
+        other.
         """
         security_of_brokers(host.config)
         self._watch = StoreWatch(host.clock, lambda: base.last_error)
         self._around = Surroundings(
-            host, home, base, logs, self._watch, over, lease_clock, on_event, on_brokers_changed
+            host,
+            home,
+            base,
+            host.logs,
+            self._watch,
+            over,
+            lease_clock,
+            host.events.add,
+            host.sockets.brokers_changed,
         )
 
     def start(self) -> None:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
@@ -37,6 +38,9 @@ from barnabas.broker.cluster.peers.settings import (
     listener_of_brokers,
     security_of_brokers,
 )
+from barnabas.broker.cluster.serving.lease_gate import gate
+from barnabas.broker.cluster.serving.refused_produce import note_refused_produce
+from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.cluster.start.leading import Service
 from barnabas.broker.cluster.start.metadata_follower import MetadataFollower
 from barnabas.broker.cluster.start.sessions import Sessions
@@ -46,6 +50,7 @@ from barnabas.broker.metrics.cluster import Standing
 from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
 
 if TYPE_CHECKING:
+    from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.cluster.leading.leadership import Leadership
     from barnabas.broker.cluster.membership.base import ClusterBase
     from barnabas.broker.cluster.peers.connection import Transport
@@ -54,6 +59,7 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.start.store_watch import StoreWatch
     from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.metadata.changes import Changes
     from barnabas.broker.metrics.families import Metrics
     from barnabas.broker.runtime.host import Host
@@ -200,6 +206,12 @@ class ClusterMember:
         )
         self._membership.start()
         return peers
+
+    def guard(self, routes: Routes, catalogue: Catalogue, monotonic_s: Callable[[], float]) -> None:
+        """Make ``routes`` serve only under the lease, and poll the store before some refusals."""
+        note_refused = partial(note_refused_produce, catalogue, monotonic_s)
+        gate(routes, self.may_serve, note_refused)
+        poll_before_refusing(routes, catalogue, self.misses)
 
     def serve(self, peers: Peers, leadership: Leadership, changes: Changes) -> None:
         """Start to lead and to apply metadata; ``leadership`` is open, ``changes`` are loaded."""

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.pieces import PIECE_BYTES
-from barnabas.protocol.records import CorruptBatch, InvalidBatch, iterate_records, read_marker
+from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.records import CorruptBatch, InvalidBatch
 
 if TYPE_CHECKING:
     from barnabas.broker.console.records.pieces import Batch, Piece, RecordReaders

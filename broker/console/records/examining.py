@@ -13,13 +13,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.console.records.pieces import KEPT_BYTES_MOST, Unread
 from barnabas.broker.console.records.standing import VISIBLE, WAITING, Aborted, Holder
-from barnabas.protocol.records import (
-    InvalidBatch,
-    Record,
-    increment_sequence,
-    iterate_records,
-    read_marker,
-)
+from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.records import InvalidBatch, Record, increment_sequence
 
 if TYPE_CHECKING:
     from barnabas.broker.console.records.filters import Filter

@@ -50,6 +50,7 @@ from barnabas.protocol.records import (
 )
 from barnabas.storage.batches.batch_contents import TooMuchToLookHere
 from barnabas.storage.errors import Rejected
+from barnabas.storage.log.append_run import append_run
 from barnabas.storage.log.batch_rules import FEW_RECORDS
 
 if TYPE_CHECKING:
@@ -379,7 +380,7 @@ class ProduceShortcut:
         log = self._log_of(partition)
         if log is None or not batches:
             return None
-        offsets, group = log.append_run(batches, self._producer_id, self._plain_producer_id)
+        offsets, group = append_run(log, batches, self._producer_id, self._plain_producer_id)
         if group is None:  # The first is something special: a repetition, a roll, an error.
             records = memoryview(batches[0])
             return self._append(frames, partition, records, correlation_ids[0], ends[0])

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from barnabas.broker.testing.store.cluster_index import MemoryClusterIndex
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.broker.testing.store.metastore import MemoryMetadata, MemoryMetaStore
 from barnabas.broker.testing.store.transfer import MemoryTransfer
 from barnabas.broker.testing.store.unreliable_calls import Link, Way

@@ -1,21 +1,27 @@
 """Indexes of a cluster in memory, for brokers of one process, whose cluster ends with it.
 
-All brokers share a ``MemoryIndex``, whose calls are atomic. ``MemoryLogIndex`` is one broker's
-connection to the durable logs, which a test can delay, cut, or make lose results.
-``MemoryClusterIndex`` (cluster_index.py) is its connection to the other brokers.
+All brokers share a ``MemoryIndex``, whose calls are atomic. ``MemoryLogIndex`` (log_index.py) is
+one broker's connection to the durable logs, ``MemoryClusterIndex`` (cluster_index.py) its
+connection to the other brokers.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
-from barnabas.broker.testing.store.unreliable_calls import Link, Way
+from barnabas.broker.testing.store.rows import (
+    ENDED,
+    PartitionRow,
+    SessionRow,
+    Transfer,
+    beginnings_of,
+    touch,
+)
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.replicated.cluster_index import (
     FENCED_MAX,
@@ -45,7 +51,6 @@ from barnabas.storage.replicated.log_index import (
     IndexMisused,
     Item,
     LogBeginning,
-    LogHead,
     LogSnapshot,
     LogStart,
     Outcome,
@@ -61,65 +66,6 @@ _IMPORT_MS: Final = 60_000
 """Lease, in milliseconds, of an import, for which no caller waits."""
 
 
-@dataclass(slots=True)
-class PartitionRow:
-    """Partition with its leader and its durable data."""
-
-    leader_epoch: int
-    leader_session: int | None = None
-    extents: list[Extent] = field(default_factory=list)
-    log_start_offset: int = 0
-    log_end_offset: int = 0
-    """Offset at which the next extent must begin."""
-    wanted_node: int | None = None
-    pinned_node: int | None = None
-    is_deleted: bool = False
-    changed_in: int = 0
-    """Version of the snapshot in which its leader or wanted leader changed last."""
-    led_in: int = 0
-    """Version of the snapshot in which it got its leader."""
-    snapshot: LogSnapshot | None = None
-
-    @property
-    def needless_offset(self) -> int:
-        """Return the offset up to which extents are garbage."""
-        if self.is_deleted:
-            return self.log_end_offset
-        return min(self.log_start_offset, self.snapshot.next_offset) if self.snapshot else 0
-
-
-@dataclass(slots=True)
-class _Session:
-    """Session of a broker."""
-
-    token: UUID
-    node_id: int
-    endpoints: str
-    lease_until: float
-    is_live: bool = True
-    is_draining: bool = False
-    next_flushes: dict[int, int] = field(default_factory=dict)
-    """Number of the next flush by lane; a missing lane has had none."""
-
-    @property
-    def takes_partitions(self) -> bool:
-        """Whether the session takes partitions."""
-        return self.is_live and not self.is_draining
-
-
-_ENDED: Final = _Session(UUID(int=0), -1, "", 0.0, is_live=False)
-"""Session in the place of every deleted one."""
-
-
-@dataclass(slots=True)
-class _Transfer:
-    """Import or export that is in progress, or was the last one."""
-
-    token: UUID
-    is_import: bool
-    is_done: bool = False
-
-
 class MemoryIndex:
     """All sessions and partitions; callable on any thread.
 
@@ -129,7 +75,7 @@ class MemoryIndex:
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         """``clock`` returns the time of leases, in seconds."""
         self.rows: dict[int, PartitionRow] = {}
-        self._sessions: dict[int, _Session] = {}
+        self._sessions: dict[int, SessionRow] = {}
         self._next_session = 1
         self._nodes: set[int] = set()
         """Node IDs that brokers have had."""
@@ -139,7 +85,7 @@ class MemoryIndex:
         self._metadata_version = 0
         self._controller: int | None = None
         self._next_node_id = FIRST_NODE_ID
-        self._transfer: _Transfer | None = None
+        self._transfer: Transfer | None = None
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -231,7 +177,7 @@ class MemoryIndex:
             for session in self._sessions.values():
                 session.is_live = False
             self.rows.clear()
-            self._transfer = _Transfer(token, is_import=True)
+            self._transfer = Transfer(token, is_import=True)
             return self._begin_session(token, node_id, "", _IMPORT_MS)
 
     def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
@@ -272,7 +218,7 @@ class MemoryIndex:
                 raise TransferRefused(NOT_WHOLE)
             if self._is_in_use():
                 raise TransferRefused(IN_USE)
-            self._transfer = _Transfer(token, is_import=False)
+            self._transfer = Transfer(token, is_import=False)
 
     def is_exported(self) -> bool:
         """See ``ClusterTransfer``."""
@@ -375,9 +321,11 @@ class MemoryIndex:
                 and self.rows[each.partition_id].led_in > since
             ]
             few = [
-                each for each in gained[:most_logs] if self._head(each).snapshot_bytes <= most_bytes
+                each
+                for each in gained[:most_logs]
+                if self.rows[each].head(each).snapshot_bytes <= most_bytes
             ]
-            return Poll(snapshot, self._beginnings(few, most, most_bytes))
+            return Poll(snapshot, beginnings_of(self.rows, few, most, most_bytes))
 
     def wait(
         self, since: int, timeout_s: float, is_over: Callable[[], bool] = lambda: False
@@ -424,14 +372,15 @@ class MemoryIndex:
         """See ``LogIndex``."""
         with self._changed:
             row = self.rows.get(partition_id)
-            return None if row is None else _state(row)
+            return None if row is None else row.state
 
     def extents(
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
     ) -> list[Extent]:
         """See ``LogIndex``."""
         with self._changed:
-            found = self._extents(partition_id, from_offset, most)
+            row = self.rows.get(partition_id)
+            found = [] if row is None else row.extents_from(from_offset, most)
         bytes_before = accumulate((len(each.data) for each in found), initial=0)
         return [
             each for each, before in zip(found, bytes_before, strict=False) if before < most_bytes
@@ -440,7 +389,8 @@ class MemoryIndex:
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """See ``LogIndex``."""
         with self._changed:
-            found = self._extents(partition_id, from_offset, most)
+            row = self.rows.get(partition_id)
+            found = [] if row is None else row.extents_from(from_offset, most)
         return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
 
     def beginnings(
@@ -448,7 +398,7 @@ class MemoryIndex:
     ) -> list[LogBeginning]:
         """See ``LogIndex``."""
         with self._changed:
-            return self._beginnings(partition_ids, most, most_bytes)
+            return beginnings_of(self.rows, partition_ids, most, most_bytes)
 
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
@@ -508,7 +458,7 @@ class MemoryIndex:
             if not (
                 replaced
                 and (replaced[0].base_offset, replaced[-1].next_offset) == (begin, end)
-                and all(map(_touch, extents, extents[1:]))
+                and all(map(touch, extents, extents[1:]))
                 and all(each.data for each in extents)
                 and row.snapshot is not None
                 and row.snapshot.next_offset >= end
@@ -516,39 +466,6 @@ class MemoryIndex:
                 raise IndexMisused(f"{begin} to {end} of {partition_id} is not to be replaced")
             row.extents[first:after] = extents
             return True
-
-    def _extents(self, partition_id: int, from_offset: int, most: int) -> list[Extent]:
-        row = self.rows.get(partition_id)
-        found = [] if row is None else row.extents
-        first = bisect_right(found, from_offset, key=_next_offset)
-        return found[first : first + most]
-
-    def _beginnings(
-        self, partition_ids: Iterable[int], most: int, most_bytes: int
-    ) -> list[LogBeginning]:
-        heads: list[LogHead] = []
-        known_bytes = 0
-        for each in sorted(self.rows.keys() & set(partition_ids)):
-            head = self._head(each)
-            if heads and known_bytes + head.snapshot_bytes > most_bytes:
-                break
-            known_bytes += head.snapshot_bytes
-            heads.append(head)
-        bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
-        found = []
-        for head in heads:
-            extents = []
-            for extent in self._extents(head.partition_id, head.needless_offset, most):
-                if bytes_left <= 0:
-                    break
-                bytes_left -= len(extent.data)
-                extents.append(extent)
-            found.append(LogBeginning(head, extents))
-        return found
-
-    def _head(self, partition_id: int) -> LogHead:
-        row = self.rows[partition_id]
-        return LogHead(partition_id, _state(row), row.snapshot)
 
     def _picture(self, since: int) -> ClusterSnapshot:
         changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
@@ -581,12 +498,12 @@ class MemoryIndex:
         number = self._next_session
         self._next_session += 1
         self._nodes.add(node_id)
-        self._sessions[number] = _Session(token, node_id, endpoints, self._lease_until(lease_ms))
+        self._sessions[number] = SessionRow(token, node_id, endpoints, self._lease_until(lease_ms))
         self._raise_version()
         return number
 
-    def _session(self, number: int) -> _Session:
-        return self._sessions.get(number, _ENDED)
+    def _session(self, number: int) -> SessionRow:
+        return self._sessions.get(number, ENDED)
 
     def _is_in_use(self) -> bool:
         now = self._clock()
@@ -673,85 +590,3 @@ class MemoryIndex:
             if start.offset > row.log_end_offset:
                 raise IndexMisused(f"{start} is behind the end, {row.log_end_offset}")
             row.log_start_offset = max(row.log_start_offset, start.offset)
-
-
-def _touch(before: Extent, after: Extent) -> bool:
-    return before.next_offset == after.base_offset
-
-
-def _state(row: PartitionRow) -> PartitionState:
-    return PartitionState(
-        row.leader_session, row.leader_epoch, row.log_start_offset, row.log_end_offset
-    )
-
-
-class MemoryLogIndex(Way):
-    """``LogIndex`` in memory: the calls of one broker, each repeated until it gets a result."""
-
-    def __init__(
-        self,
-        index: MemoryIndex,
-        on_flush: Callable[[Flush], None] = lambda _flush: None,
-        link: Link | None = None,
-    ) -> None:
-        """``on_flush`` is called before each attempt of a flush, which takes as long as that call.
-
-        ``link``: see ``Way``.
-        """
-        super().__init__(link)
-        self._index = index
-        self._on_flush = on_flush
-
-    def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
-        """See ``LogIndex``."""
-        self._ask(self._index.add_partition, partition_id, first_epoch)
-
-    def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
-        """See ``LogIndex``."""
-        return self._ask(self._attempt_flush, session, flush)
-
-    def partition(self, partition_id: int) -> PartitionState | None:
-        """See ``LogIndex``."""
-        return self._ask(self._index.partition, partition_id)
-
-    def extents(
-        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
-    ) -> list[Extent]:
-        """See ``LogIndex``."""
-        return self._ask(
-            self._index.extents, partition_id, from_offset, most=most, most_bytes=most_bytes
-        )
-
-    def beginnings(
-        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
-    ) -> list[LogBeginning]:
-        """See ``LogIndex``."""
-        return self._ask(self._index.beginnings, partition_ids, most=most, most_bytes=most_bytes)
-
-    def put_snapshot(
-        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
-    ) -> bool:
-        """See ``LogIndex``."""
-        return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot)
-
-    def collect_garbage(self, most: int) -> int:
-        """See ``LogIndex``."""
-        return self._ask(self._index.collect_garbage, most)
-
-    def forget(self, most: int, kept_ms: int) -> int:
-        """See ``LogIndex``."""
-        return self._ask(self._index.forget, most, kept_ms)
-
-    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
-        """See ``LogIndex``."""
-        return self._ask(self._index.extent_sizes, partition_id, from_offset, most=most)
-
-    def replace_extents(
-        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
-    ) -> bool:
-        """See ``LogIndex``."""
-        return self._ask(self._index.replace_extents, session, partition_id, epoch, extents)
-
-    def _attempt_flush(self, session: int, flush: Flush) -> FlushAnswer:
-        self._on_flush(flush)
-        return self._index.commit_flush(session, flush)

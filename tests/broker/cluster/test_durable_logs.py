@@ -21,7 +21,8 @@ from barnabas.broker.cluster.membership.durable_logs import (
     _Request,
 )
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
-from barnabas.broker.testing.store.index import MemoryIndex, MemoryLogIndex
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import Corrupt, LedSince, NoRoom, StoreDamaged
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.replicated import log_reading

@@ -13,7 +13,8 @@ from barnabas.broker.handlers.records.fetch_reader import COPIED_BYTES_MAX
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.records import iterate_batches, iterate_records, read_marker
+from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.records import iterate_batches
 from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.testing import Broker

@@ -13,7 +13,7 @@ from tests.broker.metrics.scrape import Scrape, scrape
 def scrape_kafka_names(broker: Broker) -> Scrape:
     """Scrape Kafka's own families."""
     server = broker.server
-    parts = server.sockets, server.loop_monitor, server.traffic, server._windows
+    parts = server.sockets, server.loop_monitor, server.traffic, server.windows
     families = kafka_families(server.catalogue, server.logs, *parts)
     return Scrape("".join(broker.call(lambda: list(exposition(families)))))
 

@@ -30,7 +30,7 @@ WRONG = b"\0alice\0wrong"
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[Broker]:
     # So that nothing but the test ends the wait.
-    monkeypatch.setattr("barnabas.broker.network.connection.LEAVE_MS", MANY_S * 1000)
+    monkeypatch.setattr("barnabas.broker.network.late_close.LEAVE_MS", MANY_S * 1000)
     with Broker(config=SETTINGS) as running:
         yield running
 

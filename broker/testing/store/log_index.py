@@ -1,0 +1,96 @@
+"""The connection of one broker to the durable logs in memory.
+
+A test can delay it, cut it, or make it lose results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from barnabas.broker.testing.store.unreliable_calls import Link, Way
+from barnabas.storage.replicated.log_index import (
+    ANY_BYTES,
+    Extent,
+    ExtentSize,
+    Flush,
+    FlushAnswer,
+    LogBeginning,
+    LogSnapshot,
+    PartitionState,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.testing.store.index import MemoryIndex
+
+
+class MemoryLogIndex(Way):
+    """``LogIndex`` in memory: the calls of one broker, each repeated until it gets a result."""
+
+    def __init__(
+        self,
+        index: MemoryIndex,
+        on_flush: Callable[[Flush], None] = lambda _flush: None,
+        link: Link | None = None,
+    ) -> None:
+        """``on_flush`` is called before each attempt of a flush, which takes as long as that call.
+
+        ``link``: see ``Way``.
+        """
+        super().__init__(link)
+        self._index = index
+        self._on_flush = on_flush
+
+    def add_partition(self, partition_id: int, first_epoch: int = 0) -> None:
+        """See ``LogIndex``."""
+        self._ask(self._index.add_partition, partition_id, first_epoch)
+
+    def commit_flush(self, session: int, flush: Flush) -> FlushAnswer:
+        """See ``LogIndex``."""
+        return self._ask(self._attempt_flush, session, flush)
+
+    def partition(self, partition_id: int) -> PartitionState | None:
+        """See ``LogIndex``."""
+        return self._ask(self._index.partition, partition_id)
+
+    def extents(
+        self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
+    ) -> list[Extent]:
+        """See ``LogIndex``."""
+        return self._ask(
+            self._index.extents, partition_id, from_offset, most=most, most_bytes=most_bytes
+        )
+
+    def beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.beginnings, partition_ids, most=most, most_bytes=most_bytes)
+
+    def put_snapshot(
+        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+    ) -> bool:
+        """See ``LogIndex``."""
+        return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot)
+
+    def collect_garbage(self, most: int) -> int:
+        """See ``LogIndex``."""
+        return self._ask(self._index.collect_garbage, most)
+
+    def forget(self, most: int, kept_ms: int) -> int:
+        """See ``LogIndex``."""
+        return self._ask(self._index.forget, most, kept_ms)
+
+    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.extent_sizes, partition_id, from_offset, most=most)
+
+    def replace_extents(
+        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+    ) -> bool:
+        """See ``LogIndex``."""
+        return self._ask(self._index.replace_extents, session, partition_id, epoch, extents)
+
+    def _attempt_flush(self, session: int, flush: Flush) -> FlushAnswer:
+        self._on_flush(flush)
+        return self._index.commit_flush(session, flush)

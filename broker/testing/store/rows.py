@@ -1,0 +1,125 @@
+"""Rows of the index in memory: partitions with their extents, sessions, and the last transfer."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from operator import attrgetter
+from typing import Final
+from uuid import UUID
+
+from barnabas.storage.replicated.log_index import (
+    Extent,
+    LogBeginning,
+    LogHead,
+    LogSnapshot,
+    PartitionState,
+)
+
+_next_offset = attrgetter("next_offset")
+
+
+@dataclass(slots=True)
+class PartitionRow:
+    """Partition with its leader and its durable data."""
+
+    leader_epoch: int
+    leader_session: int | None = None
+    extents: list[Extent] = field(default_factory=list)
+    log_start_offset: int = 0
+    log_end_offset: int = 0
+    """Offset at which the next extent must begin."""
+    wanted_node: int | None = None
+    pinned_node: int | None = None
+    is_deleted: bool = False
+    changed_in: int = 0
+    """Version of the snapshot in which its leader or wanted leader changed last."""
+    led_in: int = 0
+    """Version of the snapshot in which it got its leader."""
+    snapshot: LogSnapshot | None = None
+
+    @property
+    def needless_offset(self) -> int:
+        """Return the offset up to which extents are garbage."""
+        if self.is_deleted:
+            return self.log_end_offset
+        return min(self.log_start_offset, self.snapshot.next_offset) if self.snapshot else 0
+
+    @property
+    def state(self) -> PartitionState:
+        """Return the leader of the partition and the bounds of its log."""
+        return PartitionState(
+            self.leader_session, self.leader_epoch, self.log_start_offset, self.log_end_offset
+        )
+
+    def head(self, partition_id: int) -> LogHead:
+        """Return the state and the snapshot of the partition."""
+        return LogHead(partition_id, self.state, self.snapshot)
+
+    def extents_from(self, offset: int, most: int) -> list[Extent]:
+        """Return at most ``most`` extents, from the one that has ``offset`` on."""
+        first = bisect_right(self.extents, offset, key=_next_offset)
+        return self.extents[first : first + most]
+
+
+@dataclass(slots=True)
+class SessionRow:
+    """Session of a broker."""
+
+    token: UUID
+    node_id: int
+    endpoints: str
+    lease_until: float
+    is_live: bool = True
+    is_draining: bool = False
+    next_flushes: dict[int, int] = field(default_factory=dict)
+    """Number of the next flush by lane; a missing lane has had none."""
+
+    @property
+    def takes_partitions(self) -> bool:
+        """Whether the session takes partitions."""
+        return self.is_live and not self.is_draining
+
+
+ENDED: Final = SessionRow(UUID(int=0), -1, "", 0.0, is_live=False)
+"""Session in the place of every deleted one."""
+
+
+@dataclass(slots=True)
+class Transfer:
+    """Import or export that is in progress, or was the last one."""
+
+    token: UUID
+    is_import: bool
+    is_done: bool = False
+
+
+def beginnings_of(
+    rows: Mapping[int, PartitionRow], partition_ids: Iterable[int], most: int, most_bytes: int
+) -> list[LogBeginning]:
+    """Return the snapshots and first extents of some partitions; see ``LogIndex``."""
+    heads: list[LogHead] = []
+    known_bytes = 0
+    for each in sorted(rows.keys() & set(partition_ids)):
+        head = rows[each].head(each)
+        if heads and known_bytes + head.snapshot_bytes > most_bytes:
+            break
+        known_bytes += head.snapshot_bytes
+        heads.append(head)
+    bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
+    found = []
+    for head in heads:
+        extents = []
+        for extent in rows[head.partition_id].extents_from(head.needless_offset, most):
+            if bytes_left <= 0:
+                break
+            bytes_left -= len(extent.data)
+            extents.append(extent)
+        found.append(LogBeginning(head, extents))
+    return found
+
+
+def touch(before: Extent, after: Extent) -> bool:
+    """Return whether an extent begins where the one before it ends."""
+    return before.next_offset == after.base_offset

@@ -1,0 +1,30 @@
+"""The side of the store that a partition's log calls."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from barnabas.storage.journal.journal import Journal
+
+Log_contra = TypeVar("Log_contra", contravariant=True)
+
+
+class Environment(Protocol[Log_contra]):
+    """The store of a log, as far as the log uses it."""
+
+    journal: Journal
+    full: bool
+    """Whether appends of clients are refused: the disk has no more than the reserve (D10)."""
+    exhausted: bool
+    """Whether the reserve is used up as well: markers are refused too."""
+    duplicates: int
+    """The number of repeated batches of all logs, with those of deleted logs."""
+
+    @property
+    def now_ms(self) -> Callable[[], int]:
+        """The wall clock."""
+
+    def on_advanced(self, log: Log_contra, count: int, size_bytes: int) -> None:
+        """Note that a log's visible end moved by ``count`` offsets, or its start if that is 0."""
+
+    def on_suspected(self, log: Log_contra, base_offset: int, error: Exception) -> None:
+        """Order a check of the segment at ``base_offset``, where a read failed."""
