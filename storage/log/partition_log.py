@@ -379,6 +379,7 @@ class PartitionLog:
         self.dirty_segments.add(sealed)
         self.active = self.open_segment(self.next_offset)
         self.segments.append(self.active)
+        self.drop_segments_below_start()  # All records may be deleted.
         return self.active
 
     def snapshot_operation(self) -> Operation:

@@ -499,6 +499,15 @@ def test_deleting_records_is_bounded_by_the_high_watermark_and_durable_first():
     assert log.log_start_offset == log.high_watermark == 13
 
 
+def test_a_roll_drops_segments_whose_records_are_all_deleted():
+    host = booted(segment_bytes=300)
+    while host.log.active.base_offset == 0:
+        host.log.delete_records(-1)
+        host.step()
+        host.append(batch())
+    assert host.log.segments == [host.log.active]
+
+
 def test_retention_by_time_and_size_stops_at_the_last_stable_offset():
     size = len(batch())
     for config in ({"retention_ms": 1000}, {"retention_bytes": 2 * size, "retention_ms": -1}):
