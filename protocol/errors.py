@@ -148,7 +148,7 @@ class ErrorCode(enum.IntEnum):
     PRINCIPAL_DESERIALIZATION_FAILURE = 97, "forwarded principal cannot be read"
     SNAPSHOT_NOT_FOUND = 98, "no such snapshot"
     POSITION_OUT_OF_RANGE = 99, "position is outside the snapshot"
-    UNKNOWN_TOPIC_ID = 100, "This server does not host this topic ID.", RETRIABLE
+    UNKNOWN_TOPIC_ID = 100, "no topic has this id here", RETRIABLE
     DUPLICATE_BROKER_REGISTRATION = 101, "broker id is in use"
     BROKER_ID_NOT_REGISTERED = 102, "broker id is not registered"
     INCONSISTENT_TOPIC_ID = 103, "topic id differs from the one in the log", RETRIABLE

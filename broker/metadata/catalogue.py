@@ -350,7 +350,8 @@ class Catalogue:
 
     async def _delete_topic(self, topic_id: bytes) -> None:
         if topic_id not in self.topics_by_id:
-            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID)
+            message = "This server does not host this topic ID."  # Kafka's
+            raise KafkaError(ErrorCode.UNKNOWN_TOPIC_ID, message)
         await self.changes.commit_regardless(partial(self._metastore.delete_topic, topic_id))
         await self.changes.show(Difference(topics_deleted=(topic_id,)))
 

@@ -26,7 +26,7 @@ def test_a_schema_as_a_type(schema, expected):
 
 def test_every_shape_is_declared():
     text = declarations()
-    assert "/** What the broker is doing, and whether anything is wrong. */\n" in text
+    assert "/** Activity and problems of the broker. */\n" in text
     assert "export interface Overview {\n  as_of: number | string;\n" in text
 
 

@@ -271,7 +271,7 @@ def test_settings_of_token_requests_are_accepted():
     ):
         found = of(SERVER | change).credential
         assert found.endpoint.client_id == "x"
-        assert found.who == "OAUTHBEARER as x"
+        assert found.description == "OAUTHBEARER as x"
         assert pickle.loads(pickle.dumps(found)) == found
 
 

@@ -136,7 +136,7 @@ def test_rebalances_have_a_limit_and_say_from_when_they_are():
     for number in range(rebalances.SLOTS - 1):
         found.note("a", number, 10_000)
     assert found.complete_since_ms == 9000, "there is room for as many as ever"
-    found.begin_anew(11_000)
+    found.restart(11_000)
     assert (len(found), found.complete_since_ms) == (rebalances.SLOTS, 11_000)
 
 

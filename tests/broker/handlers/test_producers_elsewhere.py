@@ -158,7 +158,7 @@ class Misses:
         self._view = view
         self._shown = shown
 
-    async def look(self):
+    async def wait_for_poll(self):
         self.looks += 1
         for name, node_id in self._shown.items():
             self._view.led_by(int(name.removeprefix("partition_")), node_id)

@@ -192,12 +192,12 @@ def test_a_store_that_has_answered_is_waited_for(store, transfer, directory, mon
         base.cut()
         mark_imported(*arguments)
 
-    def say(waits, what):
-        say_it(waits, what)
+    def report(waits, what):
+        original(waits, what)
         (looked.set if base.last_error == "" else base.mend)()
 
-    say_it = StoreWaits._say
-    monkeypatch.setattr(StoreWaits, "_say", say)
+    original = StoreWaits._report
+    monkeypatch.setattr(StoreWaits, "_report", report)
     monkeypatch.setattr("barnabas.broker.cli.directory.cluster_transfer.mark_imported", mark)
     looked = new_event()
     end = MemoryTransfer.end_import

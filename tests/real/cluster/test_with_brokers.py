@@ -193,7 +193,7 @@ async def test_anonymous_client_is_refused_as_broker(broker, keys):
             {"listener.name.sasl.plain.sasl.jaas.config": jaas("PLAIN").replace("-secret", "-x")},
             "login by PLAIN as alice",
         ),
-        ("SASL_TLS", {"ssl.truststore.certificates": "other"}, "not signed by anybody"),
+        ("SASL_TLS", {"ssl.truststore.certificates": "other"}, "not signed by a trusted authority"),
         (
             "MTLS",
             {"inter.broker.listener.name": "PLAIN"},
