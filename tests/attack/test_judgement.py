@@ -51,7 +51,7 @@ def test_a_broker_that_dies_is_noticed(tmp_path):
     assert "the broker is gone" in found
 
 
-def test_what_an_attack_on_a_directory_finds_is_kept(tmp_path):
+def test_findings_of_a_directory_attack_are_kept(tmp_path):
     def attack(workshop, seed, duration_s):
         with workshop.broker() as broker:
             known = workshop.fill(broker, "kept", [10, 20_000])

@@ -99,7 +99,7 @@ def test_a_task_that_is_long_is_noticed(page, broker):
     page.wait_for_function("() => window.longTasks.some((each) => each >= 150)")
 
 
-def test_a_page_that_nobody_sees_asks_for_nothing(page, broker, topic):
+def test_hidden_page_sends_no_requests(page, broker, topic):
     page.goto(broker.url)
     expect(state_of(page)).to_have_text("● Live")
     with producing(broker, topic):

@@ -158,7 +158,7 @@ def found_and_ended(page, broker, left_open, ended, time_left, picture):
         screenshot(page, f"transactional-id-that-{picture}")
 
 
-def test_what_is_open_is_a_bar_that_leads_to_its_story(page, own_broker):
+def test_open_transaction_is_a_bar_that_links_to_its_history(page, own_broker):
     create(own_broker.bootstrap_servers, TOPIC, partitions=1)
     leave_open(own_broker)
     page.goto(f"{own_broker.url}/transactions")

@@ -72,7 +72,7 @@ def test_nothing_is_shown_before_the_login(page, secured):
     axe_check(page)
 
 
-def test_who_has_logged_in_sees_what_he_may_and_logs_out(page, context, secured):
+def test_user_sees_permitted_topics_and_logs_out(page, context, secured):
     logged_in(page, secured, READER)
     expect(topics(page)).to_have_count(1)
     expect(topics(page)).to_contain_text(SEEN)
@@ -92,7 +92,7 @@ def test_who_has_logged_in_sees_what_he_may_and_logs_out(page, context, secured)
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
 
 
-def test_what_may_not_be_done_is_a_button_that_says_why(page, secured):
+def test_button_without_permission_is_disabled_with_the_reason(page, secured):
     logged_in(page, secured, READER, address=f"/topics/{SEEN}/records")
     expect(page.get_by_role("heading", name=f"Records of {SEEN}")).to_be_visible()
     button = page.get_by_role("button", name="Produce a record", exact=True)

@@ -82,7 +82,7 @@ def test_a_user_is_made_gets_a_rule_and_a_limit_and_goes(page, context, secured)
     expect(rows(page, "Limits")).to_have_count(0)
 
 
-def test_who_may_not_see_or_change_it_is_told_so(page, secured):
+def test_user_without_permission_sees_the_missing_permission(page, secured):
     logged_in(page, secured, READER, address="/security")
     expect(page.get_by_text(f"User:{READER} lacks ALTER on Cluster:").first).to_be_visible()
     expect(page.locator(".problem")).to_have_count(3)

@@ -273,7 +273,7 @@ def test_row_7_data_whose_answer_is_lost_is_found_to_be_there(stage, generation)
 
 
 @GENERATIONS
-def test_row_8_an_open_transaction_goes_on(stage, generation):
+def test_row_8_an_open_transaction_continues(stage, generation):
     producer = stage.producer(generation)
     producer.begin(*stage.places)
     stage.broker.kill()

@@ -209,7 +209,7 @@ def test_an_older_copy_of_the_newest_journal_file_refuses_to_start(host):
             again.boot()
 
 
-def test_journal_files_under_each_others_names_are_read_all_the_same(host):
+def test_journal_files_with_swapped_names_are_still_read(host):
     paths = over_several_files(host)
     before = read_all(host.log)
     host.kill()
@@ -348,7 +348,7 @@ def test_older_copies_of_the_checkpoints_lose_nothing_in_silence(host, age):
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_without_any_checkpoint_nothing_is_begun_anew(host, clean):
+def test_start_without_any_checkpoint_is_refused(host, clean):
     host.append(batch(3))
     if clean:
         host.shut_down()

@@ -255,7 +255,7 @@ def made(broker: Secured) -> Iterator[Callable[[type[Client], str], Client]]:
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_who_may_not_is_told_and_who_may_is_served(made, admin, topic, kind):
+def test_client_without_acl_gets_authorization_error(made, admin, topic, kind):
     with pytest.raises(Denied, match=TOLD):
         made(kind, STRANGER).produce(topic, b"never")
     with pytest.raises(Denied, match=TOLD):
@@ -287,7 +287,7 @@ def check_loss_in_mid_stream(
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_what_is_taken_away_ends_in_mid_stream(made, admin, topic, kind):
+def test_removed_acl_ends_produce_and_consume_in_mid_stream(made, admin, topic, kind):
     check_loss_in_mid_stream(made(kind, WRITER), made(kind, READER), admin, topic, rights(topic))
 
 
@@ -313,7 +313,7 @@ def certified(
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_what_is_taken_from_a_certificates_owner_ends_in_mid_stream(certified, topic, kind):
+def test_removed_acl_of_a_certificate_ends_clients_in_mid_stream(certified, topic, kind):
     broker, logins = certified
     with WireClient(broker) as admin:
         request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
@@ -327,7 +327,7 @@ def test_what_is_taken_from_a_certificates_owner_ends_in_mid_stream(certified, t
             reader.close()
 
 
-def test_kcat_is_told_and_served(broker, admin, topic):
+def test_kcat_gets_authorization_error_until_acls_exist(broker, admin, topic):
     def arguments(user: str) -> list[str]:
         options = [f"-X{key}={value}" for key, value in librdkafka_settings(login_of(user)).items()]
         return ["-b", broker.sasl_servers, "-t", topic, *options]
@@ -398,7 +398,7 @@ def test_confluent_kafka_makes_finds_and_deletes_acls(broker):
     wait_until(lambda: client.describe_acls(wanted).result(TIMEOUT_S) == [])
 
 
-def test_who_may_not_administrate_is_told(broker):
+def test_admin_without_acl_gets_authorization_error(broker):
     """Not DescribeAcls: librdkafka 2.16.0 takes a denial of that for an empty list."""
     client = AdminClient(Confluent(broker.sasl_servers, login_of(STRANGER))._config)
     every = AclBindingFilter(

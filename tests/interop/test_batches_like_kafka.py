@@ -326,7 +326,7 @@ def ours(barnabas: BrokerProcess) -> dict[str, str]:
     return answers(barnabas)
 
 
-def test_what_is_whole_is_taken_and_nothing_else(ours):
+def test_only_valid_batches_are_accepted(ours):
     taken = {label.partition(" (")[0] for label, code in ours.items() if code == "NONE"}
     assert taken == {
         "as it should be",

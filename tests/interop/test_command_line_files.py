@@ -223,7 +223,7 @@ def compare_log(rows: list[dict[str, Any]], lines: list[str]) -> None:
             assert record["valueSize"] == str(len(row["value"]))
 
 
-def test_what_the_internal_topics_mean(written):
+def test_records_of_internal_topics_are_decoded(written):
     _, directory = written
     logs = sorted(directory.glob("__consumer_offsets-*/*.log"))
     filled = [path for path in logs if path.stat().st_size]

@@ -156,7 +156,7 @@ def test_the_latest_of_every_key_is_left(broker, topic):
     assert compacted_values(servers, topic) == living
 
 
-def test_transactions_are_compacted_away(broker, topic):
+def test_records_of_transactions_are_compacted(broker, topic):
     servers = broker.bootstrap_servers
     create(servers, topic, partitions=1, configs=COMPACTED)
     writer = Writer(servers, topic, **{"transactional.id": topic})

@@ -394,7 +394,7 @@ delta = Pipeline(
 @pytest.mark.timeout(1800)
 @for_the_night(
     beside="tests/spark/test_crash_table.py"
-    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
+    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
 )
 def test_spark_on_a_cluster(shell):
     on_cluster, submitted, yarn, kubernetes = [

@@ -159,7 +159,7 @@ def test_the_compose_file_has_such_a_broker(tmp_path):
         ({"security.protocol": "SSL"}, confluent_kafka.KafkaError._TRANSPORT),
     ],
 )
-def test_nobody_else_comes_in(directory, changed, code):
+def test_other_credentials_are_refused(directory, changed, code):
     errors: list[confluent_kafka.KafkaError] = []
     settings = librdkafka(directory) | changed
     given = {key: value for key, value in settings.items() if value is not None}

@@ -190,7 +190,9 @@ def ways_of_clients() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("client", "way"), [*ways_of_clients()])
-def test_who_is_let_in_writes_reads_and_has_transactions(world, client, way, topic, tmp_path):
+def test_authenticated_client_writes_reads_and_has_transactions(
+    world, client, way, topic, tmp_path
+):
     """By every protocol and mechanism, with no more rights than that takes."""
     case, using = WAYS[way], CLIENTS[client]
     login = world.login(case)
@@ -230,7 +232,7 @@ def refusals_of_clients() -> Iterator[object]:
 # kafka-python leaves connections behind that ended in the middle of a handshake.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("client", "name"), [*refusals_of_clients()])
-def test_who_is_not_let_in_hears_what_kafka_says(world, kafka, client, name, tmp_path):
+def test_refused_login_gets_the_error_of_kafka(world, kafka, client, name, tmp_path):
     """But for the name of the alert, where a certificate is refused: Java's are less exact."""
     case = REFUSED[name]
 

@@ -158,7 +158,7 @@ def control_batches(broker: BrokerProcess) -> list[Any]:
 
 
 @pytest.mark.nightly  # Its directory is what Barnabas takes over.
-def test_transactions_of_a_kafka_go_on_when_it_is_taken_over(live_kafka):
+def test_transactions_of_a_kafka_continue_after_its_adoption(live_kafka):
     """Open ones are committed by their clients, and our markers are later than all of Kafka's."""
     with WireClient(live_kafka) as client:
         create_topic(client, "open", len(OPEN))

@@ -89,7 +89,7 @@ def whole_cluster(brokers, **config):
         yield cluster
 
 
-def test_what_kafkas_tool_has_moved_stays_when_another_broker_joins(tmp_path):
+def test_partitions_moved_by_kafkas_tool_stay_when_another_broker_joins(tmp_path):
     """The brokers level their load; what was moved counts, and rests."""
     with whole_cluster(2) as cluster:
         to, moved = 1, {0, 1, 2, 3}

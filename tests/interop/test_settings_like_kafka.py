@@ -279,7 +279,7 @@ def set_by_somebody(config: DescribeConfigsResourceResult) -> list[tuple[str, st
     ]
 
 
-def test_what_clients_set_for_all_brokers(barnabas, kafka):
+def test_settings_for_all_brokers_are_those_of_kafka(barnabas, kafka):
     ours, theirs = of_both(barnabas, kafka, BROKER, "")
     assert set(theirs) - set(ours) == DYNAMIC_IN_KAFKA
     for key in ours:

@@ -135,7 +135,7 @@ def test_a_user_writes_and_reads(brokers, style, name, mechanism, tmp_path):
     assert CLIENTS[style](brokers[name], mechanism, group, tmp_path) == group.encode()
 
 
-def test_a_user_without_rights_is_told_so(brokers):
+def test_user_without_acl_gets_authorization_error(brokers):
     config = brokers["every mechanism"].client_config("bob", "confluent")
     metadata = confluent_kafka.Consumer(config | {"group.id": "g"}).list_topics(TOPIC, TIMEOUT_S)
     code = metadata.topics[TOPIC].error.code()

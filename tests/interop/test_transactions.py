@@ -70,7 +70,7 @@ def producer(library, servers, topic):
         each.close()
 
 
-def test_commits_aborts_and_goes_on(producer, servers, outputs):
+def test_producer_commits_aborts_and_continues(producer, servers, outputs):
     ours = producer()
     ours.begin()
     ours.send(outputs, 0, b"a", b"b")

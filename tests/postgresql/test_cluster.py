@@ -134,7 +134,7 @@ def values_of(members: list[Member], isolation: str = "read_committed") -> Count
         consumer.close()
 
 
-def test_three_brokers_are_one_cluster_whoever_is_killed(tmp_path):
+def test_three_brokers_are_one_cluster_after_any_one_is_killed(tmp_path):
     with Pair() as pair, cluster(pair.url, tmp_path) as members:
         make_topic(members[0])
         all_know(members, BROKERS)
@@ -291,7 +291,7 @@ def written_while_one_is_killed(members: list[Member]) -> Counter[bytes]:
     return acknowledged
 
 
-def test_a_store_that_is_away_at_the_start_is_waited_for_and_a_stop_is_heard(tmp_path):
+def test_start_waits_for_an_unavailable_store_and_obeys_a_stop(tmp_path):
     with Server() as server:
         server.stop()
         member = Member(tmp_path, server.url)

@@ -102,7 +102,7 @@ def test_each_question_of_a_move_is_one_commit_however_much_is_moved(server, pat
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 2))
-def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base, seed):
+def test_follower_sees_the_current_state_after_concurrent_changes(server, base, seed):
     """Pictures of what has changed since add up to the picture of all, and nobody deadlocks."""
     world = World(base)
     ids = world.partitions(12)
@@ -225,7 +225,7 @@ def member(server, node_id):
             yield made
 
 
-def test_who_listens_finds_the_primary_again(server, base):
+def test_listener_reconnects_to_the_primary(server, base):
     world = World(base)
     # Who waits while the connection is gone waits until the time is up: for so long here.
     waiting = Waiting(base.cluster_index(), timeout_s=1.0)
@@ -242,7 +242,7 @@ def test_who_listens_finds_the_primary_again(server, base):
     waiting.end()
 
 
-def test_what_a_picture_tells_of_is_replicated(pair):
+def test_snapshot_contains_only_replicated_changes(pair):
     with closing(base_at(pair, PATIENCE_S)) as base:
         world = World(base)
         session = world.register()
@@ -331,7 +331,7 @@ def test_a_clock_that_was_set_forward_ends_the_sessions_that_have_not_beaten_sin
     world.lead(early, partition_id)
 
 
-def test_who_has_seen_a_change_is_not_woken_by_the_word_of_it(base):
+def test_notification_of_a_known_change_wakes_no_waiter(base):
     """A look is a commit: one that was taken just before the word came is not taken again."""
     world = World(base)
     (partition_id,) = world.partitions()

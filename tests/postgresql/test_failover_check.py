@@ -115,7 +115,7 @@ def refuses(peer: Peer, why: str) -> None:
         assert why in str(refused.value)
 
 
-def test_who_has_seen_what_is_gone_is_answered_nothing_more():
+def test_broker_that_saw_lost_commits_gets_no_more_results():
     with Server() as server, peers(server.url, 7) as brokers:
         unconcerned, flushed, looked, changed, reads, anew, renewed = brokers
         moment = Moment(server)

@@ -125,7 +125,7 @@ def begin_new_counters(base: PostgreSqlBase) -> None:
     assert contents.boot_epoch == 1 << 24
 
 
-def test_what_is_killed_is_not_half_there_and_is_done_again(tmp_path):
+def test_killed_migration_leaves_no_partial_result_and_is_repeated(tmp_path):
     source, exported = tmp_path / "source", tmp_path / "exported"
     with Broker(storage=source) as broker:
         broker.create_topic(TOPIC, PARTITIONS)

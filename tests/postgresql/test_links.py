@@ -96,7 +96,7 @@ def test_a_link_is_cut_and_mended(links, echo_port, how):
     assert links.cuts == 1
 
 
-def test_brokers_are_told_apart_by_their_client_id(links, echo_port):
+def test_brokers_are_distinguished_by_their_client_id(links, echo_port):
     port = free_port()
     links.listen_for_brokers(port, echo_port, "there")
     links.cut([Between("one", "there")], Cut.LATE)

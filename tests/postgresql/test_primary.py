@@ -84,7 +84,7 @@ def is_whole(server, count):
     "how",
     [case("pg_terminate_backend", in_test=True), case("pg_cancel_backend", in_test=False)],
 )
-def test_what_was_not_replicated_when_somebody_ended_the_wait_is_not_answered(pair, writer, how):
+def test_unreplicated_flush_whose_wait_was_cancelled_is_not_acknowledged(pair, writer, how):
     pair.standby.stop()
     with flushing(writer) as answer:
         pair.primary.wait_for(WAITING)
@@ -101,7 +101,7 @@ def test_what_was_not_replicated_when_somebody_ended_the_wait_is_not_answered(pa
     assert is_whole(pair.primary, 2)
 
 
-def test_a_call_goes_on_at_the_next_primary(pair, writer):
+def test_call_continues_at_the_next_primary(pair, writer):
     for number in range(2):
         pair.cut()
         with flushing(writer) as answer:
@@ -139,7 +139,7 @@ def test_a_primary_that_falls_silent_is_left_once_another_takes_writes(pair):
         writer.index.close()
 
 
-def test_a_server_that_does_not_answer_holds_up_nobody_who_looks_for_the_primary(pair):
+def test_unresponsive_server_does_not_delay_the_search_for_the_primary(pair):
     """Be it the first, and whatever the others are when they are asked first."""
     ports = f"{HOST}:{pair.primary.port},{HOST}:{pair.standby.port}"
     url = f"postgresql://{ROLE}@{ports}/postgres?load_balance_hosts=disable&connect_timeout=3600"
@@ -185,7 +185,7 @@ def test_closing_ends_the_search_for_a_primary(pair):
         pair.standby.resume()
 
 
-def test_what_a_primary_refuses_that_was_replaced_and_lives_is_asked_of_the_next_one(pair, writer):
+def test_request_refused_by_a_replaced_primary_is_retried_at_the_next_one(pair, writer):
     """It does not know the session that was begun since: whose flush that is has no bug."""
     pair.cut()
     pair.split()
@@ -241,7 +241,7 @@ def test_a_refusal_of_a_primary_that_was_replaced_and_lives_is_not_believed(pair
         for each in ("partition", "extents", "beginnings", "poll")
     ],
 )
-def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
+def test_unconfirmed_read_is_not_returned(pair, writer, read):
     pair.cut()
     there = WholeIndex.open(pair.primary.url, patience_s=60)
     calls = {
@@ -364,7 +364,7 @@ def test_settings_that_lose_commits_are_refused(setting, value):
         WholeIndex.open(server.url)
 
 
-def test_an_error_that_comes_again_is_told_in_one_line(pair):
+def test_repeated_error_is_reported_in_one_line(pair):
     with closing(Primary(pair.url)) as primary, pytest.raises(IndexMisused) as told:
         primary.value(int, "SELECT nobody FROM barnabas.sessions_of_another_release")
     relation = "barnabas.sessions_of_another_release"

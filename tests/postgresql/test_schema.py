@@ -32,7 +32,7 @@ def applied(connection):
     return connection.execute("SELECT number, name FROM barnabas.migrations ORDER BY 1").fetchall()
 
 
-def test_what_is_missing_is_applied(connection):
+def test_missing_migrations_are_applied(connection):
     first = migrations()[:1]
     assert migrate(connection, first) == first
     assert migrate(connection, first) == []
@@ -65,7 +65,7 @@ def test_a_long_migration_is_waited_for(address):
     primary.close()
 
 
-def test_who_comes_at_the_same_time_waits(address):
+def test_concurrent_migrations_wait_for_each_other(address):
     def open_and_close(_):
         PostgreSqlLogIndex.open(address).close()
 

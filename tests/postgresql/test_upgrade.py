@@ -31,7 +31,7 @@ NEWER = Migration(
 REFUSED = f"the database has version {NEWER.number} of the schema, this release knows"
 
 
-def test_brokers_go_on_when_a_newer_release_has_changed_the_schema(server, tmp_path):
+def test_brokers_continue_after_a_newer_release_changed_the_schema(server, tmp_path):
     members = [Member(tmp_path / f"broker-{number}", server.url) for number in range(3)]
     with running(members):
         make_topic(members[0])

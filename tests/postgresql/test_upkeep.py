@@ -104,7 +104,7 @@ def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(
     assert index.partition(partition_id) is None
 
 
-def test_a_way_to_the_metadata_that_was_forgotten_goes_on(server, index):
+def test_forgotten_metastore_connection_continues(server, index):
     with closing(PostgreSqlMetaStore.open(server.url, node_id=1, new_cluster_id="c")) as store:
         store.set_group_configs("g", {"a": "1"})
         assert index.forget(MANY, 600_000) == 0
@@ -117,7 +117,7 @@ def test_a_way_to_the_metadata_that_was_forgotten_goes_on(server, index):
         assert server.execute(ways) == [(1,)]
 
 
-def test_sessions_are_forgotten_beside_whoever_comes_and_goes(server, index):
+def test_sessions_are_forgotten_while_others_start_and_end(server, index):
     """Nobody waits for ever, and no row is left behind."""
     forget_all(index)
     ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(3)]

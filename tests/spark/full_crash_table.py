@@ -143,7 +143,9 @@ def test_a_driver_is_overtaken(where, sink, request, driver, tmp_path):
 
 
 @pytest.mark.parametrize("sink", EXACT_SINKS)
-def test_a_broker_is_away_for_longer_than_a_transaction_may_last(sink, mortal, driver, tmp_path):
+def test_broker_outage_longer_than_the_transaction_timeout_loses_no_record(
+    sink, mortal, driver, tmp_path
+):
     plays = [Play(row, "lost", mortal, tmp_path) for row in ROWS[sink]]
     with lose_broker(mortal, driver, plays):
         pass

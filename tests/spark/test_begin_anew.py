@@ -118,7 +118,7 @@ def test_the_source_made_again_between_two_batches(barnabas, driver, tmp_path, s
     assert output_ends(job) == ends
 
 
-def test_a_refusal_of_commit_is_told_whatever_becomes_of_abort(barnabas, driver, tmp_path):
+def test_refused_commit_is_reported_regardless_of_the_abort(barnabas, driver, tmp_path):
     """Spark aborts what was not committed, and would say only that writing failed."""
     job = job_of(barnabas, tmp_path, DATA_SOURCE, "commit-refuses")
     feed(job, range(BATCH))

@@ -178,7 +178,7 @@ def test_the_page_submits_a_pod_that_the_entry_point_understands(api, servers, t
     check_movements(committed(servers, "movements"), PAYMENTS)
 
 
-def test_an_executor_is_told_what_its_variables_say(tmp_path):
+def test_executor_receives_the_options_of_its_variables(tmp_path):
     java = tmp_path / "java"
     java.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     java.chmod(0o755)

@@ -100,7 +100,7 @@ COPIED = Row(DATA_SOURCE, "W1")
     [case(IN_TEST, in_test=True), case(FOR_THE_NIGHT, in_test=False)],
     ids=["in-test", "for-the-night"],
 )
-def test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away(
+def test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record(
     rows, barnabas, driver, request, tmp_path
 ):
     with SparkDriver(tmp_path / "old") as old, ExitStack() as unavailable:

@@ -173,7 +173,7 @@ def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
 
 @for_the_night(
     beside="tests/spark/test_crash_table.py"
-    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
+    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
 )
 def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(servers, tmp_path):
     file = write_pipelines(tmp_path, servers, "submitted", HALF)
@@ -259,7 +259,7 @@ def program_of(submitted: int, file: str) -> int:
     ],
     ids=["without-jars", "settings-in-the-wrong-place", "cluster-mode"],
 )
-def test_what_spark_submit_is_not_given_and_cannot_do(
+def test_missing_or_unsupported_spark_submit_options_are_refused(
     servers, tmp_path, options, arguments, code, says
 ):
     file = write_pipelines(tmp_path, servers, "refused", 0)

@@ -276,10 +276,10 @@ def on_the_way(run: Run, loss: Callable[[], None]) -> None:
 
 
 @for_the_night(
-    beside="tests/spark_connector/test_sender.py::test_it_gives_up_when_the_time_is_over"
+    beside="tests/spark_connector/test_sender.py::test_sender_gives_up_after_its_timeout"
 )
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
-def test_the_broker_is_away_for_longer_than_the_sink_tries(run, mortal):
+def test_broker_outage_longer_than_the_sink_timeout_ends_the_query(run, mortal):
     for kind in run.kinds:
         one = armed(replace(run, timeout_ms=HASTY_MS), kind)
         try:
@@ -422,7 +422,7 @@ def test_the_checkpoint_is_another_one(finished, tmp_path, kind, change, says):
         pytest.param(["--master", "local[x]"], 2, "--master local[x] is none of", id="master"),
     ],
 )
-def test_what_keeps_it_from_starting(run, arguments, code, says):
+def test_invalid_arguments_end_the_command_with_one_line(run, arguments, code, says):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         known = {"name": run.names[0], "port": taken.getsockname()[1]}
         batches = list(run.start("--once", *(each.format(**known) for each in arguments)))
@@ -488,7 +488,7 @@ def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
     beside="tests/spark/test_failures.py::test_before_there_is_a_batch_a_signal_ends_it_at_once"
 )
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
-def test_a_second_signal_does_not_wait_for_a_broker_that_is_away(run, mortal):
+def test_second_signal_does_not_wait_for_an_unavailable_broker(run, mortal):
     patient = replace(run, timeout_ms=1000 * 10 * PATIENCE_S)
     for kind in run.kinds:
         one = armed(patient, kind)
@@ -540,7 +540,7 @@ def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, orde
 
 
 @for_the_night(beside="tests/spark/test_pipeline.py::test_the_examples_write_each_result_once")
-def test_nobody_reads_the_lines_any_more(run):
+def test_closed_standard_output_ends_the_command(run):
     next(run.start())
     with run.process as process:
         process.stdout.close()

@@ -64,7 +64,7 @@ def test_a_pipeline_that_writes_avro(run, barnabas):
 
 
 @for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
-def test_what_is_missing_without_the_package(run):
+def test_missing_package_is_named(run):
     code, lines, errors = run()
     assert (code, lines) == (1, [])
     (line,) = errors

@@ -28,7 +28,7 @@ def stop():
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["first", "second"])
-def test_a_signal_that_comes_while_py4j_is_told_of_an_unused_object_is_not_lost(stop, waits):
+def test_signal_during_the_release_of_a_py4j_object_is_not_lost(stop, waits):
     """What is raised there Python prints, and goes on."""
     stop.waits = stop.is_asked = waits
     with pytest.raises(Stopped):

@@ -56,7 +56,7 @@ def driver_for(sink: str, request: pytest.FixtureRequest) -> SparkDriver:
 
 
 # Rows with Parquet are also in test_crash_table.py.
-@for_the_night(beside="tests/spark/test_tables.py::test_a_batch_is_not_begun_with_other_offsets")
+@for_the_night(beside="tests/spark/test_tables.py::test_batch_is_not_started_with_other_offsets")
 def test_a_driver_is_overtaken_and_dies_between_table_and_topic(barnabas, store_driver, tmp_path):
     driver = store_driver
     with SparkDriver(tmp_path / "old", **delta_settings()) as old:
@@ -80,7 +80,7 @@ def what_is_not_decided_can_be_told(play: Play) -> None:
 
 
 @pytest.mark.parametrize("sink", sinks("P1-parquet"))
-def test_a_batch_is_not_begun_with_other_offsets(sink, barnabas, request, tmp_path):
+def test_batch_is_not_started_with_other_offsets(sink, barnabas, request, tmp_path):
     """A checkpoint that was put back to before the batch: Spark plans it anew, and longer."""
     driver = driver_for(sink, request)
     play = Play(Row(sink, "T-written"), "planned-anew", barnabas, tmp_path)

@@ -155,7 +155,7 @@ def test_the_age_of_the_oldest_transaction_of_a_sink(broker):
     view.close()
 
 
-def test_what_cannot_be_asked_for_stops_nothing_and_is_not_asked_for_again_at_once(monkeypatch):
+def test_failed_query_of_the_broker_stops_nothing_and_is_retried_later(monkeypatch):
     monkeypatch.setattr(broker_view, "PATIENCE_MS", 1000)
     with Broker() as gone:
         view = view_of(gone)

@@ -59,7 +59,7 @@ def test_a_batch_that_is_not_there_means_another_checkpoint(location):
     assert checkpoint.fingerprint(str(location), 7) is None
 
 
-def test_what_cannot_be_reached_is_unknown(tmp_path):
+def test_end_of_an_unreachable_checkpoint_is_unknown(tmp_path):
     with pytest.warns(RuntimeWarning, match="no such local directory"):
         end = checkpoint.batch_end(str(tmp_path / "elsewhere"), 0)
     assert end == (checkpoint.UNKNOWN, {})
@@ -89,7 +89,7 @@ def check_files(uri, location):
     assert not checkpoint.is_finished(uri, 1)
 
 
-def test_what_cannot_be_noted_stops_nothing(location):
+def test_unwritable_incarnation_stops_nothing(location):
     (location / checkpoint.INCARNATION).mkdir()
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         checkpoint.note_incarnation(str(location), "one")

@@ -47,7 +47,7 @@ def test_packages_are_listed_with_commas_or_one_by_one():
 
 
 @pytest.mark.parametrize("wrong", ["avro", "a:b", "a:b:c:d", "a b:c:d", "a/b:c:d", f"{AVRO},x"])
-def test_what_is_no_package(wrong):
+def test_invalid_package_is_refused(wrong):
     with pytest.raises(WrongUse, match=r"--packages .* is not group:artifact:version, as in org"):
         with_packages(wrong)
 

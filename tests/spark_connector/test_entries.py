@@ -121,7 +121,7 @@ def test_a_batch_must_be_the_one_that_was_decided():
     entry.check(9, "f9")
 
 
-def test_what_is_known_of_earlier_batches_is_bounded():
+def test_history_of_batches_is_bounded():
     entry = after(HISTORY_MAX + 50)
     assert len(entry.history) == HISTORY_MAX
     assert entry.knows(49) == "f49"

@@ -278,7 +278,7 @@ def test_a_topic_that_was_made_again_ahead_of_the_first_decision_is_refused(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_broker_that_began_anew_is_refused_by_both_its_ids(broker, another, start, kind):
+def test_recreated_broker_is_refused_by_both_its_ids(broker, another, start, kind):
     start(kind).run(1)
     with pytest.raises(Recreated) as refused:
         start(kind, at=another).run(2)
@@ -305,7 +305,7 @@ def test_a_checkpoint_that_no_ledger_knows_is_refused(broker, another, files, st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_accepted_by_its_id_goes_on_and_is_noted(broker, files, start, kind):
+def test_topics_accepted_by_id_continue_and_are_recorded(broker, files, start, kind):
     start(kind).run(0)
     recreate(broker, "in")
     recreate(broker, "out")
@@ -359,7 +359,7 @@ def test_checkpoint_without_its_query_id_is_refused(broker, files, start, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_old_copy_of_the_checkpoint_is_refused_and_ends_nobody(
+def test_old_copy_of_the_checkpoint_is_refused_and_fences_no_driver(
     broker, files, start, tmp_path, kind
 ):
     running = start(kind)
@@ -389,7 +389,7 @@ def test_an_old_copy_whose_batches_end_elsewhere_is_refused_as_well(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_copy_of_all_of_the_checkpoint_goes_on(broker, files, start, tmp_path, kind):
+def test_complete_copy_of_the_checkpoint_continues(broker, files, start, tmp_path, kind):
     """It was moved: of a driver that runs beside it, it is the later one."""
     start(kind).run(1)
     start(kind, checkpoint=files.copy_to(tmp_path / "moved")).run(2)
@@ -411,7 +411,7 @@ def test_a_checkpoint_that_is_further_than_the_ledger_is_refused(broker, files, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_driver_whose_first_batch_another_one_has_finished_ends_nobody(broker, start, kind):
+def test_driver_whose_first_batch_another_finished_fences_no_driver(broker, start, kind):
     first = start(kind)
     first.run(0)
     late = start(kind)  # It has read the checkpoint, and is not at its first batch yet.

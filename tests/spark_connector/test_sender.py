@@ -213,7 +213,7 @@ def test_requests_are_bounded():
     ],
     ids=range(7),
 )
-def test_what_passes_changes_nothing(faults):
+def test_transient_errors_lose_and_repeat_no_batch(faults):
     leaders = Leaders(faults)
     sender = sender_of(leaders)
     for number in range(40):
@@ -224,7 +224,7 @@ def test_what_passes_changes_nothing(faults):
     assert not leaders.faults
 
 
-def test_what_was_sent_and_never_arrived_is_sent_again():
+def test_batch_lost_on_the_way_is_sent_again():
     leaders = Leaders([None] * 3 + ["lost on the way"])
     sender = sender_of(leaders)
     for number in range(3):
@@ -234,7 +234,7 @@ def test_what_was_sent_and_never_arrived_is_sent_again():
     assert not leaders.faults
 
 
-def test_answers_to_somebody_who_gave_up_are_not_taken():
+def test_responses_for_a_sender_that_gave_up_are_ignored():
     leaders = Leaders()
     for number in range(IN_FLIGHT_MAX):
         batches = {5: b""}  # It would be acknowledged as whatever is awaited.
@@ -290,7 +290,7 @@ def test_a_new_leader_is_found():
     ],
     ids=lambda each: each.name if isinstance(each, ErrorCode) else None,
 )
-def test_what_no_repetition_helps_is_raised_in_one_sentence(code, error):
+def test_permanent_error_is_raised_in_one_sentence(code, error):
     sender = sender_of(Leaders([None, code]))
     sender.send(batch(0, 0))
     with pytest.raises(error) as caught:
@@ -305,7 +305,7 @@ def test_a_duplicate_is_a_success():
     sender.flush()
 
 
-def test_it_gives_up_when_the_time_is_over():
+def test_sender_gives_up_after_its_timeout():
     sender = sender_of(Leaders([None] + [ErrorCode.REQUEST_TIMED_OUT] * 10**6, timeout_ms=20))
     sender.send(batch(0, 0))
     with pytest.raises(BrokerUnreachable):

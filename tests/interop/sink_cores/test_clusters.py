@@ -32,7 +32,7 @@ def give_everything_to(cluster, number, ledger_topic, topic) -> None:
         cluster.move(name, partition, number)
 
 
-def test_batches_go_on_when_a_broker_is_gone_for_good_and_another_one_is_cut_off(topic, start):
+def test_batches_continue_after_one_broker_is_lost_and_another_is_cut_off(topic, start):
     with Cluster(BROKERS, config=CONFIG, seed=SEED) as cluster:
         cluster.create_topic("source")
         cluster.create_topic(topic, partitions=PARTITIONS)

@@ -106,7 +106,7 @@ def cluster_ids(query, *topics):
         return cluster.home(topics).topics
 
 
-def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch, start):
+def test_one_sink_resumes_where_the_other_stopped(any_broker, sink, monkeypatch, start):
     query = start("two-phase", sink)
     restart_after_crash(monkeypatch, query, "C4-after", 2)
     query.kind = "single"
