@@ -68,7 +68,7 @@ def test_a_python_of_spark_takes_nothing_from_the_archives_that_spark_names_firs
 
 
 class Stillborn(BrokerProcess):
-    """A broker that says something and exits."""
+    """A broker that prints a line and exits."""
 
     name = "stillborn"
 
