@@ -67,11 +67,11 @@ TOLD = r"(?i)authorization"
 
 
 class Denied(Exception):
-    """The client was told that it may not do this."""
+    """The client received an authorization error."""
 
 
 class Client(Protocol):
-    """What the tests ask of a library, as one user."""
+    """The interface of a library in these tests, as one user."""
 
     def __init__(self, servers: str, login: Login) -> None: ...
 
@@ -105,8 +105,8 @@ class KafkaPython:
             self._consumer = kafka.KafkaConsumer(
                 **self._config, group_id=topic, auto_offset_reset="earliest"
             )
-            # It does not join: 3.0.12 on a busy machine may go round in circles when it has joined
-            # before it knew of any partition. The group's offsets are asked for all the same.
+            # It does not join: 3.0.12 on a busy machine may loop forever if it has joined before it
+            # knew of any partition. It requests the group's offsets in any case.
             self._consumer.assign([kafka.TopicPartition(topic, 0)])
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
@@ -220,7 +220,8 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture
 def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
-    """A super user's connection; the test's topic is there, and one ACL about another."""
+    """Yield a super user's connection, after creating the test's topic and one ACL about another
+    topic."""
     with WireClient(broker) as client:
         request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
         assert not client.ask(CREATE_TOPICS, request, 7).topics[0].error_code
@@ -228,12 +229,12 @@ def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
 
 
 def login_of(user: str) -> Login:
-    """How a user logs in with a password."""
+    """Return the login of a user with a password."""
     return Login("PLAIN", user, PASSWORD)
 
 
 def rights(topic: str, writer: str = WRITER, reader: str = READER) -> list[Any]:
-    """What the writer and the reader need."""
+    """Return the ACLs that the writer and the reader need."""
     return [
         *allow(writer, Kind.TOPIC, topic, Operation.WRITE),
         *allow(reader, Kind.TOPIC, topic, Operation.READ),
@@ -399,7 +400,7 @@ def test_confluent_kafka_makes_finds_and_deletes_acls(broker):
 
 
 def test_admin_without_acl_gets_authorization_error(broker):
-    """Not DescribeAcls: librdkafka 2.16.0 takes a denial of that for an empty list."""
+    """DescribeAcls is missing here: librdkafka 2.16.0 takes a denial of it for an empty list."""
     client = AdminClient(Confluent(broker.sasl_servers, login_of(STRANGER))._config)
     every = AclBindingFilter(
         ResourceType.ANY,

@@ -286,7 +286,7 @@ def stored(broker: BrokerProcess) -> dict[str, Stored]:
 
 
 def answers(broker: BrokerProcess) -> dict[str, str]:
-    """What a broker says to each batch of the table, by label."""
+    """Return a broker's error for each batch of the table, by label."""
     address = (HOST, broker.port)
     # Looked at in every batch, as Kafka does.
     configs = {"retention.ms": "-1", "barnabas.record.validation.enable": "true"}

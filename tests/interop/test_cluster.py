@@ -129,7 +129,8 @@ def coordinator_of(cluster: Cluster, transactional_id: str) -> int:
 
 
 def committed_values(servers: str, count: int) -> dict[int, list[bytes]]:
-    """What a consumer of librdkafka's is given of each partition, in its order."""
+    """Return the values that a consumer of librdkafka receives from each partition, in its
+    order."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

@@ -57,7 +57,7 @@ ON_PURPOSE = {
     "no topics": "Kafka leaves the marker out of its answer",
     "older behind newer": "Kafka keeps one answer for each producer",
 }
-# A partition that is named twice for one producer is not asked: Kafka 4.3.0 never answers.
+# No request names a partition twice for one producer: Kafka 4.3.0 never responds to it.
 
 
 def ask(

@@ -1,4 +1,5 @@
-"""Real clients connect with what ``client_config`` of the embedded broker says, and no more."""
+"""Real clients connect with the settings of the embedded broker's ``client_config``, and no
+more."""
 
 from __future__ import annotations
 

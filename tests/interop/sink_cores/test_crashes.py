@@ -247,12 +247,13 @@ KAFKA_2_5 = {
     "CreateTopics": 5,
     "DescribeConfigs": 2,
 }
-"""What Apache Kafka 2.5 speaks of what the sinks send; transactions cannot be listed there."""
+"""The newest versions in Apache Kafka 2.5 of the requests that the sinks send; it cannot list
+transactions."""
 
 
 @pytest.fixture
 def as_kafka_2_5(monkeypatch):
-    """Let the client see no more of a broker than Apache Kafka 2.5 has."""
+    """Limit the client to the APIs and versions of Apache Kafka 2.5."""
 
     def introduce(self):
         real(self)
@@ -288,6 +289,7 @@ def test_a_crash_at_every_step_as_with_apache_kafka_2_5(
     with pytest.raises(Fenced):
         old.run(7)
     as_kafka_2_5.undo()
-    # What the fenced driver's tasks left over would end by its timeout: nobody can list it there.
+    # Open transactions of the fenced driver's tasks would end by their timeout: no client can list
+    # them there.
     Decider(sink, "query", new.connected()).recover()
     check_all_is_settled(any_broker, new, 8)

@@ -63,7 +63,7 @@ def one_task(query):
 
 
 def in_time(run):
-    """Return what running a batch has returned before its transactions timed out.
+    """Return the result of a batch that ran before its transactions timed out.
 
     A busy machine may need longer than that for the tasks: then the batch is only run again.
     """

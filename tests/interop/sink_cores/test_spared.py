@@ -1,4 +1,4 @@
-"""What a Spark sink spares, settles and never assumes: other drivers' work, and its own doubts."""
+"""Transactions that a Spark sink spares or settles: other drivers' work, and its own in doubt."""
 
 from __future__ import annotations
 
