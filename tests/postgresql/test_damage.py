@@ -1,4 +1,4 @@
-"""What a server cannot read of one partition is that partition's damage, and nobody else's."""
+"""Damage in the server's data of one partition stays the damage of that partition alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tests.waiting import WAIT_S, wait_until
 DAMAGED = 3
 PARTITIONS = range(8)
 BATCHES = 12
-"""Of each partition. The store has them on pages of which some are of one partition alone."""
+"""The number of batches of each partition. Some pages of the store belong to one partition
+alone."""
 BATCH_BYTES = 1500
 PAGE_BYTES = 8192
 
@@ -166,7 +167,7 @@ ALWAYS = 1_000_000
 
 
 def fail_to_read(server: Server, code: str, times: int) -> None:
-    """Have so many attempts fail to read what the server has of one partition."""
+    """Make ``times`` attempts to read one partition's data fail."""
     named = {"partition": DAMAGED, "times": times, "message": READ_ERROR, "code": code}
     server.execute(FAILING % named)
 
@@ -211,7 +212,7 @@ def test_read_error_that_a_retry_clears_is_no_damage(server, base):
 
 
 def test_read_waits_while_the_system_denies_a_file_to_the_server(server, base):
-    """As is what its disk does not give: who can do without it answers for that alone."""
+    """A file that the system denies is like an unreadable disk: only requests that need it fail."""
     leader = Leader(base)
     ((path,),) = server.execute("SELECT pg_relation_filepath('barnabas.objects')")
     file = server.data / path

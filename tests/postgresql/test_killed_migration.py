@@ -65,7 +65,7 @@ EXPORTS = [
 
 
 def killed(act, address: str, directory: Path, where, name: str, side: str, count: int) -> None:
-    """Have an act begin on a directory, in a process that is killed there."""
+    """Run an act on a directory in a process that is killed at one of its calls."""
 
     def run() -> None:
         real, calls = getattr(where, name), 0
@@ -98,7 +98,8 @@ def base_at(address: str) -> PostgreSqlBase:
 
 
 def refused_because(address: str) -> str:
-    """Why no broker of the cluster begins; empty: one does, which has left again."""
+    """Return the reason why no broker of the cluster starts, or an empty string if one started and
+    left."""
     with contextlib.closing(base_at(address)) as base:
         index = base.cluster_index()
         try:
@@ -114,7 +115,7 @@ def values_in(directory: Path) -> set[bytes | None]:
 
 
 def begin_new_counters(base: PostgreSqlBase) -> None:
-    """Have producer ids and leader epochs begin far above those of an exported directory."""
+    """Set the first producer id and leader epoch far above those of an exported directory."""
     transfer = base.transfer(1)
     assert transfer.is_exported()
     for epoch in (1 << 24, (1 << 24) + 1):  # No epoch stays as it is when that is done again.

@@ -1,4 +1,4 @@
-"""What cuts links between brokers and servers does cut them, each by itself."""
+"""The links between brokers and servers can be cut, each by itself."""
 
 import contextlib
 import socket
@@ -50,7 +50,7 @@ def echoed(connection, data=b"x"):
 
 
 def received(connection, size):
-    """So many bytes, in as many pieces as they come in; fewer at the end."""
+    """Return ``size`` bytes, in any number of pieces, or fewer at the end of the connection."""
     found = b""
     while len(found) < size and (more := connection.recv(size - len(found))):
         found += more

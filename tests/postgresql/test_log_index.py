@@ -224,7 +224,7 @@ def test_extents_are_read_from_anywhere(index, session, partition):
 
 
 def test_binary_and_text_results_are_equal(index, session):
-    """Of each type of column, with nothing in it, too."""
+    """The results contain each type of column, also empty ones."""
     other = index.register(uuid4(), next(NODES), '{"a": "\u00fc \\\\ "b""}', LEASE_MS)
     index.drain(other)
     every, some, empty = ids = [led(index, session) for _ in range(3)]
@@ -234,7 +234,7 @@ def test_binary_and_text_results_are_equal(index, session):
     assert index.put_snapshot(session, every, 0, LogSnapshot(2**40, data[::-1], b""))
     index.want({empty: 7})
     index.pin({some: 8})
-    index.add_partition(next(PARTITIONS))  # Nobody leads it, in epoch -1.
+    index.add_partition(next(PARTITIONS))  # No session leads it, in epoch -1.
     now = index.snapshot(0).version
     for statement, arguments in (
         (_EXTENTS, (every, 0, 9, 999)),

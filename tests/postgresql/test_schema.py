@@ -1,4 +1,4 @@
-"""The schema is brought up to date once, whoever comes first, and never back."""
+"""The schema is updated once, by the first broker, and never downgraded."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -58,7 +58,7 @@ def test_nothing_of_a_migration_that_fails_is_there(connection):
 
 
 def test_a_long_migration_is_waited_for(address):
-    """Left after a while, it would be begun again for ever."""
+    """A migration with a timeout would be repeated forever."""
     long = Migration(1, "long", "SELECT pg_sleep(0.5)")
     primary = Primary(address, patience_s=0.1)
     assert "one server" in primary.start(lambda connection: migrate(connection, [long]))

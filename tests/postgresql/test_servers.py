@@ -21,7 +21,7 @@ def insert(server, number):
 
 @contextmanager
 def inserting(server, number):
-    """A client that was not answered yet."""
+    """Yield a client whose INSERT has no response yet."""
     client = PGconn.connect(server.url.encode())
     try:
         client.send_query(f"INSERT INTO numbers VALUES ({number})".encode())

@@ -1,4 +1,4 @@
-"""How the tables in PostgreSQL are kept small."""
+"""Upkeep of the tables in PostgreSQL: they stay small."""
 
 import threading
 from contextlib import closing
@@ -32,7 +32,7 @@ def assign(index):
 
 @pytest.fixture
 def remove(server):
-    """What deleting a topic does to a partition, whose topic is forgotten already."""
+    """Return a function that removes a partition, whose topic is deleted already."""
     statement = "SELECT barnabas.remove_partitions(ARRAY[%s])"
     return lambda partition_id: server.execute(statement, partition_id)
 
@@ -118,7 +118,7 @@ def test_forgotten_metastore_connection_continues(server, index):
 
 
 def test_sessions_are_forgotten_while_others_start_and_end(server, index):
-    """Nobody waits for ever, and no row is left behind."""
+    """All sessions end, and no row is left."""
     forget_all(index)
     ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(3)]
     failures = []
@@ -169,7 +169,7 @@ def test_sessions_are_forgotten_while_others_start_and_end(server, index):
 
 
 def test_several_collect_and_replace_beside_flushes(server, index, assign):
-    """Nobody waits for ever, and what is counted in an object is what lies in it."""
+    """All flushes end, and the count of an object equals its contents."""
     ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(4)]
     leaders = [Leader(way, assign) for way in ways[:2]]
     shared = []
