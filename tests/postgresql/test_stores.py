@@ -19,7 +19,7 @@ class Way(WholeIndex):
     """One that only the server cuts."""
 
     def mend(self):
-        """Leave the pair alone: it recovers by itself."""
+        """Return at once: the pair recovers by itself."""
 
 
 class PostgreSqlCluster(FlushCluster):

@@ -49,7 +49,7 @@ WITHOUT_CHECKPOINT = {
     TWO_PHASE: ("W1", "C3", "C4-after", "C5-middle"),
     DATA_SOURCE: ("W1", "C3", "C4-after", "C5-middle"),
 }
-"""Where the group's offsets can be read: not while a transaction has others for it."""
+"""Places at which the group's offsets are readable: no transaction has pending offsets for it."""
 
 
 @pytest.fixture(scope="module")

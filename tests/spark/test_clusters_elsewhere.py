@@ -68,7 +68,7 @@ class ApiServer:
             do_POST = do_PATCH = take  # noqa: N815 - as http.server has it
 
             def log_message(self, *_arguments: object) -> None:
-                """Print nothing."""
+                """Keep the output of the test clean."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever)

@@ -1,4 +1,4 @@
-"""What the data source refuses, and what it hands to its tasks; no Spark is started."""
+"""The refusals of the data source, and the data for its tasks; no Spark is started."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_data_source_rejects_batch_writes_and_reads():
 
 
 class Deciding:
-    """Notes what is asked of a decider."""
+    """Records the calls of a decider."""
 
     def __init__(self, monkeypatch):
         self.asked = []

@@ -1,4 +1,5 @@
-"""Whatever dies below a pipeline: one line with its name and the reason, and 1; then it goes on."""
+"""Deaths of processes below a pipeline: one line with its name and the reason, and exit code 1; a
+restart continues."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ RECORDS = 1500
 PER_BATCH = 100
 PATIENCE_S = 120
 PATIENT_MS, HASTY_MS = 60_000, 12_000
-"""How long pipelines wait for a broker, and those that are to miss one."""
+"""The timeouts of pipelines that outlast an outage, and of those that do not."""
 # A function in each row's way keeps a Python worker of Spark's busy.
 SLOW = """
 {first}
@@ -73,16 +74,16 @@ BROKER_IS_AWAY = (
     "the broker did not answer Spark's Kafka client in time",
     "nothing could be written to the partition",
 )
-"""What Spark's own client is made to say."""
+"""The error that the test makes Spark's own client raise."""
 ON_THE_WAY = {"two_phase": "C4-before", "single_transaction": "P1-before-end", STOCK: "transform"}
-"""Where a batch has left the source, and the sink still needs the broker for it."""
+"""The place, by kind, where a batch has left the source, and the sink still needs the broker."""
 
 
 @dataclass
 class Run:
-    """Pipelines of some kinds over the same payments, in a process that is about to lose something.
+    """Pipelines of some kinds over the same payments, in a process that is about to lose a part.
 
-    To start Spark is what takes the time, so pipelines that were left in the middle go on together.
+    Spark takes long to start, so interrupted pipelines continue together.
     """
 
     directory: Path
@@ -91,7 +92,7 @@ class Run:
     kinds: Sequence[str]
     timeout_ms: int = PATIENT_MS
     first: str = ""
-    """What the file begins with."""
+    """The first lines of the file."""
     failpoints: Path | None = None
     process: subprocess.Popen[str] = field(init=False, repr=False)
 
@@ -101,7 +102,7 @@ class Run:
 
     @property
     def names(self) -> list[str]:
-        """What the pipelines are called."""
+        """The names of the pipelines."""
         return [f"{self.name}-{kind}" for kind in self.kinds]
 
     @property
@@ -143,14 +144,14 @@ def prepared(directory: Path, servers: str, name: str, kinds: Sequence[str]) -> 
 
 @pytest.fixture
 def run(request, mortal, tmp_path):
-    """Return what starts pipelines over payments, of one kind unless a test wants others."""
+    """Return the start of pipelines over payments, of one kind unless a test wants others."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name).strip("-")
     kinds = getattr(request, "param", KINDS[:1])
     return prepared(tmp_path, mortal.bootstrap_servers, name, kinds)
 
 
 def java_of(driver: int) -> list[int]:
-    """Return the Java process of Spark, not one that was only asked for its version."""
+    """Return the Java process of Spark, not one that only printed its version."""
     started = {pid: command_of(pid).split(b"\0") for pid in children_of(driver)}
     return [
         pid
@@ -166,7 +167,8 @@ def workers_of(driver: int) -> list[int]:
 
 
 def daemons_of(java: int) -> list[int]:
-    """Return what forks the workers; Spark starts short-lived programs, too, ``chmod`` for one."""
+    """Return the processes that fork workers; Spark starts short-lived programs, too, ``chmod`` for
+    one."""
     return [pid for pid in children_of(java) if DAEMON.encode() in command_of(pid)]
 
 
@@ -201,7 +203,7 @@ def ended_by(run: Run, loss: Callable[[], None]) -> str:
 
 
 def goes_on(run: Run, per_batch: int = RECORDS) -> None:
-    """Run it again to its end: no batch is left out, and by sinks of ours none is written twice."""
+    """Run it again to its end: no batch is lost, and Barnabas sinks write none twice."""
     batches = list(run.start("--once", per_batch=per_batch))
     assert run.end() == (0, "")
     assert sum(batch["scanned_rows"] for batch in batches) > 0
@@ -238,7 +240,7 @@ def test_the_python_workers_are_killed(run):
 
 @for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
 def test_the_driver_is_killed(run):
-    """Nothing can be printed then; Java goes, too, and the next start goes on."""
+    """The command cannot print a line then; Java ends, too, and the next start continues."""
     batches = run.start()
     next(batches)
     (java,) = java_of(run.process.pid)
@@ -467,7 +469,7 @@ pipeline = Pipeline(
     ],
 )
 def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
-    """Also the Java process that it has just started."""
+    """The signal also ends the Java process that the command has just started."""
     topic = f"in-{run.name}"
     spark_data.create_topics(run.servers, [f"{topic}-out"], 2)
     (run.directory / "waiting.py").write_text(WAITING.format(place=place, topic=topic))
@@ -508,8 +510,8 @@ def test_second_signal_does_not_wait_for_an_unavailable_broker(run, mortal):
 
 PROGRAM, JAVA, WORKERS = "program", "java", "workers"
 NOTICED_S = 0.5
-"""How long the others are left with one that is gone."""
-# Who tells them may be kept from it for a while, on a machine that has much to do.
+"""The time that the others run after one has ended."""
+# A busy machine may delay the notification of the others.
 TOLD_LATE = """
 from barnabas.spark_connector.running import runner
 from barnabas.spark_connector.session import spark_process

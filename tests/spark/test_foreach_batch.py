@@ -1,4 +1,4 @@
-"""What the functions for foreachBatch ask of their sinks, and when; no Spark is started."""
+"""The calls of the functions for foreachBatch to their sinks; no Spark is started."""
 
 import gc
 import pickle
@@ -68,7 +68,7 @@ class Frame:
 
 
 class Sinks:
-    """Makes stand-ins for both sinks, which note what they are asked."""
+    """Makes stand-ins for both sinks, which record their calls."""
 
     def __init__(self):
         self.asked = []
@@ -299,7 +299,7 @@ def test_partition_without_its_end_mark_is_refused(messages, is_whole):
 
 
 class FromTable(Frame):
-    """What a table has of a batch."""
+    """The rows of a batch in a table."""
 
     def toArrow(self):  # noqa: N802 - Spark's name
         self.asked.append("tasks from the table")

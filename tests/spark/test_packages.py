@@ -1,4 +1,4 @@
-"""Packages that Spark fetches stand beside the connector's jars, which the command fetches."""
+"""Packages that Spark fetches are used beside the connector's jars, which the command fetches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture(scope="module")
 def run(barnabas, tmp_path_factory):
-    """Return what runs the pipeline with more arguments: exit code, lines, and errors."""
+    """Return a function that runs the pipeline with more arguments: exit code, lines, and
+    errors."""
     directory = tmp_path_factory.mktemp("packages")
     servers = barnabas.bootstrap_servers
     spark_data.create_topics(servers, ["numbers", "in-avro"], 1)
