@@ -50,7 +50,7 @@ def test_a_walk_by_keyboard_meets_everything_once(page):
 
 
 def noticed(page, troubles, *words):
-    """Wait until all of this was said: the browser tells of it when it comes to that."""
+    """Wait until all of these messages were reported: the browser reports them after a while."""
     found = []
 
     def is_said():

@@ -1,4 +1,4 @@
-"""What "copy as" offers is run as it is, by a shell."""
+"""Commands that "copy as" offers are run unchanged, by a shell."""
 
 from __future__ import annotations
 

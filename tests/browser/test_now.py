@@ -1,4 +1,4 @@
-"""Now: what the broker is doing, live, and what the page does when the broker is away."""
+"""The Now screen: the broker's current load, live, and the page's display during an outage."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def now(page, broker):
 
 
 def records_in(page):
-    """What the sentence of the plot says as a number; nothing yet is none."""
+    """Return the number in the sentence of the plot, or 0 without data."""
     found = PER_SECOND.search(page.get_by_role("figure").filter(has_text="Records in").inner_text())
     return float(found[1].replace(",", "")) if found else 0.0
 
@@ -93,7 +93,7 @@ def test_killed_broker_is_shown_as_unavailable_until_it_restarts(page, own_broke
 
 
 def test_warnings_replace_the_line_that_all_is_well(page, broker):
-    # As a broker of a cluster has it whose PostgreSQL is away.
+    # As in a broker of a cluster whose PostgreSQL is unavailable.
     page.add_init_script("""
         const parse = JSON.parse;
         JSON.parse = (text) => parse(

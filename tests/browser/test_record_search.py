@@ -1,4 +1,4 @@
-"""A search that says how far it is, a live tail that says what it left out, and a replay."""
+"""A search with progress, a live tail with a count of omitted records, and a replay."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_a_record_that_is_sent_twice_by_a_form_is_written_once(page, broker, top
     dialog.get_by_role("button", name="Preview").click()
     button = dialog.get_by_role("button", name="Produce a record", exact=True)
     expect(button).to_be_enabled()
-    # The answer to the first one is lost: the form is still there, and is sent once more.
+    # The first response is lost: the form stays open, and is sent once more.
     page.route("**/records", lambda route: (route.fetch(), route.abort())[0], times=1)
     button.click()
     expect(dialog.get_by_text("The broker does not answer.")).to_be_visible()

@@ -1,4 +1,4 @@
-"""What holds for every screen that the navigation leads to, and for the shell around them."""
+"""Rules for every screen of the navigation, and for the shell around them."""
 
 from __future__ import annotations
 

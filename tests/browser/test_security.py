@@ -1,4 +1,5 @@
-"""Security: users, rules and limits, made and taken away; who may not sees why."""
+"""Security: users, ACLs and quotas are created and removed; a user without permission sees the
+reason."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ SECRET = "a-secret-of-alice"
 
 @pytest.fixture(scope="module")
 def secured():
-    """A broker with access control, and nobody but those of its configuration."""
+    """A broker with access control, and only the users of its configuration."""
     with Broker(config=CONFIG) as running:
         running.url = "http://{}:{}".format(*running.server.http.address)
         yield running
@@ -30,7 +31,7 @@ def secured():
 
 @pytest.fixture
 def page(page, troubles):
-    """A page that is told that it has to log in, and what it may not."""
+    """A page that gets the errors of a missing login and of missing permissions."""
     troubles.tolerate("401")
     troubles.tolerate("403")
     return page

@@ -35,7 +35,7 @@ def opened(page, words):
 
 
 def done(dialog, words, named=None):
-    """Look what it would do, type the name where it is asked for, do it."""
+    """Preview the action, type the name if the dialog requires it, and confirm."""
     look = dialog.get_by_role("button", name="Preview")
     if look.count():
         look.click()
@@ -77,7 +77,7 @@ def test_which_topics_there_are_and_how_large(page, broker, written):
 
 
 def test_a_topic_is_made_where_it_is_missed(page, broker, topic, troubles):
-    troubles.tolerate("400")  # What cannot be is asked for first.
+    troubles.tolerate("400")  # The page tries an impossible request first.
     page.goto(f"{broker.url}/topics")
     dialog = opened(page, "Create a topic")
     dialog.get_by_label("topic", exact=False).first.fill("no such/name")

@@ -79,7 +79,7 @@ def test_a_uri_is_read_through_pyarrow(location, monkeypatch):
 
 
 def check_files(uri, location):
-    """What is there, what is not, and what the sinks note."""
+    """Check reads of existing and missing files, and the incarnations that sinks record."""
     assert checkpoint.incarnation(uri) is None
     for text in ("one", "another"):
         checkpoint.note_incarnation(uri, text)
@@ -124,7 +124,8 @@ def test_state_of_a_query_is_seen_in_its_checkpoint(location):
 
 @pytest.fixture
 def _in_the_driver(monkeypatch):
-    """Where Spark is, a local checkpoint is known to be one before there is a directory."""
+    """Make ``files_at`` treat a local checkpoint as local before its directory exists, as in
+    Spark's driver."""
     monkeypatch.setattr(
         checkpoint, "files_at", lambda location, _store=None: checkpoint_files.LocalFiles(location)
     )

@@ -134,7 +134,7 @@ def test_intervals_that_spark_takes(interval):
 
 
 class Frame:
-    """What a table has returned for the topic."""
+    """The result of a table for the topic."""
 
     sparkSession = None  # noqa: N815 - Spark's name
 
@@ -269,7 +269,7 @@ def test_options_of_a_user_override_defaults(monkeypatch):
     ],
 )
 def test_batches_that_follow_at_once_are_bounded(trigger, once, options, bound):
-    """Of a trigger with pauses they are not: more records than the bound may come in a pause."""
+    """A trigger with pauses has no bound: more records than the bound may arrive in a pause."""
     spark = MagicMock()
     each = pipeline(Source(topic="in", options=options), trigger=trigger)
     each.frame(spark, once=once)

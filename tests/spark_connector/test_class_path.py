@@ -1,4 +1,4 @@
-"""The connector's jars beside what a user adds: packages, and jars of his own."""
+"""The connector's jars beside a user's packages and jars."""
 
 import zipfile
 
@@ -17,7 +17,7 @@ FETCHED = [f"/cache/{jar.file_name}" for jar in SPARK_KAFKA_JARS]
 
 @pytest.fixture(autouse=True)
 def fetched(monkeypatch, tmp_path):
-    """The pinned jars as if they were there; whether anybody has asked for them."""
+    """Replace the pinned jars by a stand-in; return the list of calls for them."""
     asked = []
 
     def jars():

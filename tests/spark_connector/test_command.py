@@ -340,7 +340,7 @@ OVERTAKEN = RuntimeError(
 
 
 def running_with_starts(query, following):
-    """What runs, and the queries that are started after it."""
+    """Return a running pipeline, and the queries that are started after its first one."""
     pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
     return Running.of(pipeline, query, "/checkpoints/a", None, lambda: following.pop(0))
 

@@ -1,4 +1,5 @@
-"""Topics and brokers that began anew under a checkpoint, and checkpoints that are not current."""
+"""Topics and brokers that were recreated under a checkpoint, and checkpoints that are not
+current."""
 
 import shutil
 
@@ -83,7 +84,7 @@ def start(broker, files):
 
 
 def end_workers():
-    """Let go of what workers of a data source keep from batch to batch."""
+    """Close the connections that workers of a data source keep from batch to batch."""
     while kept_decider._kept:
         kept_decider._kept.pop().decider.close()
     while starting._kept:
@@ -128,7 +129,7 @@ def test_an_entry_of_before_is_filled_in(broker, files, start, monkeypatch, kind
     (files.directory / checkpoint.INCARNATION).unlink()
     end_workers()
     assert entry_of(broker, files).incarnation == UNKNOWN
-    recreate(broker, "in")  # Nobody can tell.
+    recreate(broker, "in")  # No sink can notice it.
     start(kind).run(1)
     assert entry_of(broker, files).incarnation.source.topics == {"in": id_of(broker, "in")}
     recreate(broker, "in")
@@ -183,7 +184,7 @@ def test_topics_that_rows_name_are_remembered(broker, files, start, kind):
         running.run(2)
     assert written(broker, "out-2") == 0
     start(kind, topic="", acceptIds=id_of(broker, "out-0")).run(2)
-    delete(broker, "out-1")  # Nobody writes to it any more.
+    delete(broker, "out-1")  # No sink writes to it any more.
     broker.create_topic("out-3")
     start(kind, topic="").run(3)
     assert committed(broker, "out-3") == expected(3)
@@ -262,7 +263,7 @@ def test_a_topic_that_was_deleted_between_two_batches_is_missed(
 def test_a_topic_that_was_made_again_ahead_of_the_first_decision_is_refused(
     broker, files, start, monkeypatch, kind
 ):
-    """The query had planned a batch, which says where it reads on."""
+    """The query had planned a batch, whose plan contains the start of the next read."""
     with monkeypatch.context() as patch:
 
         def crash(*_decision):
@@ -290,7 +291,7 @@ def test_recreated_broker_is_refused_by_both_its_ids(broker, another, start, kin
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_checkpoint_that_no_ledger_knows_is_refused(broker, another, files, start, kind):
-    """Without its own note, as it is when another sink has written before."""
+    """The checkpoint has no record of its incarnation, as if another sink had written before."""
     start(kind).run(1)
     (files.directory / checkpoint.INCARNATION).unlink()
     with pytest.raises(CheckpointMismatch, match=r"batch 2, but the ledger .* has no batch of"):
@@ -327,7 +328,7 @@ def test_a_source_in_another_cluster(broker, another, files, start, kind):
     found = entry_of(broker, files).incarnation
     assert found.source == (cluster_id_of(another), {"in": id_of(another, "in")})
     assert found.sink.cluster_id == cluster_id_of(broker)
-    recreate(broker, "in")  # Of the same name, and nobody's business.
+    recreate(broker, "in")  # A topic of the same name that no query reads.
     start(kind, sourceServers=another.bootstrap_servers).run(2)
     recreate(another, "in")
     with pytest.raises(Recreated, match="the source's topic in had"):
@@ -390,7 +391,8 @@ def test_an_old_copy_whose_batches_end_elsewhere_is_refused_as_well(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_complete_copy_of_the_checkpoint_continues(broker, files, start, tmp_path, kind):
-    """It was moved: of a driver that runs beside it, it is the later one."""
+    """The checkpoint was moved: for a driver beside the old one, the new driver is the
+    later one."""
     start(kind).run(1)
     start(kind, checkpoint=files.copy_to(tmp_path / "moved")).run(2)
     assert committed(broker) == expected(0, 1, 2)

@@ -82,7 +82,7 @@ def test_failed_decider_is_not_reused(made):
 
 
 def test_fenced_decider_gives_up_and_aborts(made):
-    """It knows that it has to leave alone what is there now; a new one would take the sink."""
+    """The fenced decider must spare the current transactions; a new one would take the sink."""
     aborted = []
     commit_with_decider(OPTIONS, "query", 0, nothing)
     with pytest.raises(Fenced):

@@ -81,7 +81,7 @@ def test_interleaved_transactions_are_distinguished(ledger):
 
 @pytest.fixture
 def looks(ledger, monkeypatch):
-    """What comes at each look at the topic; at later ones nothing."""
+    """The bytes of each read of the topic; later reads are empty."""
     logs = []
 
     def read():

@@ -74,7 +74,7 @@ class Leader:
         assert api is PRODUCE
         fault = self.cluster.fault(self.node_id)
         if fault == "lost answer":
-            while self.waiting:  # It had them all, but nobody hears of it.
+            while self.waiting:  # It received them all, but no acknowledgement arrives.
                 self.cluster.append_all(self.node_id, self.waiting.popleft())
             raise self.broken()
         if fault == "lost on the way":
@@ -98,7 +98,7 @@ class Leader:
 
 
 class Leaders:
-    """As much of a Cluster as a sender uses; partitions are led by `partition % LEADERS`."""
+    """The part of a Cluster that a sender uses; partitions are led by `partition % LEADERS`."""
 
     request_timeout_ms = 1000
 
@@ -237,7 +237,7 @@ def test_batch_lost_on_the_way_is_sent_again():
 def test_responses_for_a_sender_that_gave_up_are_ignored():
     leaders = Leaders()
     for number in range(IN_FLIGHT_MAX):
-        batches = {5: b""}  # It would be acknowledged as whatever is awaited.
+        batches = {5: b""}  # The sender would take it for the acknowledgement of its own request.
         leaders.node(0, "data").waiting.append(batches)
         sender = sender_of(leaders)
         leaders.last.clear()

@@ -436,12 +436,12 @@ def test_death_of_a_worker_is_found_in_any_error_of_spark(text):
     ],
 )
 def test_no_worker_has_died_of_what_others_have_met(text, sentence):
-    """Even if Spark says so, as it does of whatever goes wrong with a worker's rows."""
+    """Spark reports a dead worker for any error in a worker's rows."""
     assert sentence_of(Exception(text)).startswith(sentence)
 
 
 class Captured(Exception):
-    """As PySpark has a failure of Java's: its cause is not Python's."""
+    """A Java failure as PySpark raises it: its cause is not Python's."""
 
     def __init__(self, text, cause=None, stack=""):
         super().__init__(text)
@@ -484,7 +484,7 @@ thonStreamingSourceRunner.scala:208)
 
 
 def test_a_worker_of_the_driver_has_died():
-    """Of what fails there Spark's text has no stack, and the message of this is empty."""
+    """Spark's text of such a failure has no stack, and the message of the cause is empty."""
     failure = Captured(STREAM_FAILED, Captured("java.io.EOFException", stack=SOURCE_OF_PYTHONS))
     assert sentence_of(failure).startswith("a Python worker process died")
     known = known_sentence_of(failure)

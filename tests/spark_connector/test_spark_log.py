@@ -1,4 +1,4 @@
-"""What is left of all that Java and Spark print when they do not start."""
+"""The log of Java and Spark, reduced to the reason why they did not start."""
 
 import pytest
 

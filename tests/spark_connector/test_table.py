@@ -1,4 +1,4 @@
-"""Tables beside a topic, without Spark: what is begun, and what is decided."""
+"""Tables beside a topic, without Spark: started and decided batches."""
 
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -94,7 +94,7 @@ def test_all_queries_of_a_sink_count(broker, files, start, tmp_path, kind):
 def test_started_batch_is_not_started_with_other_offsets(
     broker, files, start, tmp_path, monkeypatch, kind
 ):
-    """The checkpoint was put back to before the batch was planned, and Spark plans it anew."""
+    """Spark plans the batch again after the checkpoint was put back to before its plan."""
     running = start(kind)
     running.run(0)
     copy = files.copy_to(tmp_path / "copy")
@@ -108,7 +108,7 @@ def test_started_batch_is_not_started_with_other_offsets(
             CheckpointMismatch, match=f"delete the rows of batch 1 and query {files.query_id}"
         ):
             attempt()
-    # Nobody was fenced by one who is refused.
+    # The refused driver fenced no other driver.
     running.begin()
     with pytest.raises(CheckpointMismatch, match="acceptNewPlan to 1"):
         start(kind, copy, acceptNewPlan="0").take()
@@ -133,7 +133,7 @@ def test_started_batch_continues_with_its_own_offsets(broker, files, start, tmp_
 
 
 def test_query_that_only_started_is_no_other_query_of_the_sink(broker, files, start, tmp_path):
-    """Its first batch failed, in its table perhaps, and the checkpoint was thrown away."""
+    """The first batch failed, perhaps in its table, and the checkpoint was deleted."""
     start(SINGLE).begin()
     new = SparkCheckpoint(tmp_path / "new")
     start(TWO_PHASE, new).run(0)
