@@ -1,4 +1,5 @@
-"""What the harness would say of a broker that lets others wait, grows, or loses what it took."""
+"""The harness's findings about a broker that delays others, grows, or loses acknowledged
+records."""
 
 from __future__ import annotations
 

@@ -233,7 +233,7 @@ def test_sweep_of_expired_offsets_delays_no_client(broker, filled):
 def test_end_of_a_transaction_over_very_many_offsets_delays_no_client(
     broker, groups, topics, partitions, end
 ):
-    """Who hears that it has ended and asks at once is shown all of it."""
+    """A client that sends a request right after the end of the transaction sees all offsets."""
     commit = end == "commit"
     with WireClient(broker.address) as client:
         producer = Producer(client, f"ends-{groups}-{commit}", TRANSACTIONS_V2)
