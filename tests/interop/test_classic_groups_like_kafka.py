@@ -547,9 +547,8 @@ def written(broker: BrokerProcess, script: Callable[[Group], Answers]) -> list[A
     log = broker.data_directory / f"__consumer_offsets-{partition}" / f"{0:020}.log"
     records: list[Any] = []
     deadline = time.monotonic() + 60
-    while (
-        not records or records[-1]["members"]
-    ):  # The last record shows that all members have left.
+    # The last record shows that all members have left.
+    while not records or records[-1]["members"]:
         assert time.monotonic() < deadline, records
         output = run_tool(DUMP_LOG_SEGMENTS, "--offsets-decoder", "--files", str(log)).output
         payloads = re.findall(r'key: \{"type":"2","data":(\{.*?\})\} payload: (\{.*\})', output)
