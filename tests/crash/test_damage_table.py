@@ -95,7 +95,7 @@ def put(disk, path, content):
 
 
 def outcome(host, served):
-    """Return None if all records are served, else the name of the check that found the damage."""
+    """Return the problem or error that reports the damage, or None if all records are served."""
     try:
         host.boot()
         for log, acknowledged in zip(host.store.logs.values(), served, strict=True):
