@@ -112,8 +112,7 @@ class NeighbourProcess:
         )
 
     def report(self) -> Report:
-        """End its work, make it read everything, and return its report; callable again, after a
-        restart for example."""
+        """End its work, make it read everything, and return its report; repeatable."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()

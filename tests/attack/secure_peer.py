@@ -82,8 +82,7 @@ class SecureWire(Wire):
         await super().send(records)
 
     async def hung_up_sealed(self, patience_s: float) -> tuple[bool, int]:
-        """Read past TLS until the broker closes: as ``hung_up``, for a client that sends by
-        itself."""
+        """Read past TLS until the broker closes, as ``hung_up`` does."""
         raw = Peer(self.socket)
         return await raw.hung_up(patience_s)
 

@@ -103,8 +103,7 @@ def ended_by_keyboard(page):
 
 
 def leave_pinned(broker):
-    """Kill a producer whose transaction an external coordinator would decide: no timeout
-    ends it."""
+    """Kill a producer with an externally decided transaction: no timeout ends it."""
     with pinned(broker.port, KEY, TOPIC) as producer:
         producer.kill()
         assert producer.wait(30) == -signal.SIGKILL
@@ -133,8 +132,7 @@ def test_a_transaction_that_no_timeout_ends_is_found_and_ended(page, tmp_path, e
 
 
 def found_and_ended(page, broker, left_open, ended, time_left, picture):
-    """Find the blocking transaction in three clicks, end it, and check that the consumer
-    continues."""
+    """Find and end the blocking transaction in three clicks; the consumer continues."""
     create(broker.bootstrap_servers, TOPIC, partitions=1)
     write(broker, b"before")
     with waiting_consumer(broker) as consumer:

@@ -172,8 +172,7 @@ class Server:
         self._end(signal.SIGQUIT)
 
     def pause(self) -> None:
-        """Stop all processes of the server: connections are accepted and stay open, without
-        responses."""
+        """Stop all processes of the server: connections stay open, without responses."""
         # First the process that has children: it starts no child after they are listed.
         _signal(self.pid, signal.SIGSTOP)
         for each in children(self.pid):
@@ -259,8 +258,7 @@ class Server:
             )
 
     def terminate_waiting(self) -> None:
-        """Terminate backends that wait for a standby: their commits become visible without a
-        replica."""
+        """Terminate backends that wait for a standby: unreplicated commits become visible."""
         self.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
         )

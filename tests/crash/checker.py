@@ -60,8 +60,7 @@ def check_recovery(
 
 
 def _cut(store: LogStore, model: Model) -> tuple[int, dict[int, Partition]]:
-    """Return the length of the prefix of events that fits every partition, and the partitions (D1,
-    D2)."""
+    """Return the length of the prefix of events that fits all partitions (D1, D2)."""
     found = {
         partition_id: (log.log_start_offset, log.next_offset)
         for partition_id, log in store.logs.items()

@@ -72,8 +72,7 @@ def _start_until_killed(broker: BarnabasProcess) -> None:
 
 
 def work_for_a_while(workload: Workload, seconds: float) -> None:
-    """Wait ``seconds``, and longer on a busy machine, until the clients completed enough
-    operations."""
+    """Wait ``seconds``, and longer if the clients completed too few operations."""
     enough = sum(workload.done.values()) + OPERATIONS_AT_LEAST
     time.sleep(seconds)
     wait_until(lambda: sum(workload.done.values()) >= enough, lambda: workload.done)

@@ -363,8 +363,7 @@ class Transactional(Client):
         self.send(life, END_TXN, self.versions.end_txn, request, respond)
 
     def _failed(self, code: int) -> None:
-        """Record the end of a transaction that timed out or lost its id: none of its values may
-        survive."""
+        """Record a transaction that timed out or lost its id: its values must not survive."""
         self.load.refused[ErrorCode(code).name] += 1
         if self.current is not None and code in _FENCED:
             self.current.told = False
@@ -426,8 +425,7 @@ class Load:
             written.check(found)
 
     def check_offsets(self, life: Life, history: TransactionHistory) -> None:
-        """Check that each group has the offset that the log contains as its last commit (O1, O2,
-        O8)."""
+        """Check that each group has the offset of the last commit in the log (O1, O2, O8)."""
         for client in self.transactional:
             group = client.group
             in_log = [

@@ -67,8 +67,7 @@ def _batch(first: int, end: int, partitions: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class Copies:
-    """The number of copies of each movement of money in a topic, two for each payment, and all
-    other records."""
+    """The copies of each movement of money in a topic, two for each payment, and the rest."""
 
     counts: npt.NDArray[np.uint16]
     strangers: int

@@ -126,8 +126,7 @@ def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
 
 
 class SecuredBroker(BrokerProcess):
-    """The common part of both brokers: ports by the names of listeners, those with TLS if there is
-    an authority."""
+    """The common part of both brokers: ports by listener names, TLS with an authority only."""
 
     def __init__(
         self, directory: Path, authority: Authority | None = None, **overrides: str

@@ -115,8 +115,7 @@ class Script:
 
 
 def without_granted(message: Any, ids: Mapping[bytes, str]) -> Any:
-    """Return the message without the results of granted or missing things: another test compares
-    them.
+    """Return the message without results of granted or missing things, tested elsewhere.
 
     Omit the client that uses a transactional id, which only Barnabas reports. The tests do not
     compare whether a field beside an error is null or empty.

@@ -220,8 +220,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture
 def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
-    """Yield a super user's connection, after creating the test's topic and one ACL about another
-    topic."""
+    """Yield a super user's connection; create the test's topic and one other ACL."""
     with WireClient(broker) as client:
         request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
         assert not client.ask(CREATE_TOPICS, request, 7).topics[0].error_code

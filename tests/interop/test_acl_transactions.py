@@ -62,8 +62,7 @@ ASKED = {
 
 
 def rights(topic: str) -> dict[str, list[AclCreation]]:
-    """Return the ACLs that the worker needs, by the same names for topic, group and transactional
-    id."""
+    """Return the worker's ACLs, by the same names for topic, group and transactional id."""
     return {
         "write the id": allow(WORKER, ResourceType.TRANSACTIONAL_ID, topic, Operation.WRITE),
         "write the topic": allow(WORKER, ResourceType.TOPIC, topic, Operation.WRITE),

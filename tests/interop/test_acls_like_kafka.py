@@ -175,8 +175,7 @@ class Script:
         return self.ask(DELETE_ACLS, DeleteAclsRequest(asked), version)
 
     def settle(self, count: int) -> None:
-        """Wait until Apache Kafka's broker has ``count`` ACLs, a moment after the response to a
-        change."""
+        """Wait until Apache Kafka's broker has ``count`` ACLs; it learns of changes late."""
 
         def known() -> int:
             return sum(len(resource["acls"]) for resource in self.describe()["resources"])

@@ -221,8 +221,7 @@ Answers = Iterator[tuple[str, Any]]
 
 
 def let_it_arrive() -> None:
-    """Wait until a request that leaves no trace in the group has arrived before another
-    connection's next."""
+    """Wait until a request without a visible effect has arrived."""
     time.sleep(0.4)
 
 

@@ -129,8 +129,7 @@ def coordinator_of(cluster: Cluster, transactional_id: str) -> int:
 
 
 def committed_values(servers: str, count: int) -> dict[int, list[bytes]]:
-    """Return the values that a consumer of librdkafka receives from each partition, in its
-    order."""
+    """Return the values that a librdkafka consumer gets from each partition, in order."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

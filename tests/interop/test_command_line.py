@@ -298,8 +298,7 @@ def test_reading_as_a_group(barnabas, filled):
 
 
 def test_sharing_a_group_with_others(barnabas, filled):
-    """One consumer of Barnabas beside one of librdkafka: they share the partitions and lose no
-    record."""
+    """Consumers of Barnabas and librdkafka share the partitions and lose no record."""
     group = f"group-{filled}"
     theirs = confluent_consumer(barnabas.broker, group, "classic")
     read(theirs, filled, 1)
@@ -330,8 +329,7 @@ def test_sharing_a_group_with_others(barnabas, filled):
 
 
 def test_transactions(either, barnabas, topic):
-    """The command lists open transactions with their owner and end; only Barnabas reports the
-    client."""
+    """The list has owner and end of open transactions; only Barnabas reports the client."""
     barnabas("topics", "create", topic, "-p", 2)
     with TransactionClient(either, "the-client") as client:
         client.begin(topic, topic, 0, 1, timeout_ms=600_000)
@@ -382,8 +380,7 @@ def test_a_transaction_that_hangs(either, barnabas, topic):
 
 
 def verify(client, wanted):
-    """Set whether Apache Kafka verifies that transactional records belong to an open
-    transaction."""
+    """Set whether Apache Kafka verifies the partitions of transactional records."""
     change = AlterableConfig("transaction.partition.verification.enable", 0, wanted)
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(BROKER, "", [change])])
     (answer,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses

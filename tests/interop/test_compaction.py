@@ -122,8 +122,7 @@ def compacted_values(servers: str, topic: str) -> dict[bytes, bytes | None]:
 
 
 def assert_sound(broker: BrokerProcess, topic: str, clean_offset: int) -> None:
-    """Check that Kafka's tool and Barnabas find no fault in the files, which contain the clean
-    offset."""
+    """Check that both tools find no fault in the files, which contain the clean offset."""
     broker.terminate()
     path = Path(broker.data_directory, "cleaner-offset-checkpoint")
     lines = path.read_text(encoding="ascii").splitlines()

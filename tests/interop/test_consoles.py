@@ -216,8 +216,7 @@ def records_page(console: Console) -> None:
 
 
 def find_coordinator(console: Console) -> None:
-    """Repeat the request until a coordinator exists: the first request creates the groups'
-    topic."""
+    """Send FindCoordinator until one exists: the first creates the groups' topic."""
     deadline = time.monotonic() + 60
     codes = NOT_YET
     while codes & NOT_YET and time.monotonic() < deadline:

@@ -117,8 +117,7 @@ class Shell:
             assert self._broker.wait(LINE_S) == 0
 
     def sh(self, line: str) -> str:
-        """Run a line and return its output; a broker keeps running, in place of the one
-        before it."""
+        """Run a line and return its output; a new broker replaces the one before it."""
         command = line.split("#", maxsplit=1)[0].strip()
         if not command or any(command.startswith(each) for each in ELSEWHERE):
             return ""

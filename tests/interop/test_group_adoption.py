@@ -135,8 +135,7 @@ def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict
 
 
 def leave_groups(kafka: BrokerProcess) -> Any:
-    """Create groups of each kind; return them, their offsets, and a producer with an open
-    transaction."""
+    """Create groups of each kind; return them, their offsets, and an open producer."""
     with WireClient(kafka) as client:
         request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 60_000)
         assert client.ask(CREATE_TOPICS, request, 5).topics[0].error_code == 0

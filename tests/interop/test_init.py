@@ -126,8 +126,7 @@ def test_our_own_commands(directory):
 
 
 def test_the_compose_file_has_such_a_broker(tmp_path):
-    """The broker has both listeners, by the names that clients use; the test chooses its ports and
-    data."""
+    """The file has both listeners, by the clients' names; the test sets ports and data."""
     settings = prepared(DOCKER / "compose.secure.yaml", tmp_path)["environment"]
     ports = {9092: free_port(), 19092: free_port()}
     for key in ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"):

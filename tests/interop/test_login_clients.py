@@ -271,8 +271,7 @@ def test_failed_login_shows_its_reason(world, client, tmp_path):
 
 
 def test_kafka_python_logs_the_reason_of_each_failed_login(world):
-    """kafka-python reports a lost connection without a reason if the broker is the first to close
-    it."""
+    """kafka-python gives no reason for a lost connection if the broker closes first."""
     losses = refused_kafka_python.logged_losses(world.ours.servers("SASL"), BAD["PLAIN"])
     assert [line for line in losses if REASON in line]
     assert [line for line in losses if "disconnected" in line.partition("Connection lost")[2]] == []

@@ -570,8 +570,7 @@ def answers(broker: SecuredBroker, cases: dict[str, Case]) -> dict[str, Any]:
 
 
 def answers_in_time(broker: SecuredBroker, listener: str, case: Case) -> list[Any]:
-    """Return the responses of a case; on a busy machine it is repeated until it was as quick as its
-    limit."""
+    """Return the responses of a case, repeated until it was as quick as its limit."""
     deadline = time.monotonic() + WAIT_S
     while True:
         client = Client(broker, listener)

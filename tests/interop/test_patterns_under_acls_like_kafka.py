@@ -95,8 +95,7 @@ class Member:
         )
 
     def go_on(self, **more: Any) -> tuple[int, int]:
-        """Send a heartbeat that confirms the assigned partitions; return the error and the
-        epoch."""
+        """Send a heartbeat with the assigned partitions; return the error and the epoch."""
         return self._told(self._group.heartbeat(self._name, self._epoch, owned=True, **more))
 
     def _told(self, answer: Any) -> tuple[int, int]:
@@ -110,8 +109,7 @@ class Member:
         return self._side.topics(self._group, self._name)
 
     def settled(self) -> tuple[int, int, list[str]]:
-        """Return the error, the epoch and the topics once they stay the same without a change from
-        outside."""
+        """Return the error, the epoch and the topics once they stay the same."""
         told, quiet = self.go_on(), 0
         while quiet < QUIET_HEARTBEATS:
             self._side.broker.let_pass(PAUSE_S)
@@ -164,8 +162,7 @@ def names_beside_a_pattern(side: Side) -> Iterator[tuple[str, Any]]:
 
 
 def two_users(side: Side) -> Iterator[tuple[str, Any]]:
-    """Yield the results of two users: a resolved pattern holds for the group, regardless of the
-    second user's ACLs."""
+    """Yield results of two users: a resolved pattern ignores the second user's ACLs."""
     first = Member(side, EVERYTHING, "two", "m1")
     yield "first", first.join()
     yield "first has", first.settled()

@@ -193,8 +193,7 @@ def live_kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
 
 
 def _knows_of_nobody(client: WireClient) -> bool:
-    """Return whether the broker reports ids of all partitions as unknown: each partition loads by
-    itself."""
+    """Return whether the broker has loaded all partitions: it reports unknown ids."""
     request = DescribeTransactionsRequest([f"nobody-{number}" for number in range(100)])
     found = client.ask(DESCRIBE_TRANSACTIONS, request, 0).transaction_states
     return {each.error_code for each in found} == {E.TRANSACTIONAL_ID_NOT_FOUND}

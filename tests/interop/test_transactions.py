@@ -191,8 +191,7 @@ def test_offsets_are_committed_with_the_records_or_not_at_all(producer, servers,
 
 
 def test_every_reader_sees_the_same(servers, outputs, topic):
-    """Read the records of all libraries, in overlapping transactions, with every library's
-    consumer."""
+    """Read overlapping transactions of all libraries with every library's consumer."""
     producers = {name: kind(servers, f"{name}-{topic}") for name, kind in PRODUCERS.items()}
     for turn in range(4):
         for name, each in producers.items():

@@ -184,8 +184,7 @@ class Life:
         self._wait(lambda: all(self.taken(library) >= count for library in WORKERS), paused=paused)
 
     def taken(self, library: str) -> int:
-        """Return the number of records that an application has taken, by its stable offsets, which
-        are dense."""
+        """Return the number of records that an application took, by its stable offsets."""
         group = f"app-{library}"
         offsets = committed_offsets(self.servers, group, INPUT, range(INPUT_PARTITIONS))
         return sum(max(offset, 0) for offset in offsets)

@@ -136,8 +136,7 @@ def _refused(broker, topic, version):
 
 @pytest.mark.parametrize("first_asked", [0, 1])
 def test_groups_of_both_coordinators(first_asked):
-    """Members, offsets and the list of groups are the same for each broker that gets the first
-    request."""
+    """Members, offsets and the list of groups are the same at each broker."""
     topics = {TOPIC.name: PARTITIONS, "__consumer_offsets": 4}
     groups = [f"group-{number}" for number in range(8)]
     with alternating(topics) as cluster:

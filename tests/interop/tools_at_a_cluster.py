@@ -127,8 +127,7 @@ class Reassigning(Meanwhile):
 
     @property
     def moves(self) -> int:
-        """The number of times that the partitions got other leaders. Raises the error that ended
-        it."""
+        """The number of moves of the partitions. Raises the error that ended it."""
         assert not self.is_over or self._is_enough.is_set(), "it has ended by itself"
         return self._moves
 
@@ -155,8 +154,7 @@ class Reassigning(Meanwhile):
 def copy_while_brokers_die(
     brokers: Brokers, directory: Path, seed: int, *, kills: int, moves: int, records: int
 ) -> str:
-    """Copy until ``kills`` brokers have died and partitions were moved ``moves`` times; judge all
-    copies.
+    """Copy until ``kills`` brokers have died and ``moves`` moves are done; judge all copies.
 
     Return a summary of the faults and copies.
     """

@@ -321,8 +321,7 @@ class Script:
     # ------------------------------------------------------------------------------------- removal
 
     def removal(self) -> Iterator[Answer]:
-        """Yield the offsets of a topic that is deleted while they are pending: they never appear
-        (O7)."""
+        """Yield the offsets of a topic deleted while they are pending: they never appear (O7)."""
         self._create(GOES)
         self._wait(GOES)
         producer = self.producer()

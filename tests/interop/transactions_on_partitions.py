@@ -135,8 +135,7 @@ class Transactions:
         return timestamp - NOW_MS if NOW_MS <= timestamp < NOW_MS + 1000 else str(timestamp < 0)
 
     def fetched(self, partition: int, isolation: int, offset: int = 0, **more: Any) -> Any:
-        """Return all records from an offset on: the size of one response may differ between the
-        brokers."""
+        """Return all records from an offset on: brokers differ in the size of a response."""
         aborted: set[tuple[str, int]] = set()
         batches: list[Any] = []
         while True:

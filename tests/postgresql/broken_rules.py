@@ -173,8 +173,7 @@ def test_without_the_compare_two_write_f1(stage, is_broken):
 
 
 def test_an_answer_from_a_read_loses_what_was_acknowledged_f3(stage, is_broken):
-    """The statement that waits for the standby is terminated, and the broker queries its flush once
-    more."""
+    """The waiting statement is terminated, and the broker queries its flush once more."""
     if is_broken:
         break_flush(stage.pair.primary, ANSWER_FROM_A_READ)
     stage.pair.cut()

@@ -236,8 +236,7 @@ class ClusterFaults(ClientFaults):
         self._pair.fail_over()
 
     def _split(self, fault: Fault) -> None:
-        """The old primary stays alive; its waiting flushes get no result, but are not blocked
-        either."""
+        """Promote the standby; the old primary stays alive, its flushes get no result."""
         self._pair.cut()
         self._wait_for_one_that_waits()
         old = self._pair.split()

@@ -70,8 +70,7 @@ class Nemesis:
         self._pair.fail_over()
 
     def split(self):
-        """The old primary stays alive; its waiting flushes get no result, but are not blocked
-        either."""
+        """Promote the standby; the old primary stays alive, its flushes get no result."""
         self._pair.cut()
         self._wait_for_one_that_waits()
         old = self._pair.split()

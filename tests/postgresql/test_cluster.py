@@ -106,8 +106,7 @@ def wait_until_all_is_decided(members: list[Member]) -> None:
 
 
 def values_of(members: list[Member], isolation: str = "read_committed") -> Counter[bytes]:
-    """Return the number of copies of each value in the topic, as a consumer with librdkafka sees
-    it."""
+    """Return the copies of each value in the topic, as a librdkafka consumer sees it."""
     wait_until_all_is_decided(members)
     settings = {
         "bootstrap.servers": servers_of(members),
@@ -192,8 +191,7 @@ def test_a_failover_of_the_store_has_no_log_read_again(tmp_path, end):
 
 
 def read_again(member: Member) -> tuple[int, int]:
-    """Return the number of logs that a broker has read from the store so far, and the number that
-    it has closed."""
+    """Return the numbers of logs that a broker has read from the store, and closed."""
     names = "barnabas_cluster_takeover_seconds_count", "barnabas_cluster_logs_closed_total"
     with urllib.request.urlopen(f"http://127.0.0.1:{member.http_port}/metrics") as answer:
         lines = answer.read().decode().splitlines()

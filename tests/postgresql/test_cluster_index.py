@@ -194,8 +194,7 @@ async def test_brokers_follow_each_other_on_a_server(server, base):
 
 
 def leave_nothing_of_other_tests(world):
-    """A session of another test may be the planner, and the first new session would get its
-    partitions."""
+    """Fence the sessions of other tests, which might plan, and delete their topics."""
     for member in world.index.snapshot(0).members:
         world.index.fence(member.session)
     for topic in world.metastore.load().topics:

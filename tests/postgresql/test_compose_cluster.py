@@ -29,8 +29,7 @@ TIMEOUT_S = 120
 
 
 class Container:
-    """The environment of a service of the compose file: files, variables, one program after the
-    other."""
+    """The environment of a compose service: files, variables, one program after the other."""
 
     def __init__(self, directory: Path, scripts: Path, **environment: str) -> None:
         self.directory = directory

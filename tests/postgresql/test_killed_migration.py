@@ -98,8 +98,7 @@ def base_at(address: str) -> PostgreSqlBase:
 
 
 def refused_because(address: str) -> str:
-    """Return the reason why no broker of the cluster starts, or an empty string if one started and
-    left."""
+    """Return the refusal to start a broker of the cluster, or an empty string if one started."""
     with contextlib.closing(base_at(address)) as base:
         index = base.cluster_index()
         try:

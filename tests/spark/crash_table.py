@@ -176,8 +176,7 @@ def overtake(old: SparkDriver, new: SparkDriver, plays: list[Play]) -> None:
 
 @contextmanager
 def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -> Iterator[None]:
-    """Kill the broker while queries pause on it; it stays down for longer than transactions may
-    last.
+    """Kill the broker under paused queries for longer than transactions may last.
 
     The block runs during the outage. A transaction that no sink has pinned times out.
     """

@@ -166,8 +166,7 @@ class SparkDriver:
         return error
 
     def sentence(self, job: Job) -> str:
-        """Wait for the end of the query, which must have failed; return the sentence for
-        the user."""
+        """Wait for the failure of the query; return the sentence for the user."""
         error = self.end(job)
         assert error is not None, f"{job.name} went on as if nothing had happened"
         sentence: str = self._ask("look", job.name)["sentence"]

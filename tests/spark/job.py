@@ -161,8 +161,7 @@ def _written(job: Job, results: DataFrame) -> DataStreamWriter:
 
 
 def _table(job: Job, table: str) -> Table:
-    """Return a table as a user writes it, with random rows: no run of a batch gives the rows of
-    another."""
+    """Return a table with random rows: no run of a batch gives the rows of another."""
 
     def save(rows: DataFrame, batch: Batch) -> DataFrame:
         if table == PARQUET:

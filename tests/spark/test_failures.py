@@ -167,8 +167,7 @@ def workers_of(driver: int) -> list[int]:
 
 
 def daemons_of(java: int) -> list[int]:
-    """Return the processes that fork workers; Spark starts short-lived programs, too, ``chmod`` for
-    one."""
+    """Return the processes that fork workers, without other programs of Spark."""
     return [pid for pid in children_of(java) if DAEMON.encode() in command_of(pid)]
 
 

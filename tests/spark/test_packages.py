@@ -33,8 +33,7 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture(scope="module")
 def run(barnabas, tmp_path_factory):
-    """Return a function that runs the pipeline with more arguments: exit code, lines, and
-    errors."""
+    """Return a function that runs the pipeline and returns exit code, lines, errors."""
     directory = tmp_path_factory.mktemp("packages")
     servers = barnabas.bootstrap_servers
     spark_data.create_topics(servers, ["numbers", "in-avro"], 1)

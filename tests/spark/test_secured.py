@@ -141,8 +141,7 @@ def issuer(keys):
 
 
 def issued(issuer: TokenServerForTests, keys: Keys):
-    """Return the settings of a client that gets tokens there, as Spark's own clients take them,
-    too.
+    """Return the settings of a client that gets tokens there, also for Spark's own.
 
     The client fetches a new token after half of its lifetime: on a busy machine the next one takes
     seconds.

@@ -261,8 +261,7 @@ def test_driver_heap_stays_flat(spark, barnabas, tmp_path, kind):
 
 
 def test_rows_that_java_has_cut_off_are_noticed(spark, barnabas, tmp_path):
-    """The serving thread of Java ends within a row, as it does without memory or with the whole
-    JVM."""
+    """Java's serving thread ends within a row, as without memory or with the whole JVM."""
     create(barnabas.bootstrap_servers, "cut-off", partitions=1)
     options = {"kafka.bootstrap.servers": barnabas.bootstrap_servers, "sinkId": "cut-off"}
     from barnabas.spark_connector.sinks.foreach_batch import single_transaction

@@ -110,8 +110,7 @@ def run(broker, directory, kind):
 
 
 def run_without(broker, directory, kind, name):
-    """Remove one of the permissions, and run the pipeline until it is refused; return its
-    message."""
+    """Remove one permission, run the pipeline until it is refused; return its message."""
     write(broker, [RECORDS])
     with WireClient(broker) as admin:
         remove_acls(admin, [RIGHTS[name]])

@@ -157,8 +157,7 @@ class Driver:
             sink.commit(batch_id, self._run_task(batch_id), end.fingerprint, end.offsets)
 
     def begin(self) -> bool:
-        """Record the start of the next batch, as before a table is written; return whether it was
-        started before."""
+        """Record the start of the next batch; return whether it was started before."""
         if not self.files.is_planned(self.batch_id):
             self.files.plan(self.batch_id)
         self.is_first = True  # What is planned is not planned again.

@@ -124,8 +124,7 @@ def test_state_of_a_query_is_seen_in_its_checkpoint(location):
 
 @pytest.fixture
 def _in_the_driver(monkeypatch):
-    """Make ``files_at`` treat a local checkpoint as local before its directory exists, as in
-    Spark's driver."""
+    """Make ``files_at`` treat a missing local directory as local, as in Spark's driver."""
     monkeypatch.setattr(
         checkpoint, "files_at", lambda location, _store=None: checkpoint_files.LocalFiles(location)
     )

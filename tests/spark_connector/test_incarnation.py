@@ -391,8 +391,7 @@ def test_an_old_copy_whose_batches_end_elsewhere_is_refused_as_well(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_complete_copy_of_the_checkpoint_continues(broker, files, start, tmp_path, kind):
-    """The checkpoint was moved: for a driver beside the old one, the new driver is the
-    later one."""
+    """The checkpoint was moved: beside the old driver, the new one is the later one."""
     start(kind).run(1)
     start(kind, checkpoint=files.copy_to(tmp_path / "moved")).run(2)
     assert committed(broker) == expected(0, 1, 2)

@@ -49,8 +49,7 @@ async def storm(target: Target, seed: int, duration_s: float) -> Sent:
 
 
 async def pipeline(target: Target, seed: int, duration_s: float) -> Sent:
-    """Send thousands of requests on one connection before reading a response; each gets its
-    response.
+    """Send thousands of requests before reading a response; each gets its response.
 
     Another connection does the same and reads nothing at all.
     """

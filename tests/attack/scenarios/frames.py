@@ -49,8 +49,7 @@ def spoilt(payload: bytes, rng: random.Random) -> bytes:
 
 
 async def mutate_frames(target: Target, seed: int, duration_s: float) -> Sent:
-    """Send mutated frames: each gets a response or a closed connection, without a hang or an
-    internal error."""
+    """Send mutated frames: each gets a response or a closed connection, without a hang."""
     frames = valid_frames(VICTIM)
     order = random.Random(seed)
     sent = Sent()

@@ -23,9 +23,7 @@ Life = Callable[[Peer], Awaitable[None]]
 
 
 async def _keep_open(target: Target, count: int, duration_s: float, live: Life) -> int:
-    """Keep ``count`` connections open for ``duration_s``; a closed one is replaced. Return the
-    number of connections.
-    """
+    """Keep ``count`` connections open, replace closed ones; return the number opened."""
     until_s = time.monotonic() + duration_s
     opened = 0
 

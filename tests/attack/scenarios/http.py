@@ -70,8 +70,7 @@ async def _hold(
     connect: Callable[[], Awaitable[Peer]],
     ask: Callable[[Peer], Awaitable[None]],
 ) -> Sent:
-    """Keep HELD connections open; a closed one is replaced. The neighbour sends requests at the
-    same time."""
+    """Keep HELD connections open, replace closed ones; the neighbour sends requests, too."""
     sent = Sent()
     until_s = time.monotonic() + duration_s
 
@@ -111,8 +110,7 @@ def _abuse(rng: random.Random) -> bytes:
 
 
 async def abuse(target: Target, seed: int, duration_s: float) -> Sent:
-    """Send malformed requests: each gets an error response or a closed connection, at once or in
-    time."""
+    """Send malformed requests: each gets an error response or a closed connection."""
     sent = Sent()
     until_s = time.monotonic() + duration_s
 

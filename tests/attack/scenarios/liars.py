@@ -269,8 +269,7 @@ class Liar:
 
 
 async def lie(target: Target, seed: int, duration_s: float) -> Sent:
-    """Send lies: each gets a response; the liars share their knowledge, and contradict each
-    other."""
+    """Send lies: each gets a response; the liars share their knowledge."""
     await create_topic(target.broker.port, VICTIM, PARTITIONS)
     known = Known()
     sent = Sent()

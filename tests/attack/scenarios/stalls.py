@@ -54,8 +54,7 @@ async def small_halves(target: Target, seed: int, duration_s: float) -> Sent:
 
 
 async def behind_parked_fetches(target: Target, seed: int, duration_s: float) -> Sent:
-    """Send whole requests behind a waiting Fetch: the broker reads them ahead, and does not handle
-    them."""
+    """Send whole requests behind a waiting Fetch: the broker only reads them ahead."""
     await create_topic(target.broker.port, VICTIM, 1)
     asked = fetch_request(11, (Named(VICTIM), (0, 0)), max_wait_ms=WAIT_MS, min_bytes=MIB)
     parked = frame(FETCH, 11, asked)

@@ -72,8 +72,7 @@ class Shim:
         }
 
     def fail(self, kind: str, path: str, error: int, *, skip: int = 0, times: int = 1) -> None:
-        """Make ``times`` calls of a kind fail, on files with ``path`` in their path, after ``skip``
-        calls."""
+        """Make ``times`` calls fail, on files with ``path`` in their path, after ``skip``."""
         self.stop()
         fields = (error, skip, times, 0, kind.encode(), path.encode())
         self._control[:] = _CONTROL.pack(0, *fields)

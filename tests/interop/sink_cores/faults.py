@@ -57,8 +57,7 @@ def abort_by_hand(query, chosen):
 
 
 def lose_decision(monkeypatch, *, arrives):
-    """Lose the response of a decision: with ``arrives`` the broker decides, otherwise the request
-    is lost, too."""
+    """Lose the response of a decision, or without ``arrives`` also its request."""
 
     def unanswered(*asked, **how):
         if arrives:

@@ -55,8 +55,7 @@ def test_another_query_does_not_end_the_one_that_runs(any_broker, sink, start):
 def test_a_query_whose_first_decision_is_on_its_way_is_refused_only_without_it(
     any_broker, sink, monkeypatch, topic, start, decides
 ):
-    """The driver dies after it wrote the ledger's entry; the broker ends that transaction a moment
-    later."""
+    """The driver dies with its ledger entry written; the broker ends that a moment later."""
     start("two-phase", sink).run(0)
     query = start("single", options(any_broker, topic, newQuery="true"), "another checkpoint")
     restart_after_crash(monkeypatch, query, "P1-before-end", 0)
