@@ -155,7 +155,7 @@ class Server:
         self._write("postgresql.conf", {"port": str(self.port)})
         return self
 
-    # -- its life ----------------------------------------------------------------------------------
+    # -- start and end -----------------------------------------------------------------------------
 
     def start(self) -> Self:
         """Start it, and wait until it takes connections."""
@@ -226,7 +226,7 @@ class Server:
             process.wait()
             raise PostgreSqlFailed(f"did not end by {how.name}: {self.said()}") from None
 
-    # -- what is asked of it -----------------------------------------------------------------------
+    # -- statements --------------------------------------------------------------------------------
 
     def connect(self) -> psycopg.Connection[Any]:
         """Return a connection of the superuser's on which each statement is committed at once."""

@@ -81,7 +81,7 @@ class CrashRun:
                 again=operation.number % 4 == 0,
                 check=self._check_log,
             )
-        except Exception as error:  # noqa: BLE001  Whatever recovery raises is a finding.
+        except Exception as error:  # noqa: BLE001  Any exception of recovery is a finding.
             self._broken = (
                 f"BARNABAS_CRASH_SEED={self.seed}: crash after operation {operation.number} of "
                 f"life {workload.boots} ({operation.name} {operation.path}), "

@@ -176,7 +176,7 @@ def test_partitions_of_a_topic_can_be_led_until_it_is_deleted(store, server):
     index.close()
 
 
-# --------------------------------------------------------------------------- whatever dies under it
+# -------------------------------------------------------------------------------- failures under it
 
 CHANGES = {
     "create a topic": lambda store: store.create_topic("t", topic_id(1), 3, {"a": "b"}),

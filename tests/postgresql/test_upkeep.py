@@ -133,7 +133,7 @@ def test_sessions_are_forgotten_while_others_start_and_end(server, index):
                 if number % 2:
                     way.fence(session)
                 way.heartbeat(session, 0)
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     def forget():
@@ -141,7 +141,7 @@ def test_sessions_are_forgotten_while_others_start_and_end(server, index):
             while not ended.is_set():
                 ways[2].forget(3, 0)
                 ways[2].fence_expired()
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     ended = threading.Event()
@@ -191,14 +191,14 @@ def test_several_collect_and_replace_beside_flushes(server, index, assign):
                 leader.append(*mine)
                 leader.snapshot(each, end)
                 leader.start_at(each, end)
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     def collect(way):
         try:
             while not ended.is_set():
                 way.collect_garbage(2)
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     ended = threading.Event()

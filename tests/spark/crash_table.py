@@ -250,6 +250,6 @@ def for_each(plays: list[Play], do: Callable[[Play], None]) -> None:
     for play in plays:
         try:
             do(play)
-        except Exception as error:  # noqa: BLE001 - whatever it is
+        except Exception as error:  # noqa: BLE001 - any error is a finding
             wrong[play.job.name] = error
     assert not wrong, "\n".join(f"{name}: {error!r}" for name, error in wrong.items())

@@ -433,7 +433,7 @@ def test_invalid_arguments_end_the_command_with_one_line(run, arguments, code, s
     assert line.startswith(f"barnabas.spark: {says.format(**known)}"), line
 
 
-# ---------------------------------------------------------------------- signals, and nobody's there
+# --------------------------------------------------------------------- signals, and a closed output
 
 WAITING = """
 import sys, time

@@ -190,7 +190,7 @@ def test_topics_that_rows_name_are_remembered(broker, files, start, kind):
     assert committed(broker, "out-3") == expected(3)
 
 
-# ---------------------------------------------------------------------------------- what began anew
+# --------------------------------------------------------------------- recreated topics and brokers
 
 
 @pytest.mark.parametrize("topic", ["in", "out", "ledger"])
