@@ -1,4 +1,4 @@
-"""How long an event loop was held at a time: what every hostile test prints and bounds.
+"""Longest times for which an event loop was blocked: every hostile test prints and bounds them.
 
 For a broker in this process::
 
@@ -10,7 +10,7 @@ For a broker in this process::
 does not stretch: assert this. ``held_ms`` is the same by the clock: it has waits for disks in it,
 for the interpreter lock and for a processor.
 
-For a broker in another process, whose loop can only be asked from outside::
+For a broker in another process, whose loop can only be measured by requests::
 
     with round_trips(http_address) as lag:
         ...
@@ -60,7 +60,7 @@ class LoopProbe:
         self._timer = self._loop.call_later(LOOK_EVERY_SECONDS, self._look)
 
     def stop(self) -> None:
-        """Take a last look, at what has gone on since the one before, and end."""
+        """Measure the time since the last measurement, and end."""
         assert self._timer is not None, "started on its loop, stopped there"
         self._timer.cancel()
         self._look()
@@ -92,7 +92,7 @@ def loop_lag(broker: Any, name: str = "") -> Iterator[LoopLag]:
 
 @contextmanager
 def round_trips(http_address: tuple[str, int], name: str = "") -> Iterator[LoopLag]:
-    """Ask ``/livez`` at a broker's HTTP address again and again, each time on a new connection."""
+    """Request ``/livez`` at a broker's HTTP address repeatedly, each time on a new connection."""
     lag = LoopLag()
     over = threading.Event()
 

@@ -47,7 +47,7 @@ LIVEZ = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
 
 @dataclass
 class Latencies:
-    """How long one kind of request took."""
+    """The latencies of one kind of request."""
 
     count: int = 0
     worst_s: float = 0.0
@@ -61,7 +61,7 @@ class Latencies:
 
 @dataclass
 class Report:
-    """What the neighbour saw."""
+    """The observations of the neighbour."""
 
     small: Latencies = field(default_factory=Latencies)
     large: Latencies = field(default_factory=Latencies)
@@ -70,7 +70,7 @@ class Report:
     acknowledged: int = 0
     verified: int = 0
     problems: dict[str, int] = field(default_factory=dict)
-    """What went wrong, and how often."""
+    """The errors, and the count of each."""
 
     def problem(self, text: str) -> None:
         if len(self.problems) < PROBLEMS_MOST or text in self.problems:
@@ -90,7 +90,7 @@ def value_of(number: int, size: int) -> bytes:
 
 
 class Neighbour:
-    """Works until it is told to stop."""
+    """A client that works until it is stopped."""
 
     def __init__(self, port: int, http_port: int) -> None:
         self.report = Report()
@@ -160,7 +160,7 @@ class Neighbour:
         await self._until_stopped(self._probe_once, LIVEZ_PAUSE_S)
 
     async def _probe_once(self) -> None:
-        """Ask once; a probe has no patience with a broken connection."""
+        """Send one request; a probe has no patience with a broken connection."""
 
         async def ask() -> bytes:
             async with await Peer.connect(HOST, self._http_port) as peer:
@@ -190,7 +190,8 @@ class Neighbour:
                 self.report.problem(f"{len(left)} acknowledged records of {partition} are gone")
 
     def _verify_one(self, partition: int, offset: int, value: bytes, number: int | None) -> None:
-        # One that is there without an acknowledgement is allowed: the answer was not waited for.
+        # A record without an acknowledgement is allowed: the neighbour did not wait for the
+        # response.
         if number is not None:
             if value == value_of(number, RECORD_BYTES[partition]):
                 self.report.verified += 1

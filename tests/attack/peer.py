@@ -48,11 +48,11 @@ class Peer:
         await asyncio.get_running_loop().sock_sendall(self.socket, data)
 
     async def receive(self, size: int = PIECE_BYTES) -> bytes:
-        """Receive what is there, at most ``size`` bytes; empty at the end."""
+        """Receive the next bytes, at most ``size``; empty at the end."""
         return await asyncio.get_running_loop().sock_recv(self.socket, size)
 
     def finish(self) -> None:
-        """Say that nothing more will be sent."""
+        """Close the sending direction."""
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_WR)
 

@@ -1,4 +1,4 @@
-"""The broker that is attacked, and what /proc and its log say of it."""
+"""The broker under attack, with its state from /proc and its log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.counterparts.broker_process import HOST
 from tests.counterparts.probe import free_port
 
 INSIDE = Path(__file__).parent / "inside"
-"""What the broker's Python finds there measures its loop."""
+"""The folder of a module in the broker's Python that measures its loop."""
 COMPLAINT = re.compile(r"Traceback \(most recent call last\)|\b(ERROR|CRITICAL)\b")
 _FIELDS = {"VmRSS": "resident_bytes", "VmHWM": "peak_bytes"}
 
@@ -46,7 +46,7 @@ class AttackedBroker(BarnabasProcess):
 
     @property
     def listeners(self) -> str:
-        """Beside the neighbour's listener one that asks for a login, where users are told."""
+        """Beside the neighbour's listener one with authentication, if users are configured."""
         login = f",LOGIN://{HOST}:{self.login_port}"
         return super().listeners + (login if "sasl.enabled.mechanisms" in self.overrides else "")
 
@@ -84,7 +84,7 @@ class AttackedBroker(BarnabasProcess):
         return found
 
     def descriptors(self) -> int:
-        """How many files and sockets it has open."""
+        """The number of files and sockets that it has open."""
         return len(os.listdir(f"/proc/{self.pid}/fd"))
 
     def complaints(self) -> list[str]:
@@ -112,7 +112,7 @@ class NeighbourProcess:
         )
 
     def report(self) -> Report:
-        """Let it stop working and read everything; callable again, after a restart for example."""
+        """End its work, make it read everything, and return its report; repeatable."""
         assert self._process.stdin is not None
         self._process.stdin.write("\n")
         self._process.stdin.flush()

@@ -1,6 +1,6 @@
 """Records of TLS that no library sends: sealed here, with the keys that OpenSSL logs.
 
-A client that has shaken hands in earnest may go on with any message of the handshake, or none.
+A client that has completed a handshake may send any message of the handshake next, or none.
 """
 
 from __future__ import annotations

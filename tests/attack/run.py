@@ -23,7 +23,7 @@ COMPLAINTS_SHOWN = 5
 
 @dataclass
 class Outcome:
-    """What a scenario did and what it cost."""
+    """The actions of a scenario and their cost."""
 
     name: str
     seed: int
@@ -92,14 +92,14 @@ def run(
 
 
 def allow_many_files() -> None:
-    """Let this process, and the brokers that it starts, open as many files as is allowed."""
+    """Raise this process's limit of open files, and that of its brokers, to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 class Attack:
-    """One life of an attacked broker."""
+    """One run of a broker under attack."""
 
     def __init__(self, scenario: Scenario, outcome: Outcome, directory: Path) -> None:
         self._scenario = scenario

@@ -19,17 +19,17 @@ from tests.counterparts.broker_process import HOST
 MIB = 1 << 20
 
 Sent = collections.Counter[str]
-"""What an attack sent: how many of each kind."""
+"""The number of requests that an attack sent, by kind."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What an attack may cost, generous enough for a crowded machine: a limit, not a timing."""
+    """Limits on the cost of an attack, generous enough for a crowded machine: not timings."""
 
     neighbour_s: float = 5.0
     """The longest that a Produce or Fetch of the neighbour may take."""
     livez_s: float = 3.0
-    """The longest that ``/livez`` may take: who holds the loop holds it."""
+    """Maximum time of ``/livez``: a blocked loop delays it."""
     loop_held_ms: float = 250.0
     """The longest that the loop may work in one turn, in CPU time, which no crowd stretches."""
     peak_bytes: int = 400 * MIB
@@ -39,11 +39,11 @@ class Limits:
     descriptors_left: int = 8
     """Open files that may stay."""
     settle_s: float = 30.0
-    """How long memory and files may take to go back."""
+    """Maximum time until memory and files are back at their level."""
 
 
 class Target:
-    """What an attack is given: where the broker is, chance, and a place for what was wrong."""
+    """The input of an attack: the broker, random numbers, and a list for its findings."""
 
     def __init__(self, broker: AttackedBroker, rng: random.Random) -> None:
         self.broker = broker
@@ -75,16 +75,17 @@ class Scenario:
 
     name: str
     attack: Callable[[Target, int, float], Awaitable[Sent]]
-    """Of target, seed and seconds; lasts as long, or longer, so as to do a whole round."""
+    """A function of target, seed and seconds; it runs for that time, or longer to complete
+    a round."""
     limits: Limits = Limits()
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Of the broker, by Kafka's names; none where the defaults can be attacked."""
+    """Settings of the broker, by Kafka's names; empty if the defaults can be attacked."""
     tls: bool = False
     """Whether there is a listener with TLS, and the one for logins has it, too."""
     rsa_bits: int = 0
     """The size of that listener's RSA key; 0 for one on the curve P-256."""
     weight: float = 1.0
-    """Its share of a long run."""
+    """The share of the scenario in a long run."""
 
 
 @dataclass(frozen=True)

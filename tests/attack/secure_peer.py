@@ -58,7 +58,7 @@ class SecureWire(Wire):
         await self.send_sealed(self._outgoing.read())
 
     async def sealer(self, version: ssl.TLSVersion) -> Sealer12 | Sealer13:
-        """Do the handshake, and return what seals whatever the client sends from now on."""
+        """Complete the handshake, and return the sealer of the client's later records."""
         context = trusting()
         context.minimum_version = context.maximum_version = version
         if version is ssl.TLSVersion.TLSv1_2:
@@ -82,7 +82,7 @@ class SecureWire(Wire):
         await super().send(records)
 
     async def hung_up_sealed(self, patience_s: float) -> tuple[bool, int]:
-        """Read past TLS until the broker closes: as ``hung_up``, for one who has sent by itself."""
+        """Read past TLS until the broker closes, as ``hung_up`` does."""
         raw = Peer(self.socket)
         return await raw.hung_up(patience_s)
 

@@ -1,7 +1,8 @@
-"""The sync promise, proved from a trace: no answer leaves before what it promises is on the disk.
+"""The sync promise, proved from a trace: no response leaves before its promised bytes are on the
+disk.
 
-Every promise has a word of its own, which is in the bytes that the journal gets for it, and an
-answer with a correlation id of its own, which is in the bytes that a socket gets.
+Every promise has a word of its own, which is in the bytes for the journal. Every response has a
+correlation id of its own, which is in the bytes for a socket.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Evidence:
     """When what was durable, and what was sent; times are numbers of events."""
 
     durable: dict[bytes, list[int]] = field(default_factory=lambda: defaultdict(list))
-    """Of each word: when each of its writes was durable."""
+    """The times at which the writes of each word were durable."""
     sent: dict[int, int] = field(default_factory=dict)
-    """Of each correlation id: when its answer left."""
+    """The time at which the response of each correlation id left."""
 
 
 def evidence(events: Iterable[Event]) -> Evidence:
@@ -80,7 +81,7 @@ def _take_answers(stream: bytearray, number: int, sent: dict[int, int]) -> None:
 
 
 def broken(promises: Iterable[Promise], found: Evidence) -> list[str]:
-    """Which answers left too early, or without their words in any journal."""
+    """Return the responses that left too early, or without their words in any journal."""
     problems = []
     for correlation_id, word, times in promises:
         durable = [*found.durable.get(word, ()), *[NEVER] * times][times - 1]

@@ -15,7 +15,8 @@ from tests.broker.sample_requests import error_codes
 
 CLIENTS, TOPICS = 20, 10
 COMMIT_SECONDS = 0.02
-"""What a commit of the metadata takes where the disk is slow; here it is work, which is seen."""
+"""Duration of a commit of the metadata on a slow disk; here it is busy work, which the test can
+see."""
 BUSY_MS_MOST = 200
 """One commit, and as much again for every doubt; the commits of all clients are 400 ms."""
 

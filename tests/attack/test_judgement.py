@@ -1,4 +1,5 @@
-"""What the harness would say of a broker that lets others wait, grows, or loses what it took."""
+"""The harness's findings about a broker that delays others, grows, or loses acknowledged
+records."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def test_a_broker_that_dies_is_noticed(tmp_path):
     assert "the broker is gone" in found
 
 
-def test_what_an_attack_on_a_directory_finds_is_kept(tmp_path):
+def test_findings_of_a_directory_attack_are_kept(tmp_path):
     def attack(workshop, seed, duration_s):
         with workshop.broker() as broker:
             known = workshop.fill(broker, "kept", [10, 20_000])

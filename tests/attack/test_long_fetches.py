@@ -71,7 +71,7 @@ class Session:
 
 
 ENDS: dict[tuple[str, int], int] = {}
-"""Where the partitions end in which something was written."""
+"""The ends of the partitions with records."""
 
 
 def produce(wire: Wire, topic: Named, index: int, value: bytes) -> None:
@@ -121,7 +121,7 @@ DELAYS = [case(0, in_test=False), case(0.02, in_test=True), case(0.5, in_test=Fa
     ],
 )
 def test_a_record_ends_the_wait_whenever_it_comes(broker, delay_s, index, isolation):
-    """Before its partition is read, between the slices, or while all is waited for."""
+    """A record arrives before its partition is read, between the slices, or during the wait."""
     topic = MANY[0] if not index else MANY[-1]
     with (
         Wire(broker.address) as wire,

@@ -66,7 +66,7 @@ def committed(broker: Broker) -> dict[tuple[str, int], int]:
     }
 
 
-def test_a_commit_of_very_many_partitions_is_one_decision_that_holds_nobody(broker):
+def test_commit_of_very_many_partitions_is_one_decision_and_delays_no_client(broker):
     with WireClient(broker.address) as client:
         client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
         groups = broker.server.groups
@@ -108,7 +108,7 @@ def test_a_commit_too_large_for_one_batch_is_refused_as_a_whole():
         assert found == {("topic-0", index): 1 for index in range(10)}
 
 
-def test_what_does_not_exist_is_answered_beside_what_is_committed(broker):
+def test_commit_reports_missing_topics_beside_committed_partitions(broker):
     with WireClient(broker.address) as client:
         client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
         request = long_commit(GROUP, 7, 1, PARTITIONS + 500)
@@ -162,7 +162,7 @@ def fill_less(client: WireClient) -> list[str]:
 
 
 @pytest.mark.parametrize("version", [case(each, in_test=each in {2, 10}) for each in (2, 7, 8, 10)])
-def test_a_fetch_of_all_that_a_group_has_committed_holds_nobody(broker, filled, version):
+def test_fetch_of_all_offsets_of_a_group_delays_no_client(broker, filled, version):
     names = [OffsetFetchRequestGroup(GROUP, topics=None)]
     old = OffsetFetchRequest(GROUP, None)
     request = old if version < 8 else OffsetFetchRequest(groups=names, require_stable=True)
@@ -176,7 +176,7 @@ def test_a_fetch_of_all_that_a_group_has_committed_holds_nobody(broker, filled, 
         assert found == [(index, 5) for index in range(PARTITIONS)]
 
 
-def test_a_fetch_and_a_deletion_of_many_groups_hold_nobody(broker, filled):
+def test_fetch_and_deletion_of_many_groups_delay_no_client(broker, filled):
     names = fill_less(filled)
     asked = [OffsetFetchRequestGroup(name, topics=None) for name in names]
     with loop_lag(broker, "OffsetFetch of groups") as lag:
@@ -212,7 +212,7 @@ def test_a_group_with_very_many_offsets_goes_as_a_whole(broker, filled):
     assert broker.call(lambda: committed(broker)) == {}
 
 
-def test_a_look_for_what_has_expired_holds_nobody(broker, filled):
+def test_sweep_of_expired_offsets_delays_no_client(broker, filled):
     groups = broker.server.groups
     with loop_lag(broker, "sweep") as lag:
         broker.call(groups.expire_offsets)
@@ -230,10 +230,10 @@ def test_a_look_for_what_has_expired_holds_nobody(broker, filled):
         case(999, 1, 120, "abort", in_test=True),
     ],
 )
-def test_the_end_of_a_transaction_over_very_many_offsets_holds_nobody(
+def test_end_of_a_transaction_over_very_many_offsets_delays_no_client(
     broker, groups, topics, partitions, end
 ):
-    """Who hears that it has ended and asks at once is shown all of it."""
+    """A client that sends a request right after the end of the transaction sees all offsets."""
     commit = end == "commit"
     with WireClient(broker.address) as client:
         producer = Producer(client, f"ends-{groups}-{commit}", TRANSACTIONS_V2)

@@ -27,7 +27,7 @@ def test_work_on_the_loop_is_seen_from_within_and_from_outside():
         address = broker.call(lambda: broker.server.http.address)
         with loop_lag(broker) as lag, round_trips(address) as trips:
             wait_until(lambda: trips.looks > 1, "it is asked from outside")
-            # Who asks does so now and then: some work begins when a question is on its way.
+            # Requests are sent now and then: some work begins while one is on its way.
             wait_until(lambda: is_seen_to_burn(broker, trips), lambda: f"{trips}")
         assert lag.busy_ms >= HELD_SECONDS * 1000
         assert lag.held_ms >= lag.busy_ms * 0.9

@@ -32,7 +32,7 @@ EMPTY_ONGOING_PREPARED = 3
 
 
 class Watched(OffsetsClient):
-    """A client whose correlation ids nobody else has."""
+    """A client with unique correlation ids."""
 
     def __init__(self, broker: AttackedBroker, number: int) -> None:
         super().__init__(broker)

@@ -90,7 +90,7 @@ def context(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Browse
 
 @pytest.fixture
 def troubles(context: BrowserContext, request: pytest.FixtureRequest) -> Iterator[Troubles]:
-    """What goes wrong in any page of the test; it fails unless the test takes or tolerates it."""
+    """The errors of all pages of the test; it fails unless the test takes or tolerates them."""
     noticed = Troubles(context)
     yield noticed
     left = noticed.take()

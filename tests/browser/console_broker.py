@@ -62,7 +62,7 @@ def meanwhile(work: Callable[[threading.Event], None]) -> Iterator[None]:
 def producing(
     broker: ConsoleBroker, topic: str, *, pause_s: float = 0.05
 ) -> contextlib.AbstractContextManager[None]:
-    """Have kafka-python send twenty records at a time, again and again, meanwhile."""
+    """Send twenty records at a time with kafka-python, repeatedly, during the block."""
 
     def produce(done: threading.Event) -> None:
         producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")

@@ -1,4 +1,4 @@
-"""What an open page costs: the browser's main thread and memory, the broker's processor."""
+"""Cost of an open page: the browser's main thread and memory, the broker's processor."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ new PerformanceObserver((list) => {
 
 
 class Cost(NamedTuple):
-    """What was seen of a page for some time."""
+    """The measurements of a page over some time."""
 
     seconds: float
     broker_share: float
-    """Of one core, that the broker used meanwhile."""
+    """The share of one core that the broker used in this time."""
     heap_bytes: int
-    """What the page's objects take, after the garbage is collected."""
+    """Bytes of the page's objects, after garbage collection."""
     long_tasks_ms: list[float]
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class Cost(NamedTuple):
 
 
 def share_of(broker: ConsoleBroker, seconds: float) -> float:
-    """Return which share of a core the broker uses for so long."""
+    """Return the share of a core that the broker uses during ``seconds``."""
     started, used = time.monotonic(), _used_s(broker)
     time.sleep(seconds)
     return (_used_s(broker) - used) / (time.monotonic() - started)
@@ -52,14 +52,14 @@ def _used_s(broker: ConsoleBroker) -> float:
     """
     used_ns = 0
     for each in Path(f"/proc/{broker.pid}/task").glob("*/schedstat"):
-        # Threads end while they are looked at.
+        # Threads may end during the reads.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             used_ns += int(each.read_text().split()[0])
     return used_ns / 1e9
 
 
 def watch(page: Page, broker: ConsoleBroker, seconds: float) -> Cost:
-    """Look at a page for so long; NOTE_LONG_TASKS was its init script."""
+    """Measure a page for ``seconds``; NOTE_LONG_TASKS was its init script."""
     page.evaluate("window.longTasks.length = 0")
     started, used = time.monotonic(), _used_s(broker)
     # Not time.sleep: the page may have much to say to the driver.
@@ -70,7 +70,7 @@ def watch(page: Page, broker: ConsoleBroker, seconds: float) -> Cost:
 
 
 def heap_bytes(page: Page) -> int:
-    """Return what a page's objects take, after the garbage is collected."""
+    """Return the bytes of a page's objects, after garbage collection."""
     session = page.context.new_cdp_session(page)
     session.send("HeapProfiler.collectGarbage")
     used: int = session.send("Runtime.getHeapUsage")["usedSize"]

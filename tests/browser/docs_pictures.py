@@ -1,4 +1,4 @@
-"""`make docs-pictures`: the pictures of docs/console.md, of a broker in which something goes on.
+"""`make docs-pictures`: the pictures of docs/console.md, of a busy broker.
 
 Its name keeps it out of the ordinary tests: what is on the pictures is tested there, and they would
 be other ones after each run.
@@ -27,14 +27,14 @@ TOPIC, GROUP, HOLDER = "orders", "billing", "invoicing-1"
 SHOPS = ("paris", "oslo", "lima", "kyoto")
 PARTITIONS = 3
 BEFORE_SECONDS = 45
-"""How long it goes on before the first picture: four spans of the heat map."""
+"""Duration of the load before the first picture: four spans of the heat map."""
 HEIGHTS = {"now": 1370, "records": 800, "transactions": 800, "group": 700}
 
 pytestmark = pytest.mark.timeout(600)
 
 
 def selling(broker):
-    """Have four shops write transactions, most of which are committed."""
+    """Write transactions of four shops during the block; most of them are committed."""
 
     def work(done):
         shops = [shop_of(broker, name) for name in SHOPS]
@@ -71,7 +71,7 @@ def shop_of(broker, name):
 
 
 def reading(broker):
-    """Have a group read what is committed, for as long as it is given something."""
+    """Read the committed records in a group as long as records arrive."""
     config = {
         "bootstrap.servers": broker.bootstrap_servers,
         "group.id": GROUP,
@@ -92,7 +92,7 @@ def reading(broker):
 
 
 def write_orders(broker):
-    """Write what the list of records shows."""
+    """Write the records for the list of records."""
     producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
     for number in range(60):
         shop = SHOPS[number % len(SHOPS)]

@@ -23,7 +23,7 @@ TIMEOUT_MS = 900_000
 
 @contextlib.contextmanager
 def furnished(broker: ConsoleBroker) -> Iterator[None]:
-    """Have a topic, a group that is behind, and a transaction that is open meanwhile."""
+    """Create a topic, a group with a lag, and a transaction that stays open during the block."""
     create(broker.bootstrap_servers, TOPIC, partitions=PARTITIONS)
     producer = kafka.KafkaProducer(bootstrap_servers=broker.bootstrap_servers, acks="all")
     for number in range(RECORDS):

@@ -1,4 +1,4 @@
-"""`make browser-soak`: a page is looked at for long, beside 10,000 partitions and a producer.
+"""`make browser-soak`: a page stays open for long, beside 10,000 partitions and a producer.
 
 Its name keeps it out of the ordinary tests. The figures are for people, and depend on what else the
 machine does; asserted is what does not: memory stays flat.

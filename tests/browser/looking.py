@@ -1,4 +1,4 @@
-"""Look at a page as people do who see it, hear it, or have a keyboard only."""
+"""Checks of a page for people who see it, hear it, or have a keyboard only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LOOK_AT_FOCUS = """
 
 
 def state_of(page: Page) -> Locator:
-    """Return what the header says of the connection: live, paused, away."""
+    """Return the connection's state in the header: live, paused, away."""
     return page.locator("#state")
 
 

@@ -1,6 +1,6 @@
 """`python -m tests.browser.lost_producer PORT ID TOPIC`: opens a pinned transaction, and waits.
 
-The producer has two-phase commit (KIP-939): whoever kills it leaves what no timeout ends.
+The producer has two-phase commit (KIP-939): a kill leaves a transaction that no timeout ends.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tests.checkout import PYTHONPATH
 from tests.counterparts.transaction_client import TransactionClient
 
 TIMEOUT_MS = 1000
-"""What the producer asks for, and does not get: there is no timeout."""
+"""The timeout that the producer requests: its transaction ignores it."""
 OPENED = "opened"
 
 
@@ -32,7 +32,7 @@ def main() -> None:
 
 @contextlib.contextmanager
 def pinned(port: int, key: str, topic: str) -> Iterator[subprocess.Popen[str]]:
-    """Have a process with an open transaction."""
+    """Start a process with an open transaction."""
     command = [sys.executable, "-m", "tests.browser.lost_producer", str(port), key, topic]
     environment = {"PYTHONPATH": PYTHONPATH}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:

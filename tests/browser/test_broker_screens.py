@@ -30,7 +30,7 @@ LINE_PX = 50
 
 
 def words_of(page, title):
-    """What the sentence of a figure says."""
+    """Return the sentence of a figure."""
     figure = page.get_by_role("figure").filter(has_text=title)
     return figure.locator(".words").first.inner_text()
 
@@ -184,7 +184,7 @@ def test_events_says_what_changed_and_shows_one_kind(page, own_broker, troubles)
     expect(kind).to_have_value("started")
     expect(events).to_have_count(1)
     axe_check(page)
-    troubles.tolerate("net::ERR_")  # The page may ask while the broker is away.
+    troubles.tolerate("net::ERR_")  # The page may send requests while the broker is down.
     own_broker.kill()
     own_broker.restart()
     page.reload()

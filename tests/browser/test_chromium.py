@@ -50,7 +50,7 @@ def test_a_walk_by_keyboard_meets_everything_once(page):
 
 
 def noticed(page, troubles, *words):
-    """Wait until all of this was said: the browser tells of it when it comes to that."""
+    """Wait until all of these messages were reported: the browser reports them after a while."""
     found = []
 
     def is_said():
@@ -61,14 +61,14 @@ def noticed(page, troubles, *words):
     wait_until(is_said, lambda: f"{found}")
 
 
-def test_what_goes_wrong_in_a_page_is_noticed(page, troubles):
+def test_errors_of_a_page_are_noticed(page, troubles):
     page.set_content(PAGE)
     page.evaluate("console.error('logged')")
     page.evaluate("setTimeout(() => { throw new Error('missed'); })")
     noticed(page, troubles, "logged", "missed")
 
 
-def test_what_the_policy_forbids_is_noticed(page, troubles, broker):
+def test_violations_of_the_policy_are_noticed(page, troubles, broker):
     page.goto(broker.url)
     page.evaluate(
         "document.body.append(Object.assign(new Image(), { src: 'http://localhost:1/' }))"

@@ -1,4 +1,4 @@
-"""What "copy as" offers is run as it is, by a shell."""
+"""Commands that "copy as" offers are run unchanged, by a shell."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_every_command_of_every_screen_runs(page, full_broker, shell):
         assert answer.stdout, f"{line} says nothing"
 
 
-def test_what_is_copied_is_the_line(page, context, full_broker):
+def test_copy_button_copies_the_line(page, context, full_broker):
     context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.goto(f"{full_broker.url}/topics")
     settled(page)

@@ -28,7 +28,7 @@ def heading(page):
 
 
 def same_by_address(page, *texts):
-    """Its address alone leads somebody else to what clicks have led to."""
+    """The address alone opens the same view for another user."""
     fresh = page.context.new_page()
     fresh.goto(page.url)
     expect(heading(fresh)).to_have_text(heading(page).inner_text())
@@ -48,7 +48,7 @@ def write(broker, topic, count):
 
 
 def writing(broker, topic):
-    """Have records come until this is over."""
+    """Write records during the block."""
 
     def write_on(is_over):
         while not is_over.wait(0.5):
@@ -84,7 +84,7 @@ def test_groups_who_is_behind_and_who_falls_behind(page, quick_broker, monkeypat
     commit(quick_broker, "stuck", "busy", 20)
     commit(quick_broker, "well", "quiet", 20)
     expect(cell(well, "Groups", "Last commit")).to_have_text(re.compile(r"^\d+ s$"))
-    # Who has read everything has caught up.
+    # A group that has read everything has caught up.
     end = end_of(quick_broker, "busy")
     commit(quick_broker, "stuck", "busy", end)
     expect(cell(stuck, "Groups", "Lag")).to_have_text("0")

@@ -1,4 +1,4 @@
-"""What an open page costs, for seconds; `make browser-soak` looks for longer."""
+"""Cost of an open page, for seconds; `make browser-soak` measures for longer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.interop.administration import create
 SECONDS = 2
 HEAP_MOST_BYTES = 30_000_000
 RUNAWAY_SHARE = 0.5
-"""Nothing that a busy machine could make of a hundredth."""
+"""A share far above a hundredth, even on a busy machine."""
 RECORDS = 1000
 ROWS_AT_ONCE = 20
 """More would keep the page from answering for 50 ms."""
@@ -38,8 +38,9 @@ async (newer) => {
   return place();
 }
 """
-"""Whether the newest row stays the same one while newer ones come; by the page itself, for a tail
-keeps only so many, and who asks from outside may come when that many newer ones have come."""
+"""Whether the newest row stays the same one while newer rows arrive. The page itself checks it: a
+tail keeps a limited number of rows, and a request from outside may arrive after the row has left.
+"""
 
 
 def test_an_open_page_costs_little(page, own_broker, say):
@@ -72,7 +73,7 @@ def test_many_records_are_drawn_some_at_a_time_and_once(page, broker, topic, say
     drawn = page.evaluate("window.drawn")
     assert max(drawn) <= ROWS_AT_ONCE
     assert sum(drawn) == RECORDS, "a row was drawn again"
-    # The last one is laid out only when it is looked at.
+    # The last row is laid out only when it is visible.
     rows.last.scroll_into_view_if_needed()
     expect(rows.last).to_contain_text("key-0")
     expect(rows.last).to_be_in_viewport()
@@ -99,7 +100,7 @@ def test_a_task_that_is_long_is_noticed(page, broker):
     page.wait_for_function("() => window.longTasks.some((each) => each >= 150)")
 
 
-def test_a_page_that_nobody_sees_asks_for_nothing(page, broker, topic):
+def test_hidden_page_sends_no_requests(page, broker, topic):
     page.goto(broker.url)
     expect(state_of(page)).to_have_text("● Live")
     with producing(broker, topic):

@@ -1,4 +1,4 @@
-"""Why does my reader of committed records not move: found in three clicks, and ended."""
+"""A blocked `read_committed` consumer: its cause is found in three clicks, and ended."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def waiting_consumer(broker):
 
 
 def read(consumer, value):
-    """Read on until a record is there."""
+    """Read until the record arrives."""
 
     def is_read():
         message = consumer.poll(0.1)
@@ -58,7 +58,7 @@ def write(broker, value):
 
 
 def leave_open(broker):
-    """Begin a transaction of a producer that is never heard of again."""
+    """Begin a transaction of a producer that never returns."""
     with TransactionClient(broker, "lost-producer") as client:
         client.begin(KEY, TOPIC, 0, timeout_ms=600_000)
 
@@ -103,7 +103,7 @@ def ended_by_keyboard(page):
 
 
 def leave_pinned(broker):
-    """Kill a producer whose transaction somebody else was to decide: no timeout ends it."""
+    """Kill a producer with an externally decided transaction: no timeout ends it."""
     with pinned(broker.port, KEY, TOPIC) as producer:
         producer.kill()
         assert producer.wait(30) == -signal.SIGKILL
@@ -127,12 +127,12 @@ def test_a_transaction_that_no_timeout_ends_is_found_and_ended(page, tmp_path, e
     with ConsoleBroker(tmp_path / "broker", **config) as broker:
         begun_s = time.monotonic()
         found_and_ended(page, broker, leave_pinned, ended, "without end", "is-pinned")
-        # The timeout that its producer has asked for was over when a person came.
+        # The timeout that its producer requested had expired before this page was opened.
         assert time.monotonic() - begun_s > 2 * TIMEOUT_MS / 1000
 
 
 def found_and_ended(page, broker, left_open, ended, time_left, picture):
-    """Why a reader waits is three clicks away, and it goes on once that is over."""
+    """Find and end the blocking transaction in three clicks; the consumer continues."""
     create(broker.bootstrap_servers, TOPIC, partitions=1)
     write(broker, b"before")
     with waiting_consumer(broker) as consumer:
@@ -158,7 +158,7 @@ def found_and_ended(page, broker, left_open, ended, time_left, picture):
         screenshot(page, f"transactional-id-that-{picture}")
 
 
-def test_what_is_open_is_a_bar_that_leads_to_its_story(page, own_broker):
+def test_open_transaction_is_a_bar_that_links_to_its_history(page, own_broker):
     create(own_broker.bootstrap_servers, TOPIC, partitions=1)
     leave_open(own_broker)
     page.goto(f"{own_broker.url}/transactions")

@@ -103,7 +103,7 @@ def test_dialog_without_fields_takes_the_name_that_is_typed(page, full_broker):
     page.get_by_role("button", name="Delete the topic…").press("Enter")
     dialog = page.get_by_role("dialog")
     expect(dialog.get_by_label(re.compile("^Type"))).to_be_focused()
-    page.keyboard.press("Enter")  # Nothing: the name is not there yet.
+    page.keyboard.press("Enter")  # No effect: the name is incomplete.
     page.keyboard.type(doomed)
     page.keyboard.press("Enter")
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()

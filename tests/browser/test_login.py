@@ -1,4 +1,4 @@
-"""A broker whose clients log in: the console asks who somebody is, and shows what he may see."""
+"""A broker with authentication: the console has a login, and shows only permitted things."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def topics(page):
 
 @pytest.fixture
 def page(page, troubles):
-    """A page that is told that it has to log in, and what it may not."""
+    """A page that gets the errors of a missing login and of missing permissions."""
     troubles.tolerate("401")
     troubles.tolerate("403")
     return page
@@ -72,7 +72,7 @@ def test_nothing_is_shown_before_the_login(page, secured):
     axe_check(page)
 
 
-def test_who_has_logged_in_sees_what_he_may_and_logs_out(page, context, secured):
+def test_user_sees_permitted_topics_and_logs_out(page, context, secured):
     logged_in(page, secured, READER)
     expect(topics(page)).to_have_count(1)
     expect(topics(page)).to_contain_text(SEEN)
@@ -80,7 +80,7 @@ def test_who_has_logged_in_sees_what_he_may_and_logs_out(page, context, secured)
     (cookie,) = context.cookies()
     assert cookie["httpOnly"]
     assert cookie["sameSite"] == "Strict"
-    # Of what he may not see nothing is said: not even whether it is there.
+    # An invisible topic yields the same error as a missing one.
     page.goto(f"{secured.url}/topics/{HIDDEN}/records")
     expect(page.locator(".problem").first).to_contain_text("denied")
     axe_check(page)
@@ -92,13 +92,13 @@ def test_who_has_logged_in_sees_what_he_may_and_logs_out(page, context, secured)
     expect(page.get_by_role("heading", name="Log in")).to_be_visible()
 
 
-def test_what_may_not_be_done_is_a_button_that_says_why(page, secured):
+def test_button_without_permission_is_disabled_with_the_reason(page, secured):
     logged_in(page, secured, READER, address=f"/topics/{SEEN}/records")
     expect(page.get_by_role("heading", name=f"Records of {SEEN}")).to_be_visible()
     button = page.get_by_role("button", name="Produce a record", exact=True)
     expect(button).to_have_attribute("aria-disabled", "true")
     expect(page.get_by_text(f"User:{READER} lacks WRITE on Topic:{SEEN}").first).to_be_visible()
-    button.click(force=True)  # As somebody does who does not see that it is greyed.
+    button.click(force=True)  # As a user would who does not see that it is greyed.
     expect(page.get_by_role("dialog")).to_have_count(0)
     axe_check(page)
     screenshot(page, "buttons-that-say-why")

@@ -93,7 +93,7 @@ def test_a_name_that_is_cut_says_all_of_itself(page, named_broker):
     assert page.evaluate("location.pathname") == f"/groups/{quote(LONG_GROUP)}"
 
 
-def test_partitions_of_a_topic_with_a_long_name_are_told_apart(page, named_broker):
+def test_partitions_of_a_topic_with_a_long_name_are_distinguishable(page, named_broker):
     page.goto(f"{named_broker.url}/topics/{LONG_TOPIC}")
     table = page.get_by_role("region", name="Partitions", exact=True)
     expect(table.get_by_role("rowheader")).to_have_text(["0", "1"])

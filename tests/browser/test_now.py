@@ -1,4 +1,4 @@
-"""Now: what the broker is doing, live, and what the page does when the broker is away."""
+"""The Now screen: the broker's current load, live, and the page's display during an outage."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def now(page, broker):
 
 
 def records_in(page):
-    """What the sentence of the plot says as a number; nothing yet is none."""
+    """Return the number in the sentence of the plot, or 0 without data."""
     found = PER_SECOND.search(page.get_by_role("figure").filter(has_text="Records in").inner_text())
     return float(found[1].replace(",", "")) if found else 0.0
 
 
-def test_it_shows_what_a_producer_does_without_a_reload(now, broker, topic):
+def test_screen_follows_a_producer_without_a_reload(now, broker, topic):
     create(broker.bootstrap_servers, topic, partitions=1)
     now.evaluate("window.isTheSame = true")
     with producing(broker, topic):
@@ -50,7 +50,7 @@ def test_nothing_is_against_wcag_in_either_theme(now, broker, topic):
         screenshot(now, "now")
 
 
-def test_there_is_a_light_theme_and_a_dark_one(now):
+def test_screen_has_a_light_and_a_dark_theme(now):
     background = "() => getComputedStyle(document.body).backgroundColor"
     colours = {theme: now.evaluate(background) for theme in in_each_theme(now)}
     brightness = {
@@ -62,7 +62,7 @@ def test_there_is_a_light_theme_and_a_dark_one(now):
     assert [now.evaluate(background) for _ in in_each_theme(now)] == [colours["dark"]] * 2
 
 
-def test_it_is_paused_and_goes_on_by_keyboard_alone(now):
+def test_screen_pauses_and_resumes_by_keyboard(now):
     assert 'button "Pause"' in tab_stops(now)
     pause = now.get_by_role("button", name="Pause")
     pause.focus()
@@ -73,7 +73,7 @@ def test_it_is_paused_and_goes_on_by_keyboard_alone(now):
     expect(state_of(now)).to_have_text(LIVE)
 
 
-def test_a_broker_that_was_killed_is_said_to_be_away_until_it_is_back(page, own_broker, troubles):
+def test_killed_broker_is_shown_as_unavailable_until_it_restarts(page, own_broker, troubles):
     troubles.tolerate("net::ERR_")
     page.goto(own_broker.url)
     expect(state_of(page)).to_have_text(LIVE)
@@ -92,8 +92,8 @@ def test_a_broker_that_was_killed_is_said_to_be_away_until_it_is_back(page, own_
     assert page.evaluate("window.isTheSame")
 
 
-def test_what_to_look_after_is_shown_in_place_of_that_all_is_well(page, broker):
-    # As a broker of a cluster has it whose PostgreSQL is away.
+def test_warnings_replace_the_line_that_all_is_well(page, broker):
+    # As in a broker of a cluster whose PostgreSQL is unavailable.
     page.add_init_script("""
         const parse = JSON.parse;
         JSON.parse = (text) => parse(
@@ -133,7 +133,7 @@ def test_status_sums_up_a_transaction_that_blocks_a_group(page, quick_broker):
     expect(page.get_by_text("Clients are served.")).to_be_visible()
 
 
-def test_what_a_group_is_called_stays_text(page, quick_broker):
+def test_name_of_a_group_stays_text(page, quick_broker):
     group = "<img src=x onerror=alert(1)> & \u202egnorw"
     create(quick_broker.bootstrap_servers, "orders", partitions=1)
     with producing(quick_broker, "orders"):

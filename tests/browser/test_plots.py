@@ -51,7 +51,7 @@ CAPTIONS = """
 })
 """
 LEAST_GAP = 0.4
-"""Of the width of a label, behind it: the fonts of other systems are wider."""
+"""Minimum gap after a label, as a share of its width: the fonts of other systems are wider."""
 
 
 @pytest.fixture
@@ -129,7 +129,7 @@ def test_labels_of_every_span_can_be_read(page, busy, width):
     spans_s = [75, 100, 130, 200, 400, 600, 7200, 21_600]
 
     def stretch(route):
-        """Have the history begin as long ago as if the broker had run for that long."""
+        """Move the start of the history back, as if the broker had run for that long."""
         answer = route.fetch().json()
         times = list(map(int, answer["times_ms"]))
         if len(times) > 1:

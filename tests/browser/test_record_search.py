@@ -1,4 +1,4 @@
-"""A search that says how far it is, a live tail that says what it left out, and a replay."""
+"""A search with progress, a live tail with a count of omitted records, and a replay."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def searched(page, text):
 # ------------------------------------------------------------------------------------------ search
 
 
-def test_a_search_says_how_far_it_has_looked_and_goes_on(page, broker, written):
+def test_search_shows_its_progress_and_continues(page, broker, written):
     page.goto(f"{broker.url}/topics/{written}/records")
     expect(rows(page)).to_have_count(PAGE)
     searched(page, "value.state = paid")
@@ -75,7 +75,7 @@ def test_a_search_says_how_far_it_has_looked_and_goes_on(page, broker, written):
         ("partition:1 value.order = 298", 0),
     ],
 )
-def test_what_is_found(page, broker, written, text, count):
+def test_search_shows_matching_records(page, broker, written, text, count):
     page.goto(f"{broker.url}/topics/{written}/records")
     expect(rows(page)).to_have_count(PAGE)
     searched(page, text)
@@ -95,7 +95,7 @@ def test_a_filter_that_cannot_be_says_why(page, broker, written, troubles):
     assert all("400" in each for each in troubles.take())
 
 
-def test_whom_a_record_waits_for_is_a_link(page, broker, topic):
+def test_blocking_transaction_of_a_record_is_a_link(page, broker, topic):
     create(broker.bootstrap_servers, topic, partitions=1)
     key = f"holds-{topic}"
     with TransactionClient(broker) as client:
@@ -189,7 +189,7 @@ def test_a_record_that_is_sent_twice_by_a_form_is_written_once(page, broker, top
     dialog.get_by_role("button", name="Preview").click()
     button = dialog.get_by_role("button", name="Produce a record", exact=True)
     expect(button).to_be_enabled()
-    # The answer to the first one is lost: the form is still there, and is sent once more.
+    # The first response is lost: the form stays open, and is sent once more.
     page.route("**/records", lambda route: (route.fetch(), route.abort())[0], times=1)
     button.click()
     expect(dialog.get_by_text("The broker does not answer.")).to_be_visible()

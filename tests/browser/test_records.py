@@ -56,7 +56,7 @@ def rows(page):
     return page.get_by_role("region", name="Records").locator("tbody tr")
 
 
-def test_they_are_shown_as_they_are(page, broker, written):
+def test_records_are_shown_unchanged(page, broker, written):
     page.goto(f"{broker.url}/topics/{written}/records")
     expect(rows(page)).to_have_count(len(SENT))
     expect(rows(page).filter(has_text=str(LARGE))).to_have_count(1)
@@ -86,7 +86,7 @@ def test_one_is_found_by_a_field_of_it_and_read_whole(page, broker, written):
     expect(page.get_by_role("heading", name="offset 1")).to_be_visible()
 
 
-def test_what_is_saved_is_what_was_written(page, broker, written, tmp_path):
+def test_saved_records_are_the_written_records(page, broker, written, tmp_path):
     page.goto(f"{broker.url}/topics/{written}/records?order=oldest")
     expect(rows(page)).to_have_count(len(SENT))
     with page.expect_download() as waiting:

@@ -1,4 +1,4 @@
-"""What holds for every screen that the navigation leads to, and for the shell around them."""
+"""Rules for every screen of the navigation, and for the shell around them."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def look_at(page, name, *, walk=IS_FULL):
     assert len(set(stops)) > len(screens(page))
 
 
-def test_every_screen_is_for_everybody_when_there_is_nothing(page, own_broker):
+def test_every_empty_screen_is_accessible(page, own_broker):
     page.goto(own_broker.url)
     addresses = screens(page)
     assert len(addresses) >= 2
@@ -78,7 +78,7 @@ def test_every_screen_is_for_everybody_when_there_is_nothing(page, own_broker):
         look_at(page, f"empty-{address.strip('/') or 'now'}")
 
 
-def test_every_screen_is_for_everybody_and_so_is_what_its_rows_open(page, full_broker, say):
+def test_every_screen_and_the_details_of_its_rows_are_accessible(page, full_broker, say):
     page.goto(full_broker.url)
     addresses = dict.fromkeys(screens(page))
     details = {}
@@ -167,7 +167,7 @@ def test_an_address_that_leads_nowhere_says_so(page, full_broker, troubles):
     axe_check(page)
 
 
-def test_what_groups_are_called_stays_text_on_every_screen(page, full_broker):
+def test_names_of_groups_stay_text_on_every_screen(page, full_broker):
     page.goto(full_broker.url)
     link = page.get_by_role("link", name=HOSTILE_GROUP)
     expect(link).to_be_visible()

@@ -1,4 +1,5 @@
-"""Security: users, rules and limits, made and taken away; who may not sees why."""
+"""Security: users, ACLs and quotas are created and removed; a user without permission sees the
+reason."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ SECRET = "a-secret-of-alice"
 
 @pytest.fixture(scope="module")
 def secured():
-    """A broker with access control, and nobody but those of its configuration."""
+    """A broker with access control, and only the users of its configuration."""
     with Broker(config=CONFIG) as running:
         running.url = "http://{}:{}".format(*running.server.http.address)
         yield running
@@ -30,7 +31,7 @@ def secured():
 
 @pytest.fixture
 def page(page, troubles):
-    """A page that is told that it has to log in, and what it may not."""
+    """A page that gets the errors of a missing login and of missing permissions."""
     troubles.tolerate("401")
     troubles.tolerate("403")
     return page
@@ -82,7 +83,7 @@ def test_a_user_is_made_gets_a_rule_and_a_limit_and_goes(page, context, secured)
     expect(rows(page, "Limits")).to_have_count(0)
 
 
-def test_who_may_not_see_or_change_it_is_told_so(page, secured):
+def test_user_without_permission_sees_the_missing_permission(page, secured):
     logged_in(page, secured, READER, address="/security")
     expect(page.get_by_text(f"User:{READER} lacks ALTER on Cluster:").first).to_be_visible()
     expect(page.locator(".problem")).to_have_count(3)

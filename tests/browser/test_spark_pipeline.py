@@ -31,7 +31,7 @@ money = Pipeline(
 """
 QUERIES = "Spark's queries"
 START_MS = 300_000
-"""How long Spark may take to have its first batch decided."""
+"""Maximum time until Spark's first batch is decided."""
 
 pytestmark = pytest.mark.timeout(900)
 

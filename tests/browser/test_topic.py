@@ -35,7 +35,7 @@ def opened(page, words):
 
 
 def done(dialog, words, named=None):
-    """Look what it would do, type the name where it is asked for, do it."""
+    """Preview the action, type the name if the dialog requires it, and confirm."""
     look = dialog.get_by_role("button", name="Preview")
     if look.count():
         look.click()
@@ -77,7 +77,7 @@ def test_which_topics_there_are_and_how_large(page, broker, written):
 
 
 def test_a_topic_is_made_where_it_is_missed(page, broker, topic, troubles):
-    troubles.tolerate("400")  # What cannot be is asked for first.
+    troubles.tolerate("400")  # The page tries an impossible request first.
     page.goto(f"{broker.url}/topics")
     dialog = opened(page, "Create a topic")
     dialog.get_by_label("topic", exact=False).first.fill("no such/name")
@@ -95,7 +95,7 @@ def test_a_topic_is_made_where_it_is_missed(page, broker, topic, troubles):
 # ----------------------------------------------------------------------------------------- a topic
 
 
-def test_who_writes_and_reads_it_and_who_holds_readers_back(page, broker, written):
+def test_topic_shows_producers_groups_and_blocking_transactions(page, broker, written):
     key, group = f"holds-{written}", f"reads-{written}"
     commit(broker, group, written, 4)
     page.goto(f"{broker.url}/topics/{written}")
@@ -125,7 +125,7 @@ def test_its_configurations_are_changed(page, broker, written, troubles):
     expect(page.get_by_role("row").filter(has_text="retention.ms")).to_contain_text("77777")
 
 
-def test_it_gets_more_partitions(page, broker, written):
+def test_topic_gets_more_partitions(page, broker, written):
     page.goto(f"{broker.url}/topics/{written}")
     dialog = opened(page, "Add partitions")
     dialog.get_by_label("partitions", exact=False).fill("5")
@@ -144,7 +144,7 @@ def test_its_first_records_are_deleted(page, broker, written):
     expect(first).to_contain_text("1:4")
 
 
-def test_it_is_deleted_by_typing_its_name(page, broker, written, troubles):
+def test_topic_is_deleted_by_typing_its_name(page, broker, written, troubles):
     page.goto(f"{broker.url}/topics/{written}")
     dialog = opened(page, "Delete the topic")
     expect(dialog.get_by_text("delete the topic").last).to_be_visible()

@@ -1,4 +1,4 @@
-"""What a browser says went wrong in a page: each of it fails the test."""
+"""Errors that a browser reports in a page: each of them fails the test."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import re
 
 from playwright.sync_api import BrowserContext, ConsoleMessage, WebError
 
-# The console has it in other words for each directive; so it is there in ours, too.
+# The console words it differently for each directive; so the tests report it in their own words,
+# too.
 _REPORT_VIOLATIONS = """
 document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violated: ${event.effectiveDirective}, ${event.blockedURI}`));
@@ -24,11 +25,11 @@ class Troubles:
         context.on("weberror", self._catch)
 
     def tolerate(self, pattern: str) -> None:
-        """Let the pages say this: of a broker that the test kills, for example."""
+        """Tolerate this message: of a broker that the test kills, for example."""
         self._tolerated.append(re.compile(pattern))
 
     def take(self) -> list[str]:
-        """Return what has been found up to now, and forget it."""
+        """Return the messages up to now, and clear them."""
         found, self._found = self._found, []
         return [each for each in found if not any(known.search(each) for known in self._tolerated)]
 

@@ -19,7 +19,7 @@ NUMBERS = 100
 
 
 def make_archives() -> dict[str, bool]:
-    """Make the archives that are not there yet; return which are."""
+    """Create the missing archives; return for each name whether its archive exists."""
     return {name: make_archive(name, run) for name, run in RECORDED.items()}
 
 
@@ -63,7 +63,7 @@ def _run_spark(options: list[str]) -> None:
         )
         gateway = spark.sparkContext._gateway
         spark.stop()
-        # It ends, and writes, when nobody speaks to it any more.
+        # It ends, and writes, when its last connection is closed.
         gateway.shutdown()
         gateway.proc.stdin.close()
         gateway.proc.wait(SPARK_TIMEOUT_S)

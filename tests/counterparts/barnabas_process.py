@@ -20,7 +20,7 @@ class BarnabasProcess(BrokerProcess):
     interpreter = sys.executable
     """The Python that runs the broker."""
     packages = COMPILED or str(SOURCES)
-    """Where it finds the broker; empty: among what is installed for it."""
+    """The path of the packages of the broker, or empty for the packages installed beside it."""
 
     def command(self) -> list[str]:
         settings = {
@@ -49,7 +49,7 @@ class BarnabasProcess(BrokerProcess):
 
     @classmethod
     def python_environment(cls) -> dict[str, str]:
-        """What lets the interpreter find the packages."""
+        """Return the environment in which the interpreter finds the packages."""
         # An installed wheel of another version must not win over these packages, nor the working
         # directory; and what a user starts has its .pyc files already.
         environment = {**os.environ, "PYTHONPATH": cls.packages, "PYTHONSAFEPATH": "1"}

@@ -39,17 +39,17 @@ class BrokerProcess:
         self.overrides = {key.replace("_", "."): value for key, value in overrides.items()}
         self.port = free_port()
         self.more_ports: dict[str, int] = {}
-        """Of listeners beside the PLAINTEXT one, by security protocol."""
+        """The ports of listeners beside the PLAINTEXT one, by security protocol."""
         self.start_up_s = 0.0
         self._process: subprocess.Popen[bytes] | None = None
 
     def listen(self, protocol: str) -> int:
-        """Have a listener of this protocol, too; called before the start. Returns its port."""
+        """Add a listener of this protocol; called before the start. Returns its port."""
         self.more_ports[protocol] = free_port()
         return self.more_ports[protocol]
 
     def serve_tls(self, credential: Credential, protocol: str = "SSL") -> Self:
-        """Have a listener with TLS, too; called before the start."""
+        """Add a listener with TLS; called before the start."""
         self.listen(protocol)
         path = self.directory / "tls.pem"
         path.write_text(credential.key_pem() + credential.chain_pem)
@@ -129,7 +129,7 @@ class BrokerProcess:
         return self
 
     def kill(self) -> None:
-        """Kill -9 and wait until the process is gone."""
+        """Kill -9 and wait until the process has ended."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -139,7 +139,7 @@ class BrokerProcess:
         return self.start()
 
     def terminate(self) -> int:
-        """Ask the process to stop (SIGTERM) and return its exit code."""
+        """Send SIGTERM to the process and return its exit code."""
         assert self._process is not None, "not started"
         if self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)

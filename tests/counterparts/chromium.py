@@ -23,10 +23,10 @@ from tests.counterparts.errors import MissingCounterpart
 
 PACKAGE = "chromium-headless-shell"
 FONTS = ("fonts-dejavu-core", "fonts-liberation")
-"""So that pictures look the same everywhere; and a machine need not have any."""
+"""Fonts that make pictures look the same everywhere; a machine need not have any."""
 IN_THE_PACKAGE = Path("usr/lib/chromium/chromium-headless-shell")
 OTHERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-"""What a machine may have on its path where Debian's packages are not to be had."""
+"""Names of a browser on the path of a machine without Debian's packages."""
 _LIBRARY = re.compile(r"\.so(\.\d+)*$")
 
 
@@ -37,7 +37,7 @@ class Chromium(NamedTuple):
     environment: dict[str, str]
 
     def version(self) -> str | None:
-        """Return what it says of itself; None if it does not start."""
+        """Return the version that the browser prints, or None if it does not start."""
         try:
             answer = subprocess.run(
                 [self.path, "--version"],
@@ -54,7 +54,7 @@ class Chromium(NamedTuple):
 
 @functools.cache
 def chromium() -> Chromium:
-    """Return a Chromium that starts, unpacked into the cache if it is not there yet."""
+    """Return a Chromium that starts, unpacked into the cache at the first call."""
     directory = cache_directory() / "chromium"
     found = _unpacked(directory)
     if found.version() is not None:

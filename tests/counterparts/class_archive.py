@@ -23,11 +23,11 @@ from tests.counterparts.java import java
 
 SERVER, TOOLS, SPARK = "server", "tools", "spark"
 RECORDING = Path(__file__).with_name("archives.py")
-"""What is run while Java takes notes."""
+"""The program that runs while Java records its classes."""
 # An archive that does not fit is nothing that a tool's output should speak of.
 QUIET = ("-Xlog:cds=off", "-Xlog:cds+dynamic=off", "-Xlog:class+path=off")
 KEPT_S = 3 * 24 * 3600
-"""How long an archive is kept that nobody uses."""
+"""Age of an unused archive at which it is removed."""
 
 
 def archive_options(name: str) -> list[str]:
@@ -41,7 +41,7 @@ def archive_options(name: str) -> list[str]:
 
 
 def make_archive(name: str, run: Callable[[list[str]], None]) -> bool:
-    """Let `run` start a JVM with the options it is given and end it; keep what it has loaded.
+    """Call `run`, which starts a JVM with the given options and ends it; keep the loaded classes.
 
     Return whether there is an archive: the cut-down Java from pip cannot write one.
     """
@@ -58,7 +58,7 @@ def make_archive(name: str, run: Callable[[list[str]], None]) -> bool:
 
 
 def remove_unused(directory: Path) -> None:
-    """Remove the archives that nobody has used for long, and leave those of other checkouts."""
+    """Remove the archives that were unused for long, and leave those of other checkouts."""
     for each in directory.glob("*.jsa"):
         # Others may do the same.
         with contextlib.suppress(FileNotFoundError):

@@ -14,7 +14,7 @@ _TO_INSTALL = re.compile(r"^Inst (\S+) (?:\[\S+\] )?\((\S+) ", re.MULTILINE)
 
 
 def install(*packages: str) -> None:
-    """Install Debian packages, if this is root on a system with apt; who asks looks for them."""
+    """Install Debian packages if root runs this on a system with apt; the caller checks."""
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}

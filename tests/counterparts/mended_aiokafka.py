@@ -1,9 +1,9 @@
-"""aiokafka without a fault of its own that any broker's death brings out.
+"""aiokafka without a fault that the death of any broker brings out.
 
-aiokafka 0.14.0 ends a transactional producer for good ("Unexpected error during batch delivery")
-where the broker dies that it has just asked who its coordinator is: of the errors of that question
-`Sender._find_coordinator` tries again after three only, and a connection that was closed is not
-among them. It asks a broker by chance, which may be the very one whose death makes it ask.
+aiokafka 0.14.0 ends a transactional producer permanently ("Unexpected error during batch delivery")
+if a broker dies after the producer has sent it FindCoordinator. `Sender._find_coordinator` retries
+after three errors only, and a closed connection is not among them. It chooses a broker at random,
+so it may choose the dying broker that caused the request.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from aiokafka.errors import CoordinatorNotAvailableError, KafkaConnectionError
 
 
 class PatientClient(AIOKafkaClient):
-    """What a producer asks brokers by."""
+    """The client of a producer, which retries FindCoordinator after a closed connection."""
 
     async def coordinator_lookup(self, coordinator_type: Any, coordinator_key: str) -> Any:
-        """Say that a coordinator is not known yet where the connection was closed."""
+        """Raise CoordinatorNotAvailableError instead of an error of the connection."""
         try:
             return await super().coordinator_lookup(coordinator_type, coordinator_key)
         except KafkaConnectionError as error:

@@ -15,14 +15,14 @@ from kafka.errors import KafkaConnectionError
 from kafka.net.compat import KafkaNetClient
 
 PAUSE_S = 0.02
-"""Until it looks for the coordinator again; it would do so without any pause."""
+"""The pause before the next search for the coordinator; the library itself makes none."""
 
 
 class PatientClient(KafkaNetClient):
-    """What `KafkaProducer(kafka_client=PatientClient)` asks brokers by."""
+    """The client for `KafkaProducer(kafka_client=PatientClient)`."""
 
     def await_ready(self, node_id: int | str, timeout_ms: float = 30_000) -> bool:
-        """Say that a node is not ready where the connection to it failed."""
+        """Return False if the connection to a node failed."""
         try:
             return bool(super().await_ready(node_id, timeout_ms))
         except KafkaConnectionError:

@@ -118,7 +118,7 @@ def _for_this_machine(builds: dict[str, PinnedPackage]) -> PinnedPackage:
 
 
 def unpacked(package: PinnedPackage) -> Path:
-    """Return the folder with a package's content, fetched if it is not there yet."""
+    """Return the folder with a package's content, fetched if it does not exist yet."""
     directory = cache_directory() / "npm" / package.folder_name
     if directory.exists():
         return directory

@@ -60,7 +60,7 @@ Places = Mapping[tuple[str, int], int]
 
 
 class Producer(NamedTuple):
-    """Who a transactional id is now."""
+    """The current producer id and epoch of a transactional id."""
 
     transactional_id: str
     producer_id: int
@@ -75,7 +75,7 @@ class OffsetsClient(WireClient):
     """Asks about offsets and transactions in few words."""
 
     def patiently(self, ask: Callable[[], Any], code_of: Callable[[Any], int]) -> Any:
-        """Ask until the coordinator is there and no transition is in flight."""
+        """Repeat a request until the coordinator is available and no transition is in flight."""
         deadline = monotonic() + PATIENCE_SECONDS
         while code_of(answer := ask()) in BUSY:
             assert monotonic() < deadline, answer
@@ -83,7 +83,7 @@ class OffsetsClient(WireClient):
         return answer
 
     def find(self, key: str, key_type: int) -> None:
-        """Let the coordinator's topic be made."""
+        """Send FindCoordinator until the coordinator's topic exists."""
         request = FindCoordinatorRequest(key, key_type)
         self.patiently(
             lambda: self.ask(FIND_COORDINATOR, request, 3), lambda answer: answer.error_code
@@ -92,7 +92,7 @@ class OffsetsClient(WireClient):
     # -------------------------------------------------------------------------------- transactions
 
     def begin_life(self, transactional_id: str, timeout_ms: int = 600_000) -> Producer:
-        """Ask who the id is now: whoever was it before is fenced."""
+        """Return the current producer of the id: the one before it is fenced."""
         request = InitProducerIdRequest(transactional_id, timeout_ms)
         answer = self.patiently(
             lambda: self.ask(INIT_PRODUCER_ID, request, 4), lambda answer: answer.error_code
@@ -101,7 +101,7 @@ class OffsetsClient(WireClient):
         return Producer(transactional_id, answer.producer_id, answer.producer_epoch)
 
     def add_offsets(self, producer: Producer, group: str, version: int = 3) -> int:
-        """Make the group's offsets part of the classic transaction."""
+        """Add the group's offsets to the transaction (protocol v1)."""
         request = AddOffsetsToTxnRequest(*producer, group)
         return int(self.ask(ADD_OFFSETS_TO_TXN, request, version).error_code)
 
@@ -174,7 +174,7 @@ class OffsetsClient(WireClient):
         stable: bool = True,
         version: int = 9,
     ) -> dict[tuple[str, int], int | str]:
-        """The group's offsets; UNSTABLE where the broker says so. Without ``wanted``: all."""
+        """Return the group's offsets, UNSTABLE for pending ones; all if ``wanted`` is None."""
         topics = None
         if wanted is not None:
             topics = [
@@ -210,7 +210,7 @@ class OffsetsClient(WireClient):
     def join(self, group: str, member_id: str = "", *, sync: bool = True, **more: Any) -> Any:
         """Join a classic group, which has no other members, and lead it; the answer to the join."""
         protocols = [JoinGroupRequestProtocol("range", b"")]
-        # Time enough to ask whatever is to be asked of a member that has yet to sync.
+        # Long enough for all requests about a member that has yet to sync.
         request = JoinGroupRequest(group, 300_000, 300_000, member_id, None, "consumer", protocols)
         for field, value in more.items():
             setattr(request, field, value)

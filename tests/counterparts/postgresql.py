@@ -32,12 +32,12 @@ _VERSION = re.compile(r"\(PostgreSQL\) (\d+)")
 
 
 class PostgreSql(NamedTuple):
-    """Its programs, and what they need."""
+    """The programs of PostgreSQL, and their environment and user."""
 
     programs: Path
     environment: dict[str, str]
     user: int | None
-    """Whose processes they have to be; None: the caller's own."""
+    """The user of the processes, or None for the caller's own."""
 
     def version(self) -> int | None:
         """Return its major version; None if it does not start."""
@@ -56,7 +56,7 @@ class PostgreSql(NamedTuple):
         return int(found[1]) if found else None
 
     def start(self, *arguments: str | Path, output: Path) -> subprocess.Popen[bytes]:
-        """Start one of the programs; what it says is appended to a file."""
+        """Start one of the programs; its output is appended to a file."""
         with output.open("ab") as stream:
             return subprocess.Popen(
                 [self.programs / arguments[0], *arguments[1:]],
@@ -73,7 +73,7 @@ class PostgreSql(NamedTuple):
 
 @functools.cache
 def postgresql() -> PostgreSql:
-    """Return a PostgreSQL that starts, unpacked into the cache if it is not there yet."""
+    """Return a PostgreSQL that starts, unpacked into the cache if it does not exist yet."""
     directory = cache_directory() / "postgresql"
     if _unpacked(directory).version() is None:
         try:
@@ -99,7 +99,7 @@ def _unpacked(directory: Path, *, user: int | None = None) -> PostgreSql:
 
 
 def _copied(directory: Path) -> Path:
-    """Return a copy that everybody may enter; it goes with this process."""
+    """Return a copy that every user may enter; it ends with this process."""
     holder = tempfile.TemporaryDirectory(prefix="postgresql-")
     _COPIES.append(holder)
     root = Path(holder.name)

@@ -129,7 +129,7 @@ class Server:
 
     @property
     def url(self) -> str:
-        """What its clients name it by."""
+        """The connection URL of clients."""
         return f"postgresql://{ROLE}@{HOST}:{self.port}/postgres"
 
     def make(self) -> Self:
@@ -146,7 +146,7 @@ class Server:
         return self
 
     def copy(self, primary: Server) -> Self:
-        """Make it a copy of ``primary`` that follows it; whatever it was is gone."""
+        """Replace the data of this server by a copy of ``primary`` that follows it."""
         shutil.rmtree(self.data, ignore_errors=True)
         run("pg_basebackup", "--dbname", _connection_to(primary), "--pgdata", self.data,
             "--checkpoint=fast", "--wal-method=stream", "--no-sync", "--write-recovery-conf",
@@ -155,7 +155,7 @@ class Server:
         self._write("postgresql.conf", {"port": str(self.port)})
         return self
 
-    # -- its life ----------------------------------------------------------------------------------
+    # -- start and end -----------------------------------------------------------------------------
 
     def start(self) -> Self:
         """Start it, and wait until it takes connections."""
@@ -172,19 +172,19 @@ class Server:
         self._end(signal.SIGQUIT)
 
     def pause(self) -> None:
-        """Have it do nothing more: connections are taken, and stay, and nobody answers on them."""
-        # First the one that has children: none comes after these were looked for.
+        """Stop all processes of the server: connections stay open, without responses."""
+        # First the process that has children: it starts no child after they are listed.
         _signal(self.pid, signal.SIGSTOP)
         for each in children(self.pid):
             _signal(each, signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Have it go on after ``pause``."""
+        """Continue all processes after ``pause``."""
         for each in (*children(self.pid), self.pid):
             _signal(each, signal.SIGCONT)
 
     def promote(self) -> None:
-        """Have a standby take writes; returns when it does."""
+        """Promote a standby to accept writes; returns when it does."""
         self.execute("SELECT pg_promote(true, 60)")
 
     def close(self) -> None:
@@ -196,7 +196,7 @@ class Server:
         self._temporary.cleanup()
 
     def __enter__(self) -> Self:
-        """Start it, a new one if it was not made yet."""
+        """Start the server; initialize it first if it has no data."""
         try:
             if not self.data.exists():
                 self.make()
@@ -226,7 +226,7 @@ class Server:
             process.wait()
             raise PostgreSqlFailed(f"did not end by {how.name}: {self.said()}") from None
 
-    # -- what is asked of it -----------------------------------------------------------------------
+    # -- statements --------------------------------------------------------------------------------
 
     def connect(self) -> psycopg.Connection[Any]:
         """Return a connection of the superuser's on which each statement is committed at once."""
@@ -258,7 +258,7 @@ class Server:
             )
 
     def terminate_waiting(self) -> None:
-        """Terminate who waits for a standby: what is visible then was replicated to nobody."""
+        """Terminate backends that wait for a standby: unreplicated commits become visible."""
         self.execute(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
         )
@@ -294,7 +294,7 @@ class Pair:
 
     @property
     def url(self) -> str:
-        """What clients name both by: whichever takes writes is meant."""
+        """The connection URL that names both servers: clients use the one that accepts writes."""
         hosts = ",".join(
             f"{HOST}:{server.port}"
             for server in sorted((self.primary, self.standby), key=lambda each: each.port)
@@ -352,7 +352,7 @@ class Pair:
         self.primary.wait_for("SELECT count(*) = 0 FROM pg_stat_replication")
 
     def mend(self) -> None:
-        """Have the standby follow again after ``cut``."""
+        """Connect the standby to the primary again after ``cut``."""
         self.standby.set(primary_conninfo=_connection_to(self.primary))
         self._wait_for_standby()
 
@@ -369,7 +369,7 @@ class Pair:
         self.take_over()
 
     def take_over(self) -> None:
-        """Take note that the standby was promoted."""
+        """Swap the roles after the standby was promoted."""
         self.primary, self.standby = self.standby, self.primary
-        # A copy has the settings of what it was copied from; nobody follows it yet.
+        # A copy has the settings of its original; no standby follows it yet.
         self.primary.set(synchronous_standby_names="")

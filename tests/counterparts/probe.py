@@ -1,4 +1,4 @@
-"""Ask a broker for its Metadata from a raw socket, independently of any client or codec."""
+"""Request a broker's Metadata over a raw socket, independently of any client or codec."""
 
 import contextlib
 import itertools
@@ -32,7 +32,7 @@ def answers_metadata(host: str, port: int, *, timeout_s: float = 1.0) -> bool:
 
 
 def free_port() -> int:
-    """Return a loopback port that nobody uses, and that nobody is given while its broker is down.
+    """Return an unused loopback port that no client is given while its broker is down.
 
     It lies below those that the system gives to clients, and each worker of pytest has its own.
     """
@@ -44,7 +44,7 @@ def free_port() -> int:
 
 
 def _my_ports() -> Iterator[int]:
-    """Go round from anywhere: other runs of the tests on this machine do so, too."""
+    """Yield the ports from a random start: other runs of the tests on this machine do so, too."""
     worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
     first = FIRST_PORT + worker * PORTS_EACH
     start = random.randrange(PORTS_EACH)

@@ -19,7 +19,7 @@ _SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
 class Protected(BrokerProcess):
-    """What the two have in common: ports by the names of `LISTENERS`; PLAIN is the tests' own."""
+    """The common part of both brokers: ports by names of `LISTENERS`; PLAIN is the tests' own."""
 
     def __init__(self, keys: Keys, directory: Path | None = None, **overrides: str) -> None:
         super().__init__(directory, **overrides)

@@ -1,6 +1,6 @@
 """Both brokers with access control: users log in by PLAIN on one listener, the other is the tests'.
 
-On the PLAINTEXT listener everybody is a super user, so that a broker can be watched and set up.
+On the PLAINTEXT listener every client is a super user, so that a broker can be watched and set up.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ADMIN = "admin"
 
 
 def access_settings(users: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The keys that both brokers take, but for their listeners; passwords by user."""
+    """The settings of both brokers, except their listeners; passwords by user."""
     entries = " ".join(f'user_{name}="{word}"' for name, word in (users or {}).items())
     return {
         "sasl.enabled.mechanisms": "PLAIN",
@@ -38,7 +38,7 @@ def access_settings(users: Mapping[str, str] | None = None) -> dict[str, str]:
 
 
 class Secured(BrokerProcess):
-    """What the two have in common."""
+    """The common part of both brokers."""
 
     def __init__(
         self, users: Mapping[str, str], directory: Path | None = None, **overrides: str
@@ -49,7 +49,7 @@ class Secured(BrokerProcess):
 
     @property
     def sasl_servers(self) -> str:
-        """Where users log in."""
+        """The bootstrap servers of the SASL listener."""
         return f"{HOST}:{self.sasl_port}"
 
     @property
@@ -63,7 +63,7 @@ class SecuredKafka(Secured, ApacheKafka):
 
 
 class SecuredBarnabas(Secured, BarnabasProcess):
-    """Barnabas likewise."""
+    """Barnabas with both listeners."""
 
 
 class SecuredEmbedded(Secured, EmbeddedBarnabas):
@@ -71,15 +71,15 @@ class SecuredEmbedded(Secured, EmbeddedBarnabas):
 
 
 def librdkafka_login(user: str, password: str = PASSWORD) -> dict[str, str]:
-    """What confluent-kafka and kcat need to log in."""
+    """Return the login settings of confluent-kafka and kcat."""
     return librdkafka_settings(Login("PLAIN", user, password))
 
 
 def python_login(user: str, password: str = PASSWORD) -> dict[str, str]:
-    """What kafka-python and aiokafka need to log in."""
+    """Return the login settings of kafka-python and aiokafka."""
     return kafka_python_settings(Login("PLAIN", user, password))
 
 
 def client_settings(user: str, password: str = PASSWORD) -> dict[str, str]:
-    """What Java's clients and Spark need to log in."""
+    """Return the login settings of Java's clients and Spark."""
     return java_settings(Login("PLAIN", user, password))

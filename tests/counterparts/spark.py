@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 QUICK_START: Final = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 DAEMON: Final = "tests.counterparts.spark_daemon"
 QUICK_PYTHONPATH: Final = f"{Path(__file__).with_name('quick_python')}{os.pathsep}{PYTHONPATH}"
-"""Where the Pythons of such a Spark find this checkout, and what they begin with."""
+"""The path on which the Pythons of such a Spark find this checkout and their startup code."""
 
 
 def quick_start(java_options: Sequence[str] | None = None) -> dict[str, str]:
@@ -42,7 +42,7 @@ def quick_launcher() -> dict[str, str]:
 
 
 def quick_java(java_options: Sequence[str] | None = None) -> list[str]:
-    """Return the JVM options of a process of Spark that lives for seconds."""
+    """Return the JVM options of a Spark process that runs for seconds."""
     return [*QUICK_START, *(archive_options(SPARK) if java_options is None else java_options)]
 
 
@@ -64,9 +64,9 @@ def spark_session(
     from pyspark.sql import SparkSession
 
     os.environ["JAVA_HOME"] = str(java_home())
-    # Otherwise it is the `python3` of the PATH, which may have nothing of ours.
+    # Otherwise it is the `python3` of the PATH, which may have none of our packages.
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    # Otherwise Spark binds to whatever address the machine's name stands for.
+    # Otherwise Spark binds to the address of the machine's name.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ |= quick_launcher()
     builder: SparkSession.Builder = SparkSession.builder

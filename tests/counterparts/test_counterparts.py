@@ -23,7 +23,7 @@ def test_every_pinned_jar_has_a_hash():
     assert all(len(jar.sha256) == 64 for jar in pinned)
 
 
-def test_what_a_process_uses_is_read_from_the_system():
+def test_usage_of_a_process_is_read_from_the_system():
     pid = os.getpid()
     before = cpu_time(pid)
     until = time.process_time() + 0.1
@@ -68,7 +68,7 @@ def test_a_python_of_spark_takes_nothing_from_the_archives_that_spark_names_firs
 
 
 class Stillborn(BrokerProcess):
-    """A broker that says something and exits."""
+    """A broker that prints a line and exits."""
 
     name = "stillborn"
 
@@ -98,11 +98,11 @@ def test_a_broker_that_does_not_answer_is_killed():
         os.kill(mute.pid, 0)
 
 
-def test_nobody_answers_on_a_free_port():
+def test_no_broker_responds_on_a_free_port():
     assert not answers_metadata("127.0.0.1", free_port())
 
 
-def test_what_apt_would_install_is_read_with_its_version():
+def test_packages_that_apt_would_install_are_read_with_versions():
     said = """Reading package lists...
 The following NEW packages will be installed:
   chromium-common libogg0

@@ -40,11 +40,11 @@ NOT_YET = {
     ErrorCode.NOT_LEADER_OR_FOLLOWER,
     ErrorCode.NOT_ENOUGH_REPLICAS,
 }
-"""What a client asks again after."""
+"""The errors after which a client retries."""
 
 
 class TransactionSteps:
-    """What a producer does, for any number of transactional ids; it must succeed in the end."""
+    """The steps of a producer, for any number of transactional ids; each must succeed at last."""
 
     def __init__(self, ask: Callable[..., Any]) -> None:
         """``ask`` is that of a WireClient."""
@@ -57,7 +57,8 @@ class TransactionSteps:
     ) -> tuple[int, int]:
         """Give an id a producer; it is the only one from now on.
 
-        ``is_pinned``: what it opens has no timeout, for somebody else decides (KIP-939).
+        ``is_pinned``: its transactions have no timeout, because an external coordinator decides
+        them (KIP-939).
         """
         request = InitProducerIdRequest(key, timeout_ms, enable2_pc=is_pinned)
         lookup = FindCoordinatorRequest(key_type=1, coordinator_keys=[key])

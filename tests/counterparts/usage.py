@@ -1,4 +1,4 @@
-"""What a process uses, as the operating system counts it."""
+"""Resource usage of a process, as the operating system counts it."""
 
 import contextlib
 import os
@@ -72,7 +72,7 @@ def children(pid: int) -> list[int]:
     """Return the processes that this one has started and that live."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
-        # Processes end while they are looked at.
+        # Processes may end during the search.
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if int(_fields(int(path.name))[1]) == pid:
                 found.append(int(path.name))
@@ -87,7 +87,7 @@ def _proportional_bytes(pid: int) -> int:
 
 
 def _fields(pid: int) -> list[str]:
-    """Return what the kernel tells of a process, from its state on."""
+    """Return the kernel's status fields of a process, from its state on."""
     # The name in field 2 may contain spaces and brackets; fields are counted from behind it.
     return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
 

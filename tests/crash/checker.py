@@ -1,4 +1,4 @@
-"""Recovers a disk as a crash left it and compares what is there with the model."""
+"""Recover a disk after a crash and compare its contents with the model."""
 
 from collections.abc import Callable
 from random import Random
@@ -60,7 +60,7 @@ def check_recovery(
 
 
 def _cut(store: LogStore, model: Model) -> tuple[int, dict[int, Partition]]:
-    """Which prefix of the events is left: the one that fits every partition at once (D1, D2)."""
+    """Return the length of the prefix of events that fits all partitions (D1, D2)."""
     found = {
         partition_id: (log.log_start_offset, log.next_offset)
         for partition_id, log in store.logs.items()
@@ -155,7 +155,7 @@ def read_batches(log: PartitionLog, offset: int, random: Random) -> list[tuple[i
 
 
 def _check_producers(log: PartitionLog, expected: Partition) -> None:
-    """Send each producer's last five batches again: each is answered with its offset (S4)."""
+    """Send each producer's last five batches again: each returns its original offset (S4)."""
     end = log.next_offset
     for producer in expected.producers.values():
         for event in producer.batches:

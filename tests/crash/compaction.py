@@ -40,7 +40,7 @@ COMPACTED = {
 
 
 class CompactingWorkload(Workload):
-    """The random workload on compacted logs, with passes that go on between its other actions."""
+    """The random workload on compacted logs, with passes that continue between other actions."""
 
     topics = tuple(COMPACTED)
     configs = COMPACTED
@@ -68,7 +68,7 @@ class CompactingWorkload(Workload):
         ]
 
     def compact(self) -> None:
-        """Clean one group of a log and put it in place; the pass goes on another time."""
+        """Clean one group of a log and put it in place; a later call continues the pass."""
         log = self.any_log()
         if log is None:
             return
@@ -92,7 +92,7 @@ class CompactingWorkload(Workload):
 
 
 def check_compacted(log: PartitionLog, expected: Partition, random: Random) -> None:
-    """What is left of a log that may have been compacted, against everything it was given."""
+    """Compare the records of a log that may have been compacted with all records written to it."""
     if not log.cleaning.compacted_offset:
         check_log(log, expected, random)
         return
@@ -123,7 +123,7 @@ def check_compacted(log: PartitionLog, expected: Partition, random: Random) -> N
 
 
 def _latest(expected: Partition, aborted: set[int]) -> dict[int, Record]:
-    """The last committed record of every key, below what nobody has decided yet, by offset."""
+    """Return the last committed record of every key below the last stable offset, by offset."""
     by_key: dict[bytes, tuple[int, Record]] = {}
     for event in expected.batches:
         if event.kind == "data" and event.base_offset not in aborted:

@@ -17,7 +17,7 @@ class Keep(Random):
     """A "power loss" that loses nothing: what the next process finds after a kill."""
 
     def choice(self, seq: Any) -> Any:
-        """Answer the choice of the simulated disk that keeps most."""
+        """Return the choice of the simulated disk that keeps most."""
         return next((kept for kept in ("everything", 1.0, 4096) if kept in seq), seq[-1])
 
     def random(self) -> float:
@@ -81,7 +81,7 @@ class CrashRun:
                 again=operation.number % 4 == 0,
                 check=self._check_log,
             )
-        except Exception as error:  # noqa: BLE001  Whatever recovery raises is a finding.
+        except Exception as error:  # noqa: BLE001  Any exception of recovery is a finding.
             self._broken = (
                 f"BARNABAS_CRASH_SEED={self.seed}: crash after operation {operation.number} of "
                 f"life {workload.boots} ({operation.name} {operation.path}), "
@@ -90,7 +90,7 @@ class CrashRun:
             self._error = error
 
     def _end_life(self, life: int) -> None:
-        """Stop in good order, be killed, or lose power; then go on with what is left."""
+        """Shut down, be killed, or lose power; then continue with the files that are left."""
         workload = self.workload
         if (self.seed + life) % 3 == 0:
             self._guarded(workload.shut_down)

@@ -25,7 +25,7 @@ class FailingBroker(BarnabasProcess):
         return self.directory / "failpoints"
 
     def arm(self, failpoints: str) -> None:
-        """Let the broker die where ``failpoints`` says."""
+        """Make the broker die at the failpoints in ``failpoints``."""
         new = self._failpoints.with_suffix(".new")
         new.write_text(failpoints)
         new.rename(self._failpoints)
@@ -53,7 +53,7 @@ class FailingBroker(BarnabasProcess):
         self._forget_mark(sequence)
 
     def _forget_mark(self, sequence: int) -> None:
-        """Let it not be known that a group was durable: a group that is torn never was."""
+        """Erase the mark that a commit group was durable: a torn group never was."""
         path = self.data_directory / FILE_NAME
         marks = bytearray(path.read_bytes())
         position = MARKS_AT + (sequence & 1) * _MARK_SLOT_BYTES

@@ -1,4 +1,4 @@
-"""What groups do while their broker is killed, and what each of them knows must be there after."""
+"""Group operations while the broker is killed, and the state that each group must have after."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ IN_FLIGHT = 8
 OK = ErrorCode.NONE
 LOAD_SECONDS_MAX = 90
 REBALANCE_MS = 1000
-"""How long others may keep a member waiting; and it them, whoever has joined and does not sync."""
+"""Session and rebalance timeout of a member: a client that joined and does not sync delays others
+for at most this long."""
 
 Offsets = dict[int, tuple[int, str]]
 """Offset and metadata by partition."""
@@ -103,14 +104,14 @@ def codes(response: Any) -> set[int]:
 class Keeper:
     """Commits, deletes offsets and deletes its group, several requests in flight.
 
-    A group's requests take effect in order. So what is there after a kill is what a beginning of
-    them leads to, and everything that was answered belongs to it.
+    A group's requests take effect in order. The state after a kill is therefore the result of a
+    prefix of them, and the prefix contains every acknowledged request.
     """
 
     group: str
     random: Random
     states: deque[Offsets] = field(default_factory=lambda: deque([{}]))
-    """What the last answered request led to, and then each one that is under way."""
+    """The state after the last acknowledged request, then after each request in flight."""
     answered: int = 0
     number: int = 0
 
@@ -126,7 +127,7 @@ class Keeper:
             return
 
     def check(self, client: WireClient) -> None:
-        """What is there is one of the states, which are certain from then on."""
+        """Check that the broker has one of the states, which is certain from then on."""
         found = fetch(client, self.group)
         assert found in self.states, (self.group, found, self.states)
         self.states = deque([found])
@@ -175,7 +176,7 @@ class ClassicMember:
     generation: int = -1
     assignment: bytes = b""
     is_certain: bool = True
-    """Whether nothing was under way that could have changed the group."""
+    """Whether no request was in flight that could have changed the group."""
     committed: Offsets = field(default_factory=dict)
     under_way: Offsets | None = None
     answered: int = 0
@@ -232,7 +233,7 @@ class ClassicMember:
         assert joined.error_code == OK, joined
         self.member_id, self.generation = joined.member_id, joined.generation_id
         if joined.leader != self.member_id:
-            # Whoever was here before a kill took our answer is still waited for: put it out.
+            # The broker still waits for a client that joined before a kill: remove it.
             self._leave(client, joined.leader)
             return
         for each in joined.members:
@@ -309,7 +310,7 @@ class ConsumerMember:
             return
 
     def check(self, client: WireClient) -> None:
-        """A member that was told an epoch is a member of that epoch after a kill."""
+        """Check that a member keeps the epoch it received, after a kill."""
         fetch(client, self.group)  # Waits until the group is loaded.
         if self.is_certain:
             response = self._beat(client, self.epoch)

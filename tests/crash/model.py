@@ -1,4 +1,4 @@
-"""What a crash may leave of a workload: a small model, written without looking at the storage.
+"""A small model of the states that a crash may leave, written independently of the storage.
 
 All appends of all partitions form one sequence of events. A crash may leave any prefix of it that
 holds every acknowledged event; everything else (ends, high watermarks, stable offsets, producers,
@@ -36,7 +36,7 @@ class Event:
         return (self.base_sequence + count - 1) % SEQUENCES
 
     def stored_as(self, stored: bytes) -> bool:
-        """Whether ``stored`` is what was sent, but for what the log has to patch."""
+        """Whether ``stored`` equals ``sent``, except for the fields that the log has to patch."""
         if len(stored) != len(self.sent) or stored[:8] != struct.pack(">q", self.base_offset):
             return False
         if stored[17:21] != struct.pack(">I", crc32c(stored[21:])):
@@ -72,7 +72,7 @@ class Aborted(NamedTuple):
 
 @dataclass
 class Partition:
-    """What one partition holds after some events."""
+    """The contents of one partition after some events."""
 
     start: int = 0
     end: int = 0
@@ -125,7 +125,7 @@ class Model:
         self.group_ends: list[int] = []
         """Numbers of events after which a commit group ended: nothing else is a place to cut."""
         self.promised = 0
-        """How many events some client was told are durable."""
+        """The number of events that a client knows to be durable."""
 
     def create(self, partition_id: int) -> None:
         self.partitions[partition_id] = Partition()

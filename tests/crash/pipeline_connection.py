@@ -88,7 +88,7 @@ class PipelineConnection:
             self._awaited.popleft()(received[1])
 
     def abandon(self) -> None:
-        """Drop what was asked: one of the two ends has gone."""
+        """Drop the open requests after the client or the broker has disconnected."""
         self._pipeline.abandon()
 
     # ------------------------------------------------------------------------- the pipeline's line

@@ -75,7 +75,7 @@ class ScriptedEngine:
         self.end_turn()
 
     def hear(self, most: int) -> None:
-        """Up to ``most`` reports of threads come to the loop."""
+        """Deliver up to ``most`` reports of threads to the loop."""
         for _ in range(min(most, len(self._calls))):
             self._calls.popleft()()
             self._after()
@@ -117,7 +117,7 @@ class ScriptedEngine:
 
     @property
     def waiting(self) -> tuple[int, ...]:
-        """How much waits for each of the three, and whether segments are unwritten."""
+        """Return the lengths of the queues, and whether segments are unwritten."""
         unwritten = self.committer is not None and self.committer.has_unwritten
         queues = (self._scheduled, self._calls, self._asides, self._submitted)
         return *map(len, queues), int(unwritten)

@@ -57,7 +57,7 @@ def barnabas(*arguments: object) -> str:
 
 
 def take_backups(broker: BarnabasProcess, directory: Path, count: int) -> dict[int, Path]:
-    """Return the backups by the times at which they began."""
+    """Return the backups by the times at which they started."""
     backups = {}
     random = Random(SEED)
     for number in range(count):

@@ -1,6 +1,6 @@
 """Crashes at every step of a swap while logs are compacted.
 
-Like ``test_simulated_disk.py``, with compacted topics, tombstones, and passes that go on between
+Like ``test_simulated_disk.py``, with compacted topics, tombstones, and passes that continue between
 appends, rolls, checkpoints and deletions: a crash at any moment of a swap leaves the old segments
 or the new ones. Every change that has to do with a swap is a point to crash at, of the others each
 tenth. Run one seed again with ``BARNABAS_CRASH_SEED=<seed>``.

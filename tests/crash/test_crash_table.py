@@ -1,9 +1,9 @@
-"""kill -9 at every point of a transaction: what is there afterwards, and how its client goes on.
+"""kill -9 at every point of a transaction: the state afterwards, and the client's next steps.
 
 One test for each row of the crash table. The broker is a process with failpoints: it dies with
 exactly the prefix of its journal that the row is about. The client's retry is a raw request;
 afterwards a real client commits under the same transactional id, nothing hangs on any partition,
-and the logs of everything that this broker was ever asked hold all invariants.
+and the logs of all requests that this broker received hold all invariants.
 
 Rows 1 to 18 are crashes of one node. Row 19 is about two, of which the older writes a marker late.
 """
@@ -97,7 +97,7 @@ class Stage:
         *,
         torn: bool = False,
     ) -> None:
-        """Let the broker die of a request at a failpoint; start it again."""
+        """Kill the broker at a failpoint in the middle of a request; start it again."""
         self.broker.arm(failpoints)
         with pytest.raises(OSError):
             request()
@@ -140,7 +140,7 @@ class Stage:
         return [value for index in sorted(values) for value in values[index]]
 
     def go_on(self) -> None:
-        """A real client commits under the same id; nothing is left open or owed."""
+        """Commit as a real client under the same id; nothing stays open or unwritten."""
         confluent = Confluent(self.broker.bootstrap_servers, self.key)
         confluent.begin()
         for topic, index in self.places:
@@ -273,7 +273,7 @@ def test_row_7_data_whose_answer_is_lost_is_found_to_be_there(stage, generation)
 
 
 @GENERATIONS
-def test_row_8_an_open_transaction_goes_on(stage, generation):
+def test_row_8_an_open_transaction_continues(stage, generation):
     producer = stage.producer(generation)
     producer.begin(*stage.places)
     stage.broker.kill()
@@ -323,7 +323,7 @@ def test_rows_10_to_14_a_decision_stands(stage, generation, commit, row):
     begun, wanted = producer.identity, producer.epoch + (generation == TRANSACTIONS_V2)
     before = stage.history().highest_coordinator_epoch
     stage.crash(failpoints, lambda: producer.end(commit=commit), producer, torn="torn" in row)
-    # Before anybody asks: the start finishes it, with an epoch of its own (C6, D6).
+    # Before any client sends a request: the start finishes it, with an epoch of its own (C6, D6).
     wait_until(lambda: stage.latest().state == COMPLETE[commit])
     assert stage.states() == [State.EMPTY, State.ONGOING, PREPARE[commit], COMPLETE[commit]]
     completed = stage.latest()

@@ -51,7 +51,7 @@ def busy(host):
 
 
 def lose_marks(disk):
-    """What a power loss may do: nothing says any more how far the journal had come."""
+    """Erase the marks as a power loss may: no file states how far the journal had come."""
     disk.open(MARK).pwritev([bytes(8192)], 32768)
 
 
@@ -209,7 +209,7 @@ def test_an_older_copy_of_the_newest_journal_file_refuses_to_start(host):
             again.boot()
 
 
-def test_journal_files_under_each_others_names_are_read_all_the_same(host):
+def test_journal_files_with_swapped_names_are_still_read(host):
     paths = over_several_files(host)
     before = read_all(host.log)
     host.kill()
@@ -222,7 +222,7 @@ def test_journal_files_under_each_others_names_are_read_all_the_same(host):
 
 @pytest.mark.parametrize("number", [1, 4, 5], ids=["middle", "next file", "last"])
 def test_a_group_of_a_copy_that_went_on_apart_refuses_to_start(host, number):
-    """It is whole, and its number and offsets are right, but it followed another group (D7)."""
+    """The group is whole, its number and offsets are right, but it followed another group (D7)."""
     host.append(batch())
     host.kill()
     one, other = (Host(ROLLING, disk=host.disk.crash(Keep())) for _ in range(2))
@@ -245,7 +245,7 @@ def test_a_group_of_a_copy_that_went_on_apart_refuses_to_start(host, number):
 
 
 def test_a_refused_start_changes_nothing(host):
-    """Not even segments that a later start would build anew: they may be all that is left."""
+    """Segments that a later start would rebuild stay, too: they may be all that is left."""
     busy(host)
     path = host.files("barnabas-journal-", "")[-1]
     host.kill()
@@ -348,7 +348,7 @@ def test_older_copies_of_the_checkpoints_lose_nothing_in_silence(host, age):
 
 
 @pytest.mark.parametrize("clean", [True, False])
-def test_without_any_checkpoint_nothing_is_begun_anew(host, clean):
+def test_start_without_any_checkpoint_is_refused(host, clean):
     host.append(batch(3))
     if clean:
         host.shut_down()
@@ -508,7 +508,7 @@ def test_a_partition_that_has_another_id_than_it_had_is_not_emptied(host, clean)
 
 @pytest.mark.parametrize("field", [6, 7, 8, 9, 10, 16])
 def test_a_read_over_a_damaged_header_in_a_sealed_segment_fails(host, field):
-    """It never passes over records in silence: base offset, length and magic are not summed."""
+    """A read never skips records silently: base offset, length and magic have no checksum."""
     busy(host)
     segment = host.log.segments[1]
     before = read_all(host.log)
@@ -548,7 +548,7 @@ def test_a_sealed_segment_that_is_cut_short_refuses_to_start(host):
 
 
 def test_producers_are_not_made_of_batches_that_are_damaged(host):
-    """Without snapshots the state comes from the log, and no checksum of it is taken on trust."""
+    """The state comes from the log if no snapshot exists; all checksums are verified."""
     busy(host)
     host.shut_down()
     host.kill()

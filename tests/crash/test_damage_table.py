@@ -1,7 +1,7 @@
 """Every file of a data directory, damaged in every way, after a kill under load.
 
-Either all that was acknowledged is served, or somebody says so by the name of a file: the start,
-or ``barnabas check`` of what a start does not look at. Never silence.
+Either all acknowledged records are served, or an error names the damaged file: at the start, or
+from ``barnabas check`` for the files that a start does not read.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def files_of(disk, path=ROOT) -> Iterator[str]:
 
 
 def used_bytes(data):
-    """Up to where a file is not only zeros."""
+    """Return the length of ``data`` without the zeros at its end."""
     return len(data.rstrip(b"\0"))
 
 
@@ -95,7 +95,7 @@ def put(disk, path, content):
 
 
 def outcome(host, served):
-    """None where all is served, else who says that something is wrong."""
+    """Return the problem or error that reports the damage, or None if all records are served."""
     try:
         host.boot()
         for log, acknowledged in zip(host.store.logs.values(), served, strict=True):

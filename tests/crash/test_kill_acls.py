@@ -1,4 +1,4 @@
-"""ACLs that were acknowledged are there after kill -9, deleted ones are not; requests are whole."""
+"""Acknowledged ACLs survive kill -9, deleted ones do not return; each request is atomic."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TOPIC = ResourceType.TOPIC
 
 
 def operations(broker: SecuredBarnabas, topic: str) -> int:
-    """What alice may do to a topic."""
+    """Return the operations that alice may perform on a topic."""
     client = UserClient(broker.sasl_address, "alice")
     try:
         asked = MetadataRequest([MetadataRequestTopic(ZERO_UUID, topic)], False, False, True)
@@ -82,14 +82,14 @@ def test_one_of_several_is_deleted_and_the_others_stay_cve_2024_27309(tmp_path):
 
 
 class Changes:
-    """Creates and deletes several ACLs in each request, until the broker is gone."""
+    """Creates and deletes several ACLs in each request, until the broker has died."""
 
     def __init__(self, broker: SecuredBarnabas, random: Random) -> None:
         self._broker = broker
         self._random = random
         self.there: set[Any] = set()
         self.maybe: set[Any] = set()
-        """What there is if the request that was cut off counts."""
+        """The ACLs that exist if the interrupted request took effect."""
         self.acknowledged = 0
         with WireClient(broker) as client:
             self.there = self.maybe = known_acls(client)

@@ -92,7 +92,7 @@ class Writer:
 
 
 def read(servers: str) -> list[tuple[int, int, int]]:
-    """Return (offset, key, number) of every record; nobody may write meanwhile.
+    """Return (offset, key, number) of every record; no client may write at the same time.
 
     A fetch that waits for data answers with the next record of a busy writer, so the client would
     never see an end.

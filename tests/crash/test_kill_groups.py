@@ -42,7 +42,7 @@ EACH = 3
 
 
 def everything(broker: BarnabasProcess) -> dict[str, object]:
-    """All that the broker says of its groups."""
+    """Return all that the broker reports about its groups."""
     deadline = time.monotonic() + LOAD_SECONDS_MAX
     with WireClient(broker) as client:
         while (found := client.ask(LIST_GROUPS, ListGroupsRequest(), 5)).error_code:
@@ -65,7 +65,7 @@ def everything(broker: BarnabasProcess) -> dict[str, object]:
 
 
 def run_until_killed(broker: BarnabasProcess, workers: list[Worker], seconds: float) -> None:
-    """Let all work for a while, kill the broker, raise what somebody found wrong."""
+    """Run all workers for a while, kill the broker, raise the errors that workers found."""
     wrong: list[BaseException] = []
     answered = [worker.answered for worker in workers]
 

@@ -1,4 +1,4 @@
-"""Settings that were acknowledged are there after kill -9: of topics, of brokers, of groups."""
+"""Acknowledged settings of topics, brokers and groups survive kill -9."""
 
 from __future__ import annotations
 

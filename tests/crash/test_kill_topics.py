@@ -1,8 +1,8 @@
-"""kill -9 while topics are created, grown and deleted: what was answered is so, and nothing else.
+"""kill -9 while topics are created, grown and deleted: acknowledged changes survive, and no others.
 
-After each kill the restarted broker must have every topic that was created, with every partition it
-was told to grow to, none that was deleted nor a directory of it, and must take and keep records in
-all of them: then there is exactly one directory for each partition.
+After each kill the restarted broker must have every created topic with all its partitions. Deleted
+topics and their directories must not exist. Every partition must accept and keep records: then
+there is exactly one directory for each partition.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ NAMES = ("orders", "payments", "shipments", "returns")
 
 @dataclass
 class Answers:
-    """What the broker said, and what it was asked last without an answer."""
+    """The topics that the broker acknowledged, and the last request that got no response."""
 
     partitions: dict[str, int] = field(default_factory=dict)
     in_doubt: str | None = None
@@ -56,7 +56,7 @@ class Answers:
 
 
 def change_topics(broker: BarnabasProcess, answers: Answers, random: Random) -> None:
-    """Change topics, one request at a time, until the broker is gone."""
+    """Change topics, one request at a time, until the broker has died."""
     try:
         with WireClient(broker) as client:
             while True:

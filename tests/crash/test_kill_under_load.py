@@ -1,9 +1,9 @@
-"""kill -9 under load and during recovery: what was acknowledged is there once, in its place.
+"""kill -9 under load and during recovery: acknowledged records exist once, in their place.
 
 Clients by wire write batches of all sizes, with and without idempotence, and transactions of both
 protocols, transform, commit offsets, and abandon transactions (KAFKA-20734: Apache Kafka 4.3.0 on
-one node tears and hangs transactions here). After kills the logs must not contradict each other;
-in the end the history of the clients has to be sound, also after one more kill.
+one node tears and hangs transactions here). After kills the logs must not contradict each other; in
+the end the history of the clients has to be sound, also after one more kill.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from tests.workload.simulated import Workload, assert_sound
 LOGS_EVERY = 5
 """Kills from one look at the logs to the next."""
 OPERATIONS_AT_LEAST = 20
-"""Before a kill; some follow each other without a load between them."""
+"""The least number of operations before a kill; some kills have no load between them.
+"""
 MORE_SETTINGS = {"barnabas.checkpoint.interval.ms": "300", "log.segment.bytes": str(2 << 20)}
 PADS = (0, 0, 0, 500, 5_000, 20_000, 50_000)
 """Bytes: below and above what is copied, kept by reference, and received outside the ring."""
@@ -71,7 +72,7 @@ def _start_until_killed(broker: BarnabasProcess) -> None:
 
 
 def work_for_a_while(workload: Workload, seconds: float) -> None:
-    """Let all clients work; a busy machine gets the time for something to happen."""
+    """Wait ``seconds``, and longer if the clients completed too few operations."""
     enough = sum(workload.done.values()) + OPERATIONS_AT_LEAST
     time.sleep(seconds)
     wait_until(lambda: sum(workload.done.values()) >= enough, lambda: workload.done)

@@ -1,4 +1,4 @@
-"""One OffsetCommit of very many partitions: after any power loss all of it is there, or nothing."""
+"""One OffsetCommit of very many partitions: it survives any power loss whole or not at all."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def committed(broker: Broker) -> list[int]:
 
 
 class Cuts:
-    """What a power loss would leave, at every change of the disk."""
+    """The states that a power loss would leave, at every change of the disk."""
 
     def __init__(self, disk: SimulatedFileSystem, random: Random, draws: int) -> None:
         self.disks: list[SimulatedFileSystem] = []
@@ -69,7 +69,7 @@ def test_a_power_loss_leaves_all_of_a_long_commit_or_nothing(draws, partitions):
 
 
 def copy_of(metastore: SqliteMetaStore) -> SqliteMetaStore:
-    """What the next start finds: every commit of the MetaStore is durable."""
+    """Return the MetaStore of the next start: every commit of the MetaStore is durable."""
     ours = metastore.identity
     copy = SqliteMetaStore.open(MEMORY, node_id=ours.node_id, new_cluster_id=ours.cluster_id)
     copy._connection.deserialize(metastore._connection.serialize())

@@ -67,7 +67,7 @@ class DyingMetaStore:
 
 @dataclass
 class Promises:
-    """What clients were told before the crash."""
+    """The changes that clients saw acknowledged before the crash."""
 
     topics: dict[str, int] = field(default_factory=dict)
     records: dict[tuple[str, int], list[bytes]] = field(default_factory=dict)
@@ -151,7 +151,7 @@ def batches_of(log: Any) -> list[bytes]:
 
 
 def check(administration: Administration, promises: Promises) -> None:
-    """Compare a reopened broker with its MetaStore, its disk and what clients were told."""
+    """Compare a reopened broker with its MetaStore, its disk and the acknowledged changes."""
     catalogue = administration.catalogue
     rows = {row.name: row for row in administration.metastore.load().topics}
     assert set(catalogue.topics) == set(rows)
@@ -162,7 +162,7 @@ def check(administration: Administration, promises: Promises) -> None:
         assert all(each.log.topic_id == topic.topic_id for each in topic.partitions)
     disk = administration.file_system
     found = {name for name in disk.list_directory("/data") if disk.is_directory(f"/data/{name}")}
-    # One that nobody has written to yet needs none.
+    # A partition without records needs none.
     wanted = {
         f"{topic.name}-{each.index}"
         for topic in catalogue.topics.values()

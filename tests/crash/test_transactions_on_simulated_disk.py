@@ -36,7 +36,7 @@ STEPS_PER_LIFE = 300
 SHARE = 0.3
 POINTS_PER_SEED = 50
 GROUP_BYTES = (1, 300, 4 << 20)
-"""How large a group of the journal gets: the smallest has one batch in each, so that a crash may
+"""Maximum bytes of a commit group: with the smallest each group has one batch, so that a crash may
 cut between any two of them."""
 
 
@@ -44,7 +44,7 @@ class TransactionCrashes:
     """One seed's lives; ``points`` counts the disks that were recovered and checked."""
 
     def __init__(self, seed: int, share: float = 1) -> None:
-        """``share``: of how many operations the crash is looked at."""
+        """``share``: the share of the operations after which a crash is checked."""
         self.seed = seed
         self._share = share
         self.points = 0

@@ -1,4 +1,5 @@
-"""A transactional producer on raw requests, in both generations, and what may be asked about it.
+"""A transactional producer on raw requests, with transaction protocol v1 and v2, and the queries
+about its state.
 
 Every request returns its error code, or raises OSError where the broker died of it. What the
 producer has to present next survives a broken connection, as in a real client.
@@ -79,7 +80,7 @@ _OFFSETS = {CLASSIC: 3, TRANSACTIONS_V2: 5}
 
 
 def persistent(ask: Callable[[], int]) -> int:
-    """Ask again as long as a client would; return the last error."""
+    """Repeat a request as long as a client would; return the last error."""
     deadline = monotonic() + PATIENCE_S
     while (code := ask()) in RETRIABLE and monotonic() < deadline:
         sleep(0.01)
@@ -123,7 +124,7 @@ class Producer:
             self.sequences.clear()
 
     def add(self, *places: Place) -> int:
-        """AddPartitionsToTxn of a classic client; in the second generation nothing is asked."""
+        """Send AddPartitionsToTxn with transaction protocol v1; with v2 no request is needed."""
         if self.generation == TRANSACTIONS_V2:
             return NONE
         topics: dict[str, list[int]] = defaultdict(list)
@@ -165,7 +166,7 @@ class Producer:
         return result.error_code, result.base_offset
 
     def add_offsets(self, group: str) -> int:
-        """AddOffsetsToTxn of a classic client."""
+        """Send AddOffsetsToTxn as transaction protocol v1 requires."""
         added = AddOffsetsToTxnRequest(self.key, *self.identity, group)
         code: int = self.client.ask(ADD_OFFSETS_TO_TXN, added, 3).error_code
         return code
@@ -214,10 +215,10 @@ def create_topic(client: WireClient, name: str, partitions: int) -> None:
 
 
 def wait_until_loaded(client: WireClient) -> None:
-    """Wait until a broker that has just started knows again whom it coordinates.
+    """Wait until a broker that has just started has loaded its coordinator state.
 
-    What it cannot read in a fifth of a second it reads beside its first requests, and whoever asks
-    for that meanwhile is to ask again.
+    The broker reads for a fifth of a second before it serves; it reads the rest beside its first
+    requests, and a client that needs that part has to retry.
     """
     for api, request in (
         (LIST_GROUPS, ListGroupsRequest()),
@@ -272,7 +273,7 @@ def history(client: WireClient) -> TransactionHistory:
 
 
 def producers(client: WireClient, place: Place) -> dict[int, ProducerState]:
-    """What DescribeProducers says of one partition, by producer id."""
+    """Return the states that DescribeProducers reports for one partition, by producer id."""
     request = DescribeProducersRequest([TopicRequest(place[0], [place[1]])])
     (partition,) = client.ask(DESCRIBE_PRODUCERS, request, 0).topics[0].partitions
     assert partition.error_code == NONE

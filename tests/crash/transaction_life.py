@@ -51,7 +51,7 @@ def new_metastore() -> SqliteMetaStore:
 
 
 def copy_of(metastore: SqliteMetaStore) -> SqliteMetaStore:
-    """What the next start finds: every commit of the MetaStore is durable."""
+    """Return the MetaStore of the next start: every commit of the MetaStore is durable."""
     copy = new_metastore()
     copy._connection.deserialize(metastore._connection.serialize())
     return copy
@@ -149,7 +149,7 @@ class Life:
         self._ready.append(connection)
 
     def flush_answers(self) -> None:
-        """Let everything leave that is ready, as at the end of a turn of the loop."""
+        """Deliver all ready responses, as at the end of a turn of the loop."""
         ready, self._ready = self._ready, []
         for connection in ready:
             connection.deliver()
@@ -166,13 +166,13 @@ class Life:
             raise self.failures[0]
 
     def drain(self, timeout_ms: int) -> None:
-        """Let everything come to its end with no client there (C6)."""
+        """Run until every transaction has ended without any client (C6)."""
         self.settle()
         self.clock.advance(milliseconds=2 * timeout_ms)
         self.settle()
 
     def end(self) -> None:
-        """Let go of what a process would take with it."""
+        """Release the resources that end with a process."""
         self._ready = []
         if hasattr(self, "transactions"):
             self.groups.close()
@@ -186,11 +186,11 @@ class Life:
         return partition.log
 
     def history(self) -> TransactionHistory:
-        """What the logs say, as far as they are durable."""
+        """Return the history in the logs, as far as they are durable."""
         return TransactionHistory(self.batches())
 
     def batches(self) -> dict[Place, list[bytes]]:
-        """What the logs hold that are here, as far as it is durable."""
+        """Return the batches of the logs of this broker, as far as they are durable."""
         return {
             (name, partition.index): batches_of(log)
             for name, topic in self.catalogue.topics.items()

@@ -58,7 +58,8 @@ class Versions:
 
     init_producer_id: int
     add_partitions: int | None
-    """And of AddOffsetsToTxn. None: what writes to a partition adds it (KIP-890)."""
+    """The number of AddPartitionsToTxn and AddOffsetsToTxn requests, or None if a write adds its
+    partition (KIP-890)."""
     produce: int
     txn_offset_commit: int
     end_txn: int
@@ -73,15 +74,16 @@ class Written:
     """One transaction as its client saw it."""
 
     values: dict[Place, list[bytes]] = field(default_factory=lambda: defaultdict(list))
-    """What was acknowledged, by partition."""
+    """The acknowledged values, by partition."""
     unsure: list[bytes] = field(default_factory=list)
-    """What was sent and never answered."""
+    """The values that were sent and got no response."""
     refused: list[bytes] = field(default_factory=list)
-    """What was answered with an error."""
+    """The values whose request failed."""
     told: bool | None = None
-    """What an answer said: committed, or aborted; None: nobody said anything."""
+    """Whether a response reported a commit (True) or an abort (False), or None if no response
+    arrived."""
     may_commit: bool = False
-    """Whether anybody ever asked for its commit."""
+    """Whether a client ever requested its commit."""
 
     def check(self, found: dict[Place, set[bytes]]) -> None:
         """Whole or not at all; as told (C3, C4, D1)."""
@@ -101,7 +103,7 @@ class Written:
 
 
 def _among(found: dict[Place, set[bytes]], values: list[bytes]) -> list[bytes]:
-    """Which of some values are in any partition."""
+    """Return the values of ``values`` that are in any partition."""
     return [each for each in values if any(each in some for some in found.values())]
 
 
@@ -128,7 +130,7 @@ def produce_error(response: ProduceResponse) -> int:
 
 
 class Client:
-    """Waits for each answer before it goes on."""
+    """A client that waits for each response before its next request."""
 
     def __init__(self, load: Load, name: str) -> None:
         self.load = load
@@ -137,7 +139,7 @@ class Client:
         self._connection: PipelineConnection | None = None
 
     def forget(self) -> None:
-        """One of the two ends has gone: begin anew, as an application that is started again."""
+        """Start again after a disconnect, as a restarted application does."""
         self.busy = False
         if self._connection is not None:
             self._connection.abandon()
@@ -165,7 +167,7 @@ class Client:
 
 
 class PlainProducer(Client):
-    """Writes without a transaction: what was acknowledged is there (D1)."""
+    """Writes without a transaction: acknowledged values survive (D1)."""
 
     def __init__(self, load: Load) -> None:
         super().__init__(load, "plain")
@@ -361,7 +363,7 @@ class Transactional(Client):
         self.send(life, END_TXN, self.versions.end_txn, request, respond)
 
     def _failed(self, code: int) -> None:
-        """Its time was over, or another took its id: nothing of it may be there in the end."""
+        """Record a transaction that timed out or lost its id: its values must not survive."""
         self.load.refused[ErrorCode(code).name] += 1
         if self.current is not None and code in _FENCED:
             self.current.told = False
@@ -416,14 +418,14 @@ class Load:
             client.forget()
 
     def check(self, history: TransactionHistory) -> None:
-        """What clients were told is true (C4, D1)."""
+        """Check that acknowledged results are true (C4, D1)."""
         found = values_found(history)
         self.plain.check(found)
         for written in self.written:
             written.check(found)
 
     def check_offsets(self, life: Life, history: TransactionHistory) -> None:
-        """What a group has committed is what the log says was committed last (O1, O2, O8)."""
+        """Check that each group has the offset of the last commit in the log (O1, O2, O8)."""
         for client in self.transactional:
             group = client.group
             in_log = [

@@ -136,7 +136,7 @@ class Workload:
         self._append(encode_batch(self.records()), {})
 
     def run(self) -> None:
-        """Small batches that came in together, of one idempotent producer or of nobody."""
+        """Append small batches that arrived together, of one idempotent producer or of none."""
         log = self.any_log()
         if log is None:
             return
@@ -164,7 +164,7 @@ class Workload:
             self._append(sent, own, log=log)
 
     def large(self) -> None:
-        """A batch that is kept by reference instead of copied."""
+        """Append a batch that the log keeps by reference instead of a copy."""
         record = Record(0, self.now_ms, b"k", self.random.randbytes(66_000))
         self._append(encode_batch([record]), {}, stable=True)
 
@@ -225,7 +225,7 @@ class Workload:
         self._acknowledge(self.model.add(event), appended.group)
 
     def _acknowledge(self, number: int, durable: CommitGroup | None) -> None:
-        """Answer the client as the broker would: when ``durable`` is, or at once."""
+        """Acknowledge a batch as the broker would: after ``durable``, or at once."""
         if durable is None:
             self.model.promise(number)
         else:

@@ -53,7 +53,7 @@ class Received(NamedTuple):
 
 
 class Client(Protocol):
-    """What the tests ask of a client library."""
+    """The interface of a client library in these tests."""
 
     name: str
 

@@ -21,7 +21,7 @@ def command(*words: object) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    """Return what a command sees of the environment: the packages, and a screen of 80 columns."""
+    """Return the environment of a command: the packages, and a screen of 80 columns."""
     return BarnabasProcess.python_environment() | {"COLUMNS": "80"}
 
 

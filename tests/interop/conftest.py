@@ -39,7 +39,7 @@ def broker(
 def transactional_broker(
     broker_class: type[BrokerProcess], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[BrokerProcess]:
-    """One broker that ends transactions soon after their time is up; nobody stops it."""
+    """One broker that ends transactions soon after their timeout; no test stops it."""
     settings = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
     with broker_class(tmp_path_factory.mktemp("transactional"), **settings) as running:
         yield running
@@ -111,7 +111,7 @@ def _collected() -> Iterator[None]:
 def say(request: pytest.FixtureRequest) -> Callable[[object], None]:
     """Note a number that belongs into the log of a run, although the test passes.
 
-    It travels with the test's report, because nobody sees what a worker of many prints.
+    It travels with the test's report, because the output of a worker process is not shown.
     """
 
     def note_it(text: object) -> None:

@@ -80,7 +80,7 @@ class Group:
         self.ids = ids
         """Topic ids by name."""
         self.has: dict[str, list[TopicPartitions]] = {}
-        """What each member was last told to own."""
+        """The partitions that each member last received."""
 
     def topics(self, name: str, partitions: list[int]) -> list[TopicPartitions]:
         return [TopicPartitions(self.ids[name], partitions)]
@@ -208,7 +208,7 @@ def comparable(value: Any, name: str = "") -> Any:
 
 
 def until(ask: Callable[[], Any], done: Callable[[Any], bool], timeout_s: float = 60.0) -> Any:
-    """Ask until something has come round."""
+    """Repeat a request until its response is as wanted; return the response."""
     deadline = time.monotonic() + timeout_s
     while not done(response := ask()):
         assert time.monotonic() < deadline, response
@@ -235,7 +235,7 @@ def wait_for_coordinator(client: WireClient) -> None:
 
 
 def create(client: WireClient, name: str, partitions: int) -> bytes:
-    """Create a topic and wait until it is there; return its id."""
+    """Create a topic and wait until its partitions exist; return its id."""
     request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], 60_000)
     (made,) = client.ask(CREATE_TOPICS, request, 7).topics
     assert not made.error_code, made

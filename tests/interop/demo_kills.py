@@ -28,7 +28,7 @@ FIRST_GUESS_S = 3.0
 
 
 class Kill(NamedTuple):
-    """What is killed, in which batch, and how far into it, in parts of what a batch takes."""
+    """The target of a kill, its batch, and the moment as a share of the batch's duration."""
 
     batch: int
     kind: str
@@ -59,7 +59,7 @@ class Show:
         self._checkpoint = Path(job.checkpoint)
         self._batch_s = FIRST_GUESS_S
         self.failures = 0
-        """How often the query ended with an error and was started again."""
+        """The number of times that the query ended with an error and was restarted."""
 
     def run(self, kills: list[Kill]) -> float:
         """Run to the end of the input; return for how long."""
@@ -89,7 +89,7 @@ class Show:
             self._driver.begin(self._job)
 
     def _wait_for_batch(self, batch: int) -> None:
-        """Wait until a batch has begun, and learn how long one takes."""
+        """Wait until a batch has started, and learn how long one takes."""
         deadline = time.monotonic() + PATIENCE_S
         began = time.monotonic()
         before = self._begun()

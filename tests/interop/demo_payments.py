@@ -24,7 +24,7 @@ CHUNK = 250_000
 TRANSACTION_TIMEOUT_MS = 600_000
 READ_TIMEOUT_S = 120
 MOVEMENT = r'^\{"payment":(?P<payment>\d+),"account":(?P<account>\d+),"cents":(?P<cents>-?\d+)\}$'
-"""What examples/spark_ledger.py writes."""
+"""The values that examples/spark_ledger.py writes."""
 Numbers = npt.NDArray[np.int64]
 
 
@@ -67,7 +67,7 @@ def _batch(first: int, end: int, partitions: int) -> pa.RecordBatch:
 
 @dataclass(frozen=True)
 class Copies:
-    """How often each movement of money is in a topic, two for each payment, and what else is."""
+    """The copies of each movement of money in a topic, two for each payment, and the rest."""
 
     counts: npt.NDArray[np.uint16]
     strangers: int
@@ -94,7 +94,7 @@ class Copies:
 
 
 def judge(servers: str, topic: str, count: int, partitions: int) -> Copies:
-    """Read what is committed and count the copies of each movement."""
+    """Read the committed records and count the copies of each movement."""
     counts = np.zeros(2 * count, np.uint16)
     _number, payer, payee, cents = payments(0, count)
     expected_account = np.stack([payer, payee], axis=1).reshape(-1)

@@ -1,8 +1,8 @@
 """`python -m tests.interop.demo_spark`: a ledger of payments, through kills of all that runs.
 
 Each sink reads the same payments and writes two movements of money for each. Its Spark driver, its
-Python workers and the broker are killed with SIGKILL at random. In the end a reader of committed
-records counts how often each movement is there.
+Python workers and the broker are killed with SIGKILL at random. In the end a `read_committed`
+consumer counts the copies of each movement.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SETTINGS = {"transaction.two.phase.commit.enable": "true"}
 
 
 class Result(NamedTuple):
-    """What one sink made of the input."""
+    """The output of one sink."""
 
     copies: Copies
     kills: list[Kill]
@@ -47,7 +47,7 @@ class Result(NamedTuple):
 
 
 def main() -> int:
-    """Run the pipeline with each sink; exit 0 when ours were exact."""
+    """Run the pipeline with each sink; exit 0 if those of Barnabas were exact."""
     parser = argparse.ArgumentParser(prog="python -m tests.interop.demo_spark", description=__doc__)
     parser.add_argument("--records", type=int, default=5_000_000, help="payments (%(default)s)")
     parser.add_argument("--batches", type=int, default=50, help="to read them in (%(default)s)")

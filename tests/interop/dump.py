@@ -1,6 +1,6 @@
 """Apache Kafka's DumpLogSegments as judge of the files a broker wrote.
 
-The tool prints its complaints and exits 0 whatever it finds, so its output is what is judged.
+The tool prints its complaints and exits 0 in any case, so the tests judge its output.
 """
 
 import re

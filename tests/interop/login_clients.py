@@ -39,11 +39,11 @@ WRITTEN, COMMITTED_VALUE = b"written", b"committed"
 ALERT = re.compile(
     r"error:\w+:SSL routines::\S+ alert ([a-z ]+): SSL alert number \w+|fatal alert: (\w+)"
 )
-"""What librdkafka and Java say of an alert that the broker has sent."""
+"""The messages of librdkafka and Java for a TLS alert from the broker."""
 
 
 class LoginClient(Protocol):
-    """What the tests ask of a client."""
+    """The interface of a client in these tests."""
 
     name: str
     has_transactions = True
@@ -57,7 +57,7 @@ class LoginClient(Protocol):
         """Return the first values that are committed, as a member of the group of that name."""
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
-        """Return what the client says when it is not let in."""
+        """Return the client's message for a refused login."""
 
 
 def transact(library: str, servers: str, topic: str, settings: dict[str, Any]) -> None:
@@ -244,7 +244,7 @@ class Kcat:
         ).stdout
 
     def refusal(self, servers: str, login: Login, directory: Path) -> str:
-        # It tries again and again; what it says first is what it was told.
+        # kcat retries many times; its first message is about the first response.
         command = [kcat(), *self.arguments(servers, login), "-L", "-m", str(TIMEOUT_S)]
         said = []
         with subprocess.Popen(

@@ -37,7 +37,7 @@ class Copier:
 
     @property
     def transactions(self) -> int:
-        """How many it has ended, in all its lives."""
+        """The number of transactions that all its processes ended."""
         return self._text().count('"stage":"ProcessLoop"')
 
     def wait_for_more(self) -> None:

@@ -18,7 +18,7 @@ LIMIT_S = 90
 
 
 def run(command: list[str], moves: Moves) -> str:
-    """Run a program to its end, move the coordinator when it says so, and return its result."""
+    """Run a program to its end, move the coordinator at its request, and return its result."""
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -1,7 +1,7 @@
-"""What kafka-python says when it is not let in.
+"""The messages of kafka-python for a refused login.
 
-In a process of its own: a client whose constructor raises leaves a thread behind that goes on to
-connect, and whose sockets would be reported in whatever test comes next.
+The client runs in a process of its own. If its constructor raises, it leaves a thread that
+continues to connect, and pytest would report the thread's sockets in a later test.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def refusal(servers: str, login: Login) -> str:
 
 
 def logged_losses(servers: str, login: Login) -> list[str]:
-    """Return what the client logs of each connection that it loses while it is refused."""
+    """Return the log lines of the client for each connection that it loses while it is refused."""
     ended = subprocess.run(
         [sys.executable, "-W", "ignore", "-m", __name__, "logging"],
         input=pickle.dumps((servers, login)),

@@ -21,9 +21,9 @@ MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER")
 USERS = {"alice": "alice-secret", "bob": "bob-secret"}
 LIFETIME_MS = 3000
 LIFETIMES_MS = {"reauth": LIFETIME_MS, "lasting": 600_000}
-"""Of logins, by listener."""
+"""Lifetimes of logins, by listener."""
 SUPER_USER = "bob"
-"""Where there are rights; likewise who has not logged in."""
+"""The super user where ACLs apply, as is a client that has not logged in."""
 TLS_LISTENERS = {
     "TLS": "SSL",
     "MTLS": "SSL",
@@ -44,7 +44,7 @@ _MODULES = {
 
 
 def tls_settings(authority: Authority, directory: Path) -> dict[str, str]:
-    """Return what both brokers are told of the listeners with TLS, and of rights."""
+    """Return the settings of both brokers for the listeners with TLS, and for ACLs."""
     directory.mkdir(parents=True, exist_ok=True)
     trusted = directory / "trusted.pem"
     trusted.write_text(authority.root_pem)
@@ -78,7 +78,7 @@ def store(path: Path, credential: Credential) -> str:
 
 
 def rights(user: str, topic: str = "*") -> list[Any]:
-    """Return what a user needs who writes, also in transactions, and reads in groups."""
+    """Return the ACLs of a user that writes, also in transactions, and reads in groups."""
     return [
         *allow(user, ResourceType.TOPIC, topic, *RIGHTS_ON_TOPICS),
         *allow(user, ResourceType.GROUP, topic, Operation.READ),
@@ -90,9 +90,9 @@ RIGHTS_ON_TOPICS = (Operation.READ, Operation.WRITE, Operation.CREATE)
 
 
 def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
-    """Return what both brokers are told: SASL, and two listeners whose logins end.
+    """Return the settings of both brokers: SASL, and two listeners whose logins end.
 
-    Those of REAUTH hold for three seconds, those of LASTING for longer than any test goes on.
+    Those of REAUTH hold for three seconds, those of LASTING for longer than any test runs.
     """
     directory.mkdir(parents=True, exist_ok=True)
     keys = directory / "keys.json"
@@ -126,7 +126,7 @@ def login_settings(ports: Mapping[str, int], directory: Path) -> dict[str, str]:
 
 
 class SecuredBroker(BrokerProcess):
-    """What both have: ports by the names of listeners, those with TLS if there is an authority."""
+    """The common part of both brokers: ports by listener names, TLS with an authority only."""
 
     def __init__(
         self, directory: Path, authority: Authority | None = None, **overrides: str
@@ -147,7 +147,7 @@ class SecuredBroker(BrokerProcess):
 
 
 class SecuredBarnabas(SecuredBroker, BarnabasProcess):
-    """Barnabas; a failed login is answered after 100 ms, as Apache Kafka does it."""
+    """Barnabas; it responds to a failed login after 100 ms, as Apache Kafka does."""
 
 
 class SecuredKafka(SecuredBroker, ApacheKafka):

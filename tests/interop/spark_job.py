@@ -29,7 +29,7 @@ FLUSH_S = 120
 
 
 class Outcome(NamedTuple):
-    """What the job produced, next to what it should have."""
+    """The output of the job, beside the expected output."""
 
     records: int
     """Input records sent."""
@@ -40,7 +40,7 @@ class Outcome(NamedTuple):
     results: int
     """Records in the output topic."""
     duplicates: int
-    """Of these, results that the at-least-once sink wrote again."""
+    """The number of results that the at-least-once sink wrote again."""
 
 
 class Job:

@@ -47,11 +47,11 @@ PLACES = {"single": SINGLE, "two-phase": TWO_PHASE, "data-source": TWO_PHASE}
 
 
 class Crash(BaseException):
-    """The process is gone: nothing that cleans up after an Exception runs."""
+    """The end of the process: no cleanup after an Exception runs."""
 
 
 def crash_at(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """Let whoever comes by this place first crash there."""
+    """Raise Crash when a thread first reaches ``place``."""
     armed = [place]
 
     def reach(here: str) -> None:
@@ -98,7 +98,7 @@ class Query:
         self.options = chosen
         self.query_id = query_id
         self.finished = -1
-        """What `commits/` of the checkpoint says."""
+        """The last batch in `commits/` of the checkpoint."""
         self._driver: SingleTransactionSink | Decider | None = None
         self._clusters: list[Cluster] = []
 
@@ -177,7 +177,7 @@ def restart_after_crash(monkeypatch: pytest.MonkeyPatch, query: Query, place: st
 
 
 def read(broker, topic: str, batches: int) -> Counter[bytes]:
-    """What a reader of committed records sees, once the markers are there."""
+    """Return the values that a `read_committed` consumer sees after the markers were written."""
     wanted = expected(batches)
     deadline = time.monotonic() + TIMEOUT_S
     while True:
@@ -212,7 +212,7 @@ def ends(chosen: SinkOptions, topic: str, partition: int) -> tuple[int, int]:
 
 
 def check_all_is_settled(broker, query: Query, batches: int) -> None:
-    """Everything is there once, nothing is open, nobody waits, and the source's offsets fit."""
+    """Check that each value exists once, nothing is open or blocked, and offsets fit."""
     chosen = query.options
     assert read(broker, chosen.topic, batches) == expected(batches)
     assert open_transactions(chosen) == []

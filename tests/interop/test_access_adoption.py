@@ -1,4 +1,4 @@
-"""Users, ACLs and quotas of a stopped Apache Kafka are there in Barnabas, those that were left."""
+"""Users, ACLs and quotas of a stopped Apache Kafka exist in Barnabas after its adoption."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def administer(client: WireClient) -> None:
 
 
 def seen(client: WireClient) -> tuple[Any, Any]:
-    """What a client sees of ACLs and quotas."""
+    """Return the ACLs and quotas that a client sees."""
     acls = client.ask(DESCRIBE_ACLS, DescribeAclsRequest(1, None, 1, None, None, 1, 1), 3)
     assert acls.error_code == 0
     quotas = client.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest(), 1)

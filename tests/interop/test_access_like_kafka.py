@@ -1,4 +1,4 @@
-"""Who lacks a permission gets the answer of Apache Kafka 4.3.0, in every API and version.
+"""A user without a permission gets the response of Apache Kafka 4.3.0, in every API and version.
 
 The requests, and the users who lack something, are those of tests/broker/security; the comparison
 is that of comparison.py.
@@ -51,8 +51,8 @@ from tests.interop.comparison import Answer, check_equal, comparable
 from tests.interop.recorded_kafka import SecuredBarnabas
 
 NAMELESS = {"DescribeUserScramCredentials": "user"}
-"""To whom may not ask, Kafka adds a result without a name for each that it was asked for: the
-field of the name, by API."""
+"""The field of the name, by API, of the results without a name that Kafka adds: one for each entry
+of a request that the user may not send."""
 
 PASSWORDS = dict.fromkeys(USERS, PASSWORD)
 
@@ -89,7 +89,7 @@ class Script:
         return {case.api: self._versions.highest_common(case.route.api) for case in CASES}
 
     def answers(self, api: str, latest: int) -> Iterator[Answer]:
-        """What those are answered who lack something, and who have nothing."""
+        """Yield the responses to users that lack something, and to users that have nothing."""
         for case in (each for each in CASES if each.api == api):
             for version in (each for each in case.served_versions() if each <= latest):
                 for row in case.rows:
@@ -98,7 +98,7 @@ class Script:
                 yield self._answer(NOBODY, case, version)
 
     def operations(self) -> Iterator[Answer]:
-        """What each user may do, as it is told when it asks (KIP-430)."""
+        """Yield the operations that each user may perform, as responses list them (KIP-430)."""
         for user in USERS:
             for api, request, version in OPERATIONS:
                 answer = self.client(user).ask(api, request, version)
@@ -115,10 +115,10 @@ class Script:
 
 
 def without_granted(message: Any, ids: Mapping[bytes, str]) -> Any:
-    """Leave out what is said of things that are granted, or are not there: that is another test's.
+    """Return the message without results of granted or missing things, tested elsewhere.
 
-    And the client that uses a transactional id, which only Barnabas tells. What is null or empty
-    beside an error is so as it happens, and nobody looks at it.
+    Omit the client that uses a transactional id, which only Barnabas reports. The tests do not
+    compare whether a field beside an error is null or empty.
     """
     if isinstance(message, list):
         return [
@@ -138,7 +138,7 @@ def without_granted(message: Any, ids: Mapping[bytes, str]) -> Any:
 
 
 def without_nameless(said: Any, name: str) -> Any:
-    """Leave out what is about nothing that has a name."""
+    """Return the response without the results that have no name."""
     results = [each for each in said["results"] if each[name]]
     assert len(results) < len(said["results"])
     return said | {"results": results}

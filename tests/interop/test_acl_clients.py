@@ -67,11 +67,11 @@ TOLD = r"(?i)authorization"
 
 
 class Denied(Exception):
-    """The client was told that it may not do this."""
+    """The client received an authorization error."""
 
 
 class Client(Protocol):
-    """What the tests ask of a library, as one user."""
+    """The interface of a library in these tests, as one user."""
 
     def __init__(self, servers: str, login: Login) -> None: ...
 
@@ -105,8 +105,8 @@ class KafkaPython:
             self._consumer = kafka.KafkaConsumer(
                 **self._config, group_id=topic, auto_offset_reset="earliest"
             )
-            # It does not join: 3.0.12 on a busy machine may go round in circles when it has joined
-            # before it knew of any partition. The group's offsets are asked for all the same.
+            # It does not join: 3.0.12 on a busy machine may loop forever if it has joined before it
+            # knew of any partition. It requests the group's offsets in any case.
             self._consumer.assign([kafka.TopicPartition(topic, 0)])
         deadline = time.monotonic() + TIMEOUT_S
         while time.monotonic() < deadline:
@@ -220,7 +220,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.fixture
 def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
-    """A super user's connection; the test's topic is there, and one ACL about another."""
+    """Yield a super user's connection; create the test's topic and one other ACL."""
     with WireClient(broker) as client:
         request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
         assert not client.ask(CREATE_TOPICS, request, 7).topics[0].error_code
@@ -228,12 +228,12 @@ def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
 
 
 def login_of(user: str) -> Login:
-    """How a user logs in with a password."""
+    """Return the login of a user with a password."""
     return Login("PLAIN", user, PASSWORD)
 
 
 def rights(topic: str, writer: str = WRITER, reader: str = READER) -> list[Any]:
-    """What the writer and the reader need."""
+    """Return the ACLs that the writer and the reader need."""
     return [
         *allow(writer, Kind.TOPIC, topic, Operation.WRITE),
         *allow(reader, Kind.TOPIC, topic, Operation.READ),
@@ -255,7 +255,7 @@ def made(broker: Secured) -> Iterator[Callable[[type[Client], str], Client]]:
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_who_may_not_is_told_and_who_may_is_served(made, admin, topic, kind):
+def test_client_without_acl_gets_authorization_error(made, admin, topic, kind):
     with pytest.raises(Denied, match=TOLD):
         made(kind, STRANGER).produce(topic, b"never")
     with pytest.raises(Denied, match=TOLD):
@@ -287,7 +287,7 @@ def check_loss_in_mid_stream(
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_what_is_taken_away_ends_in_mid_stream(made, admin, topic, kind):
+def test_removed_acl_ends_produce_and_consume_in_mid_stream(made, admin, topic, kind):
     check_loss_in_mid_stream(made(kind, WRITER), made(kind, READER), admin, topic, rights(topic))
 
 
@@ -313,7 +313,7 @@ def certified(
 
 
 @pytest.mark.parametrize("kind", CLIENTS)
-def test_what_is_taken_from_a_certificates_owner_ends_in_mid_stream(certified, topic, kind):
+def test_removed_acl_of_a_certificate_ends_clients_in_mid_stream(certified, topic, kind):
     broker, logins = certified
     with WireClient(broker) as admin:
         request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
@@ -327,7 +327,7 @@ def test_what_is_taken_from_a_certificates_owner_ends_in_mid_stream(certified, t
             reader.close()
 
 
-def test_kcat_is_told_and_served(broker, admin, topic):
+def test_kcat_gets_authorization_error_until_acls_exist(broker, admin, topic):
     def arguments(user: str) -> list[str]:
         options = [f"-X{key}={value}" for key, value in librdkafka_settings(login_of(user)).items()]
         return ["-b", broker.sasl_servers, "-t", topic, *options]
@@ -398,8 +398,8 @@ def test_confluent_kafka_makes_finds_and_deletes_acls(broker):
     wait_until(lambda: client.describe_acls(wanted).result(TIMEOUT_S) == [])
 
 
-def test_who_may_not_administrate_is_told(broker):
-    """Not DescribeAcls: librdkafka 2.16.0 takes a denial of that for an empty list."""
+def test_admin_without_acl_gets_authorization_error(broker):
+    """DescribeAcls is missing here: librdkafka 2.16.0 takes a denial of it for an empty list."""
     client = AdminClient(Confluent(broker.sasl_servers, login_of(STRANGER))._config)
     every = AclBindingFilter(
         ResourceType.ANY,

@@ -1,8 +1,8 @@
 """Random ACLs decide here as StandardAuthorizer decides in Apache Kafka 4.3.0.
 
-What a user may do is read from the bit fields of KIP-430, which name every operation, and from
-InitProducerId, which asks for any topic that may be written to. `make test` has the rounds of one
-seed, and the record of Apache Kafka's decisions; `make nightly` sends those of SEED to both.
+The bit fields of KIP-430 name every operation that a user may perform. InitProducerId shows whether
+the user may write to any topic. `make test` has the rounds of one seed, and the record of Apache
+Kafka's decisions; `make nightly` sends those of SEED to both.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Decider:
         return sum(len(resource.acls) for resource in found)
 
     def use(self, acls: list[AclCreation]) -> None:
-        """Have these ACLs and no others."""
+        """Replace all ACLs by these."""
         everything = DeleteAclsFilter(ANY, None, ANY, None, None, ANY, ANY)
         self._client.ask(DELETE_ACLS, DeleteAclsRequest([everything]), 3)
         wait_until(lambda: self._count() == 0)
@@ -107,7 +107,7 @@ class Decider:
         wait_until(lambda: self._count() == count)
 
     def decisions(self) -> dict[str, Any]:
-        """What each user may do now."""
+        """Return the operations that each user may perform now."""
         found: dict[str, Any] = {}
         for user, client in self._users.items():
             cluster = client.ask(DESCRIBE_CLUSTER, DescribeClusterRequest(True), 1)

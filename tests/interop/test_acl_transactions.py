@@ -1,7 +1,7 @@
-"""Transactional producers of real libraries lose a right in front of each of their steps.
+"""Transactional producers of real libraries lose a permission before each of their steps.
 
-They are told, within their own time limits; nothing of the transaction is seen, it ends by their
-abort or by its time, and the same transactional id goes on once the right is there again.
+They get an error within their own time limits. No record of the transaction is visible, and it ends
+by their abort or by its timeout. The same transactional id continues once the permission is back.
 `INTEROP_BROKER=kafka` demands the same of Apache Kafka 4.3.0.
 """
 
@@ -48,7 +48,7 @@ SECURED: dict[str, type[Secured]] = {"barnabas": SecuredEmbedded, "kafka": Secur
 WORKER = "worker"
 TIMEOUT_MS, SHORT_MS = 600_000, 10_000
 """More than any step takes; and, at Apache Kafka, for a transaction that only its time ends."""
-# librdkafka may tell of a record that it was purged, since its transaction was denied.
+# librdkafka may report that a record was purged, since its transaction was denied.
 TOLD = r"(?i)authorization|^KafkaError$|^_PURGE_QUEUE$"
 """aiokafka and kafka-python have no name of their own for some of the denials."""
 STEPS = ("init", "send", "send offsets", "commit")
@@ -62,7 +62,7 @@ ASKED = {
 
 
 def rights(topic: str) -> dict[str, list[AclCreation]]:
-    """What the worker needs, by the same names for topic, group and transactional id."""
+    """Return the worker's ACLs, by the same names for topic, group and transactional id."""
     return {
         "write the id": allow(WORKER, ResourceType.TRANSACTIONAL_ID, topic, Operation.WRITE),
         "write the topic": allow(WORKER, ResourceType.TOPIC, topic, Operation.WRITE),
@@ -109,7 +109,7 @@ class Run:
             producer.commit()
 
     def abort(self) -> None:
-        """Give up, as far as the library and the broker still let it."""
+        """Abort, as far as the library and the broker still allow it."""
         if self._producer is not None:
             # aiokafka asserts that it can, after an error that is fatal to it.
             with contextlib.suppress(Rejected, AssertionError):
@@ -122,7 +122,7 @@ class Run:
 
 @pytest.fixture
 def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
-    """A super user's connection; both topics are there, and the worker has its rights."""
+    """Yield a super user's connection, after creating both topics and the worker's ACLs."""
     with WireClient(broker) as client:
         topics = [CreatableTopic(name, 1, 1) for name in (topic, f"{topic}-in")]
         made = client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 60_000), 7).topics
@@ -132,7 +132,7 @@ def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
 
 
 def ends(client: WireClient, topic: str) -> tuple[int, int]:
-    """Where readers of committed records stop, and where the log does."""
+    """Return the last stable offset and the end of the log."""
     found = []
     for isolation in (1, 0):
         asked = [ListOffsetsTopic(topic, [ListOffsetsPartition(0, -1, -1)])]
@@ -142,7 +142,7 @@ def ends(client: WireClient, topic: str) -> tuple[int, int]:
 
 
 def check_committed(broker: Secured, topic: str, *values: bytes) -> None:
-    """Demand that readers of committed records see these, once the markers are there."""
+    """Check that `read_committed` consumers see these values after the markers were written."""
     wanted = {0: list(values)} if values else {}
     assert committed(broker.bootstrap_servers, topic, 1, wanted) == wanted
 
@@ -165,7 +165,8 @@ def losses() -> Iterator[object]:
 def test_a_right_is_lost_in_front_of_a_step(broker, admin, topic, library, step, lost):
     left = STEPS[STEPS.index(step) :]
     denied = next((each for each in left if each in ASKED[lost]), None)
-    # Who may not write the id cannot abort, either; others than librdkafka do not after a denial.
+    # A client that may not write the id cannot abort, either; others than librdkafka do not after a
+    # denial.
     aborts = library == Confluent.name and lost != "write the id"
     has_clock = isinstance(broker, SecuredEmbedded)
     timeout_ms = TIMEOUT_MS if denied is None or aborts or has_clock else SHORT_MS

@@ -30,7 +30,7 @@ ALL, READ, WRITE, ALTER, DESCRIBE, CLUSTER_ACTION, TWO_PHASE_COMMIT = 2, 3, 4, 7
 VERSIONS = (1, 2, 3)
 CLOSED = "closed"
 USERS = {ADMIN: PASSWORD}
-"""Nobody logs in here."""
+"""The users of a broker without logins."""
 
 _NEVER = "it could never apply; Kafka stores it without effect"
 _NO_NUMBER = "42 with a sentence; Kafka: UNKNOWN_SERVER_ERROR"
@@ -152,7 +152,7 @@ def wanted(**given: Any) -> tuple[Any, ...]:
 
 
 class Script:
-    """The requests to one broker; a connection that is closed is made anew."""
+    """The requests to one broker; it replaces a connection that was closed."""
 
     def __init__(self, broker: Secured) -> None:
         self._broker = broker
@@ -175,7 +175,7 @@ class Script:
         return self.ask(DELETE_ACLS, DeleteAclsRequest(asked), version)
 
     def settle(self, count: int) -> None:
-        """Apache Kafka's broker learns of changes a moment after they are answered."""
+        """Wait until Apache Kafka's broker has ``count`` ACLs; it learns of changes late."""
 
         def known() -> int:
             return sum(len(resource["acls"]) for resource in self.describe()["resources"])
@@ -183,7 +183,7 @@ class Script:
         wait_until(lambda: known() == count, lambda: f"{known()} ACLs, not {count}")
 
     def made(self) -> Iterator[Answer]:
-        """What can be made, each alone, and then several together."""
+        """Yield the results of creations, each alone, and then several together."""
         for label, each in ODD.items():
             for version in VERSIONS:
                 yield f"{label} v{version}", self.create(each, version=version)
@@ -204,7 +204,7 @@ class Script:
         self.settle(0)
 
     def described(self) -> Iterator[Answer]:
-        """What filters find."""
+        """Yield the ACLs that filters find."""
         self.create(*MADE)
         self.settle(len(MADE))
         for label, given in FILTERS.items():
@@ -212,7 +212,7 @@ class Script:
                 yield f"describe {label} v{version}", self.describe(version, **given)
 
     def deleted(self) -> Iterator[Answer]:
-        """What filters delete, and what they leave."""
+        """Yield the ACLs that filters delete, and the ACLs that remain."""
         for label, given in FILTERS.items():
             for version in VERSIONS:
                 self.delete({})

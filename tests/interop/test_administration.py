@@ -122,7 +122,9 @@ def test_confluent_lists_offsets_and_deletes_records(broker, create_topic):
         ("no such name/", 1, 1, {}, "TOPIC_EXCEPTION"),
     ],
 )
-def test_confluent_is_told_what_is_wrong(broker, name, partitions, replicas, configs, error):
+def test_confluent_gets_the_error_of_an_invalid_topic(
+    broker, name, partitions, replicas, configs, error
+):
     client = admin(broker.bootstrap_servers)
     new = NewTopic(name, partitions, replication_factor=replicas, config=configs)
     if name == "taken":
@@ -131,7 +133,7 @@ def test_confluent_is_told_what_is_wrong(broker, name, partitions, replicas, con
         result(client.create_topics([new]))
 
 
-def test_confluent_is_told_that_a_topic_is_unknown(broker):
+def test_confluent_gets_the_error_of_an_unknown_topic(broker):
     client = admin(broker.bootstrap_servers)
     with pytest.raises(KafkaException, match="UNKNOWN_TOPIC_OR_PART"):
         result(client.delete_topics(["never-was"]))

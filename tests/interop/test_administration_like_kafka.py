@@ -152,14 +152,14 @@ def log_dirs(client: WireClient) -> Iterator[Answer]:
             request = DescribeLogDirsRequest(topics)
             answer = comparable(client.ask(DESCRIBE_LOG_DIRS, request, version))
             if label == "all":
-                # What else is there differs: internal topics, topics of other scripts.
+                # The other entries differ: internal topics, topics of other scripts.
                 for each in answer["results"]:
                     each["topics"] = [t for t in each["topics"] if t["name"] == "sized"]
             yield f"sizes of {label} v{version}", answer
 
 
 def _are_led(client: WireClient, name: str, partitions: int) -> bool:
-    """Whether all partitions are there: Apache Kafka opens them one after the other."""
+    """Return whether all partitions have a leader: Apache Kafka opens them one after the other."""
     request = DescribeProducersRequest([TopicRequest(name, list(range(partitions)))])
     (topic,) = client.ask(DESCRIBE_PRODUCERS, request, 0).topics
     return not any(each.error_code for each in topic.partitions)
@@ -315,7 +315,7 @@ def users(client: WireClient) -> Iterator[Answer]:
         return label, comparable(described(names))
 
     def follow(iterations: int) -> None:
-        """Let all of the broker know of what was changed: Apache Kafka answers before that.
+        """Wait until the whole broker has applied the changes: Apache Kafka responds before that.
 
         Changes become known in their order.
         """

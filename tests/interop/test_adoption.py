@@ -114,7 +114,7 @@ def change_settings(broker):
 
 
 def settings_of(broker):
-    """Return what clients set for each topic and for the broker."""
+    """Return the settings of each topic and of the broker that clients set."""
     resources = [
         *(DescribeConfigsResource(TOPIC, name, None) for name in TOPICS),
         DescribeConfigsResource(BROKER, "1", None),
@@ -142,7 +142,7 @@ def sent(first, count):
 
 
 def leave_records(kafka):
-    """Leave records and settings behind; return the settings."""
+    """Write records and settings; return the settings."""
     create_topics(kafka)
     produce(kafka, 0, RECORDS)
     assert consume(kafka) == sent(0, RECORDS)

@@ -286,7 +286,7 @@ def stored(broker: BrokerProcess) -> dict[str, Stored]:
 
 
 def answers(broker: BrokerProcess) -> dict[str, str]:
-    """What a broker says to each batch of the table, by label."""
+    """Return a broker's error for each batch of the table, by label."""
     address = (HOST, broker.port)
     # Looked at in every batch, as Kafka does.
     configs = {"retention.ms": "-1", "barnabas.record.validation.enable": "true"}
@@ -326,7 +326,7 @@ def ours(barnabas: BrokerProcess) -> dict[str, str]:
     return answers(barnabas)
 
 
-def test_what_is_whole_is_taken_and_nothing_else(ours):
+def test_only_valid_batches_are_accepted(ours):
     taken = {label.partition(" (")[0] for label, code in ours.items() if code == "NONE"}
     assert taken == {
         "as it should be",

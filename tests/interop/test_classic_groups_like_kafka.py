@@ -52,8 +52,8 @@ pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 SETTINGS = {"group.max.size": "3", "group.min.session.timeout.ms": "100"}
 TOPIC = "read-by-groups"
 SHORT_MS = (1500, 5000, 20_000)
-"""Sessions that are waited for; longer than what comes between two requests, which on a busy
-machine takes its time."""
+"""Session timeouts of the tests that wait for them; longer than the time between two requests on a
+busy machine."""
 
 
 class Group:
@@ -76,7 +76,7 @@ class Group:
         return self.clients[name]
 
     def id_of(self, name: str) -> str:
-        """A member's id; a name that nobody has is taken for an id."""
+        """Return a member's id; an unknown name is taken for an id."""
         return self.ids.get(name, name)
 
     def ask(self, name: str, api: Any, request: Any, version: int) -> Any:
@@ -221,7 +221,7 @@ Answers = Iterator[tuple[str, Any]]
 
 
 def let_it_arrive() -> None:
-    """Let a request that nobody can see in the group be there before another connection's next."""
+    """Wait until a request without a visible effect has arrived."""
     time.sleep(0.4)
 
 
@@ -546,7 +546,8 @@ def written(broker: BrokerProcess, script: Callable[[Group], Answers]) -> list[A
     log = broker.data_directory / f"__consumer_offsets-{partition}" / f"{0:020}.log"
     records: list[Any] = []
     deadline = time.monotonic() + 60
-    while not records or records[-1]["members"]:  # The last record says that all have left.
+    # The last record shows that all members have left.
+    while not records or records[-1]["members"]:
         assert time.monotonic() < deadline, records
         output = run_tool(DUMP_LOG_SEGMENTS, "--offsets-decoder", "--files", str(log)).output
         payloads = re.findall(r'key: \{"type":"2","data":(\{.*?\})\} payload: (\{.*\})', output)

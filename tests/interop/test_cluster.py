@@ -129,7 +129,7 @@ def coordinator_of(cluster: Cluster, transactional_id: str) -> int:
 
 
 def committed_values(servers: str, count: int) -> dict[int, list[bytes]]:
-    """What a consumer of librdkafka's is given of each partition, in its order."""
+    """Return the values that a librdkafka consumer gets from each partition, in order."""
     consumer = Consumer(
         {
             "bootstrap.servers": servers,

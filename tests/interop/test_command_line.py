@@ -298,7 +298,7 @@ def test_reading_as_a_group(barnabas, filled):
 
 
 def test_sharing_a_group_with_others(barnabas, filled):
-    """One of ours beside one of librdkafka's: the partitions are divided, and none is lost."""
+    """Consumers of Barnabas and librdkafka share the partitions and lose no record."""
     group = f"group-{filled}"
     theirs = confluent_consumer(barnabas.broker, group, "classic")
     read(theirs, filled, 1)
@@ -329,7 +329,7 @@ def test_sharing_a_group_with_others(barnabas, filled):
 
 
 def test_transactions(either, barnabas, topic):
-    """What is open, whose it is, and its end; only Barnabas tells the client."""
+    """The list has owner and end of open transactions; only Barnabas reports the client."""
     barnabas("topics", "create", topic, "-p", 2)
     with TransactionClient(either, "the-client") as client:
         client.begin(topic, topic, 0, 1, timeout_ms=600_000)
@@ -361,12 +361,12 @@ def test_a_transaction_that_hangs(either, barnabas, topic):
     with TransactionClient(either) as client:
         client.init(topic)
         if isinstance(either, Broker):
-            # It belongs to a transaction that nobody has added the partition to.
+            # It belongs to a transaction without this partition.
             assert client.produce(topic, topic, 0) == ErrorCode.TRANSACTION_ABORTABLE
             assert barnabas(*holders).json == []
             return
         verify(client, "false")
-        # It takes Apache Kafka a moment to go by its new setting.
+        # Apache Kafka needs a moment to apply its new setting.
         wait_until(lambda: client.produce(topic, topic, 0) == ErrorCode.NONE, "unverified records")
         verify(client, "true")
     ((hanging,),) = (each["transactions"] for each in barnabas(*holders).json)
@@ -380,7 +380,7 @@ def test_a_transaction_that_hangs(either, barnabas, topic):
 
 
 def verify(client, wanted):
-    """Let Apache Kafka verify that what is written belongs to an open transaction, or not."""
+    """Set whether Apache Kafka verifies the partitions of transactional records."""
     change = AlterableConfig("transaction.partition.verification.enable", 0, wanted)
     request = IncrementalAlterConfigsRequest([AlterConfigsResource(BROKER, "", [change])])
     (answer,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses

@@ -74,9 +74,9 @@ def written(request, tmp_path_factory) -> Iterator[tuple[str, Path]]:
 
 
 def check_isolation(barnabas: CommandLine) -> None:
-    """What `consume` shows of transactions, while the broker is up."""
+    """Check the output of `consume` for transactions, while the broker runs."""
     words = ("consume", "transactions", "-o", "beginning", "-e")
-    # A commit is answered when it is decided: its markers follow.
+    # A commit is acknowledged when it is decided: its markers follow.
     wait_until(lambda: len(barnabas(*words).lines) == 10, "the markers")
     committed = barnabas(*words).lines
     everything = barnabas(*words, "--isolation", "read_uncommitted").lines
@@ -86,7 +86,7 @@ def check_isolation(barnabas: CommandLine) -> None:
 
 
 def dumped(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
-    """What ours says, by file."""
+    """Return the rows of ``barnabas dump-log``, by file."""
     ran = run("dump-log", "--format", "json", "--records", *files)
     assert ran.stderr == ""
     found: dict[str, list[dict[str, Any]]] = {str(path): [] for path in files}
@@ -96,7 +96,7 @@ def dumped(files: list[Path]) -> dict[str, list[dict[str, Any]]]:
 
 
 def kafka_dumped(files: list[Path]) -> dict[str, list[str]]:
-    """What Kafka's tool says, by file."""
+    """Return the lines of Kafka's tool, by file."""
     arguments = ["--deep-iteration", "--files", ",".join(map(str, files))]
     result = run_tool(DUMP_LOG_SEGMENTS, *arguments, timeout_s=300)
     assert result.exit_code == 0
@@ -223,7 +223,7 @@ def compare_log(rows: list[dict[str, Any]], lines: list[str]) -> None:
             assert record["valueSize"] == str(len(row["value"]))
 
 
-def test_what_the_internal_topics_mean(written):
+def test_records_of_internal_topics_are_decoded(written):
     _, directory = written
     logs = sorted(directory.glob("__consumer_offsets-*/*.log"))
     filled = [path for path in logs if path.stat().st_size]

@@ -141,7 +141,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("reason", REFUSED)
-def test_what_keeps_it_out_is_one_line(broker, keys, asked, reason):
+def test_refused_connection_is_one_line(broker, keys, asked, reason):
     listener, settings, said = REFUSED[reason]
     ended = asked(listener, settings(keys), "topics", "list")
     if isinstance(said, dict):  # They end the handshake with different alerts.

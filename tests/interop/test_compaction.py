@@ -65,7 +65,7 @@ class Writer:
         assert self.producer.flush(60) == 0
 
     def seal(self) -> None:
-        """Let a record end the active segment; it is the first of the next one."""
+        """Write a record that ends the active segment; it is the first of the next one."""
         self.now_ms += 2000
         self.write(b"last", b"%d" % self.now_ms)
         self.flush()
@@ -122,7 +122,7 @@ def compacted_values(servers: str, topic: str) -> dict[bytes, bytes | None]:
 
 
 def assert_sound(broker: BrokerProcess, topic: str, clean_offset: int) -> None:
-    """Kafka's tool and ours find nothing wrong with the files, which say how far they are clean."""
+    """Check that both tools find no fault in the files, which contain the clean offset."""
     broker.terminate()
     path = Path(broker.data_directory, "cleaner-offset-checkpoint")
     lines = path.read_text(encoding="ascii").splitlines()
@@ -156,7 +156,7 @@ def test_the_latest_of_every_key_is_left(broker, topic):
     assert compacted_values(servers, topic) == living
 
 
-def test_transactions_are_compacted_away(broker, topic):
+def test_records_of_transactions_are_compacted(broker, topic):
     servers = broker.bootstrap_servers
     create(servers, topic, partitions=1, configs=COMPACTED)
     writer = Writer(servers, topic, **{"transactional.id": topic})
@@ -179,7 +179,7 @@ def test_transactions_are_compacted_away(broker, topic):
     assert compacted_values(servers, topic) == writer.latest
     assert_sound(broker, topic, 8 * KEYS)
     assert compacted_values(servers, topic) == writer.latest
-    # Its last sequence survived: the producer goes on, in the same epoch or the next.
+    # Its last sequence survived: the producer continues, in the same epoch or the next.
     producer.begin_transaction()
     writer.now_ms = plain.now_ms
     writer.round(b"afterwards")

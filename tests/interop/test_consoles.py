@@ -1,7 +1,8 @@
-"""What AKHQ, kafbat's kafka-ui and Redpanda Console ask of a broker, page by page, without them.
+"""The requests of AKHQ, kafbat's kafka-ui and Redpanda Console, page by page, without the consoles.
 
-Each page is the requests that a console makes for it, and what it needs from the answers. They go
-out in the newest versions that the broker advertises, and in those of libraries of Kafka 3.9's age.
+Each page is the requests that a console makes for it, and the fields that it needs from the
+responses. They go out in the newest versions that the broker advertises, and in those of libraries
+of Kafka 3.9's age.
 """
 
 from __future__ import annotations
@@ -215,7 +216,7 @@ def records_page(console: Console) -> None:
 
 
 def find_coordinator(console: Console) -> None:
-    """Ask until there is one: the first question makes the groups' topic."""
+    """Send FindCoordinator until one exists: the first creates the groups' topic."""
     deadline = time.monotonic() + 60
     codes = NOT_YET
     while codes & NOT_YET and time.monotonic() < deadline:

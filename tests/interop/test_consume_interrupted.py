@@ -46,7 +46,8 @@ from tests.waiting import wait_until
 TOPIC, GROUP, PARTITIONS = "interrupted", "readers", 3
 FIRST_RECORDS, BATCH_RECORDS = 3000, 20
 GONE_SECONDS_MAX = 30.0
-"""A member that left is gone at once, however busy the machine is; a dead one stays for longer."""
+"""Maximum time in which a member that left disappears, however busy the machine is; a dead member
+stays longer."""
 assert GONE_SECONDS_MAX < SESSION_TIMEOUT_MS / 1000
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 LINE = re.compile(rb"([0-9]+) ([0-9]+)\n")
@@ -141,9 +142,9 @@ class Terminal:
     def is_ours(self) -> bool:
         """Whether Ctrl-C meets the command, and not the Python that starts it.
 
-        Python catches the signal before it comes to any code of ours, which first of all has that
-        undone; interrupted in between it says in many words where it was. Who looks too seldom to
-        see that sees the first line.
+        Python catches the signal before any code of Barnabas runs. Barnabas resets the handler
+        first; a signal before that prints a traceback. A check that is too rare to see the handler
+        sees the first line.
         """
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
         (caught,) = re.findall(r"^SigCgt:\s*(\w+)$", status, re.MULTILINE)
@@ -161,7 +162,7 @@ class Terminal:
 
 
 def members(client: WireClient) -> int:
-    """How many the group has."""
+    """Return the number of members of the group."""
     (group,) = client.ask(DESCRIBE_GROUPS, DescribeGroupsRequest([GROUP]), 5).groups
     return len(group.members)
 
@@ -188,7 +189,7 @@ def test_ctrl_c_at_random_moments(broker, rounds):
                 time.sleep(random.random() * 0.4)
             errors = terminal.ctrl_c()
             assert (terminal.process.returncode, errors) in ((130, b""), (-2, b""))
-            # Whoever comes next would have to wait for a dead member's session to end.
+            # The next run would have to wait until a dead member's session ends.
             wait_until(lambda: not members(client), "it has left", seconds=GONE_SECONDS_MAX)
             rest = LINE.sub(b"", terminal.printed)
             assert rest == b"", f"round {number}: {rest!r}"

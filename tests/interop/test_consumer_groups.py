@@ -38,7 +38,7 @@ CLASSIC, CONSUMER = "classic", "consumer"
 
 
 class Member:
-    """A consumer that reads and commits on a thread of its own until it is told to leave."""
+    """A consumer that reads and commits on its own thread until the test ends it."""
 
     def __init__(self, broker: BarnabasProcess, group: str, protocol: str, topic: str) -> None:
         settings = {
@@ -209,7 +209,7 @@ def test_a_group_survives_kill_9_and_its_records_are_kafkas(broker: BarnabasProc
         wait_until(lambda: not described(broker, group).error_code, lambda: "not loaded")
         assert described(broker, group) == before
         epochs = {member.member_id: member.member_epoch for member in before.members}
-        time.sleep(2)  # Their heartbeats go on, in the same epoch: nobody has noticed.
+        time.sleep(2)  # Their heartbeats continue, in the same epoch: no member noticed.
         assert {m.member_id: m.member_epoch for m in described(broker, group).members} == epochs
     finally:
         for member in members:

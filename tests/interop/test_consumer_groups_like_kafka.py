@@ -1,8 +1,8 @@
 """Consumer groups (KIP-848) beside Apache Kafka 4.3.0: one script of requests is for both.
 
-Member ids that the broker makes up, topic ids and times cannot be equal; whoever gets which
-partition depends on the order of a hash map in Kafka, so assignments are compared by their sizes.
-Everything else must be equal, error by error.
+Member ids that the broker makes up, topic ids and times cannot be equal. In Kafka the owner of a
+partition depends on the order of a hash map, so assignments are compared by their sizes. Everything
+else must be equal, error by error.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ def comparable(value: Any, name: str = "") -> Any:
         for ours in ("error_message", "record_errors", "current_leader", "node_endpoints"):
             found.pop(ours, None)
         if found.get("error_code"):
-            # Null or empty, the log's or unknown: as it happens, and nobody looks at them.
+            # Null or empty, the log's or unknown: the value is arbitrary, and no client reads it.
             found.pop("aborted_transactions", None)
             if "base_offset" in found:
                 found.pop("log_start_offset")
@@ -104,7 +104,7 @@ def comparable(value: Any, name: str = "") -> Any:
 
 
 def stored(records: memoryview | None) -> list[str] | None:
-    """The whole batches, but for the leader epoch in their headers."""
+    """Return the whole batches, without the leader epoch in their headers."""
     if records is None:
         return None
     batches = []
@@ -147,7 +147,7 @@ class Script:
         raise TimeoutError(topic.name)
 
     def ask(self, label: str, api: Any, request: Any, version: int) -> Answer:
-        """Ask; what is answered with a closed connection says so."""
+        """Return the label and the response, or `hung up` if the broker closes the connection."""
         try:
             return label, comparable(self.wire.ask(api, request, version))
         except ConnectionError:

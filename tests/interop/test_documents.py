@@ -1,4 +1,4 @@
-"""Every fenced block of README and docs does what it says, in order, on an empty broker.
+"""Every fenced block of README and docs works as written, in order, on an empty broker.
 
 A page's blocks run in one directory: `sh` as a shell would, `python` as a program. Where a line
 cannot run here, ELSEWHERE names what runs it. Blocks with `text` are no input; what they show is
@@ -62,7 +62,7 @@ OUTPUTS = {
     "security.md": "tests/broker/security/test_documentation.py",
     "spark.md": "tests/spark_connector/test_progress.py has this line",
 }
-"""Who compares the `text` of a page."""
+"""The tests that compare the `text` of a page."""
 
 NOT_HERE = {
     "command-line.md": "tests/real/cli/test_documentation.py compares every help text",
@@ -117,7 +117,7 @@ class Shell:
             assert self._broker.wait(LINE_S) == 0
 
     def sh(self, line: str) -> str:
-        """Run a line and return what it prints; a broker goes on, in place of the one before it."""
+        """Run a line and return its output; a new broker replaces the one before it."""
         command = line.split("#", maxsplit=1)[0].strip()
         if not command or any(command.startswith(each) for each in ELSEWHERE):
             return ""
@@ -225,7 +225,7 @@ def test_every_block_is_looked_after():
 def test_the_readme(shell):
     assert run_page(shell, "README.md") == 6
     assert invoices(shell) == list(range(1, 1001))
-    # A second life of the example goes on where the first one has ended.
+    # A second run of the example continues where the first one ended.
     shell.sh("seq 1001 1500 | barnabas produce orders")
     example = next(each for each in blocks_of(ROOT / "README.md") if each.language == "python")
     shell.python(example.text)
@@ -367,10 +367,10 @@ def later_blocks(shell: Shell, run: str) -> None:
 
 
 def check_end(shell: Shell, line: str) -> None:
-    """Demand that everything was read and nothing stays open.
+    """Check that everything was read and no transaction stays open.
 
-    A commit is answered when it is decided: the last line may have been asked for before all of
-    its markers were written, and then says so.
+    A commit is acknowledged when it is decided: the last line may come from a request before all of
+    its markers were written, and then shows an open transaction.
     """
     assert re.search(r"lag 0, (no transaction open|transaction open \d+\.\d s)", line), line
 
@@ -394,7 +394,7 @@ delta = Pipeline(
 @pytest.mark.timeout(1800)
 @for_the_night(
     beside="tests/spark/test_crash_table.py"
-    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
+    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
 )
 def test_spark_on_a_cluster(shell):
     on_cluster, submitted, yarn, kubernetes = [
@@ -430,7 +430,7 @@ def send_one_order(broker):
 
 @pytest.mark.timeout(900)
 def test_testing(tmp_path):
-    """The blocks of one program, but for the tests in it, which pytest runs."""
+    """Run the blocks as one program, without the tests in them, which pytest runs."""
     blocks = [block for block in blocks_of(ROOT / "docs/testing.md") if block.language == "python"]
     programs = [block.text for block in blocks if "def test_" not in block.text]
     tests = [block.text for block in blocks if "def test_" in block.text]

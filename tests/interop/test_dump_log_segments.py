@@ -56,7 +56,7 @@ def written(broker_class, tmp_path_factory) -> Path:
 def test_every_file_is_flawless(written):
     files = segment_files(written)
     assert complaints(files) == []
-    # Several segments were rolled and each kind of file was there to be judged.
+    # Several segments were rolled, and the tool could judge each kind of file.
     assert len(list(written.glob("before-the-kill-1/*.log"))) > 1
     assert {path.suffix for path in files} >= set(SUFFIXES) - {".txnindex"}
     assert any(path.stat().st_size for path in files if path.suffix == ".snapshot")

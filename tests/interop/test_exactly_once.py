@@ -17,14 +17,14 @@ TIMEOUT_S = 180
 
 
 def shown(letter: str) -> str:
-    """Return what the page shows of a scenario."""
+    """Return the output of a scenario on the page."""
     (block,) = re.findall(rf"```text\n({letter}\. .*?)```", PAGE.read_text(), re.DOTALL)
     return block
 
 
 @pytest.fixture(scope="module")
 def printed(transactional_broker):
-    """What each scenario prints; they run side by side and have topics of their own."""
+    """Return the output of each scenario; they run side by side and have topics of their own."""
     command = [sys.executable, "-m", "examples.exactly_once"]
     running = {
         name: subprocess.Popen(

@@ -1,7 +1,7 @@
-"""Offsets of transactions are committed though the coordinator of their group has gone.
+"""Offsets of transactions are committed although the coordinator of their group has died.
 
-librdkafka (2.16) would wait for ever, whatever its timeout, for what tells it to look for another
-one; by Apache Kafka it is not told.
+librdkafka (2.16) waits forever, beyond any timeout, for an error that makes it find another
+coordinator; Apache Kafka does not send that error.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ GAP_S = 3
 """Longer than librdkafka takes to be refused three times at once."""
 PATIENCE_S = 60
 SENT_S = 30
-"""What librdkafka is given for offsets: less than who waits for it to end at all."""
+"""librdkafka's timeout for offsets: less than the timeout of the test."""
 SWEEP_S = 5
 SWEEPS = 4
 ADDED = "AddOffsetsToTxn"
 
 
 def coordinator(cluster: Cluster, topic: str, key: str) -> int | None:
-    """Return the broker that coordinates a group or an id; None: nobody does."""
+    """Return the broker that coordinates a group or an id, or None if no broker does."""
     return cluster.leader(topic, java_hash(key) % SHARDS)
 
 
@@ -73,7 +73,7 @@ class Group:
         return coordinator(self._cluster, OFFSETS, self.name)
 
     def committed(self) -> int:
-        """Return what is committed for the first partition."""
+        """Return the committed offset of the first partition."""
         place = confluent_kafka.TopicPartition(TOPIC, 0)
         with suppress(KafkaException):  # While the coordinator is another one than it was.
             (place,) = self._consumer.committed([place], PATIENCE_S)
@@ -100,7 +100,7 @@ class Worker:
         self._producer.init_transactions(PATIENCE_S)
 
     def knows(self, node_id: int) -> bool:
-        """Ask for metadata; return whether that names a broker."""
+        """Request metadata; return whether it contains a broker."""
         return node_id in self._producer.list_topics(TOPIC, PATIENCE_S).brokers
 
     def commits(self, offset: int, group: Any) -> bool:

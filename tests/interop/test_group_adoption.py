@@ -1,4 +1,4 @@
-"""The groups that a cleanly stopped Apache Kafka left are there in Barnabas, as Kafka knew them."""
+"""The groups of a cleanly stopped Apache Kafka exist in Barnabas, as Kafka knew them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def consumer(broker: BrokerProcess, group: str, **settings: str) -> Consumer:
 
 
 def commit(broker: BrokerProcess, group: str, *offsets: int) -> None:
-    """Commit as a consumer that assigns itself: the first offset for partition 0, and so on."""
+    """Commit as a consumer that assigns itself: one offset for each partition, from partition 0."""
     alone = consumer(broker, group)
     places = [TopicPartition(TOPIC, at, offset) for at, offset in enumerate(offsets)]
     deadline = time.monotonic() + PATIENCE_SECONDS
@@ -61,7 +61,7 @@ def commit(broker: BrokerProcess, group: str, *offsets: int) -> None:
         try:
             alone.commit(offsets=places, asynchronous=False)
         except KafkaException as error:
-            # Right after the first start the coordinator's topic is being made.
+            # Right after the first start the coordinator's topic does not exist yet.
             if error.args[0].code() not in NOT_READY or time.monotonic() > deadline:
                 raise
             time.sleep(0.1)
@@ -135,7 +135,7 @@ def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict
 
 
 def leave_groups(kafka: BrokerProcess) -> Any:
-    """Leave groups of each kind; return them, their offsets, and a producer that has not ended."""
+    """Create groups of each kind; return them, their offsets, and an open producer."""
     with WireClient(kafka) as client:
         request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 60_000)
         assert client.ask(CREATE_TOPICS, request, 5).topics[0].error_code == 0
@@ -200,7 +200,7 @@ def test_groups_of_kafka_are_there(kafka, tmp_path):
         with OffsetsClient(barnabas) as raw:
             raw.ended(undecided, IMPLICIT, commit=True)
             raw.begin_life("open-leave open")  # Ends what its former self has left open.
-            # Both are answered when they are decided; what ends the transactions follows.
+            # Both are acknowledged when they are decided; the markers follow.
             for group, wanted_offsets in (
                 ("undecided", {(TOPIC, 0): -1, (TOPIC, 1): 5}),
                 ("open", {(TOPIC, 0): 2}),

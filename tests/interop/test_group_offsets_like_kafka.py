@@ -82,7 +82,7 @@ class Script:
         self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 60_000), 7)
 
     def wait(self, group: str, name: str) -> None:
-        """Until the group's coordinator is there and the topic can be committed to."""
+        """Wait until the group's coordinator is available and accepts commits for the topic."""
         self.client.ask(FIND_COORDINATOR, FindCoordinatorRequest(group), 3)
         deadline = time.monotonic() + PATIENCE_SECONDS
         while set(self.codes(self.commit(group, {name: {0: 0}}))) & NOT_READY:

@@ -1,7 +1,7 @@
-"""What tools say of groups: Kafka's by main class, and kafka-python's, against both brokers.
+"""The output of tools about groups: Kafka's by main class, and kafka-python's, with both brokers.
 
-The same groups are made on Barnabas and on Apache Kafka 4.3.0: one of each protocol with two live
-members, one whose member has left, one that only ever committed. One script of commands is for
+The same groups are created on Barnabas and on Apache Kafka 4.3.0: one of each protocol with two
+live members, one whose member has left, one that only ever committed. One script of commands is for
 both; exit codes and lines must be equal.
 """
 
@@ -154,14 +154,14 @@ class Groups:
         commit_as_member(left)
         left.close()
         self._members.remove(left)
-        # Apache Kafka has no topic for commits before somebody has looked for a coordinator.
+        # Apache Kafka has no topic for commits before a client has looked for a coordinator.
         commit(self._broker, "committed", {0: 4, 1: 10})
         # One after the other, so that generations and epochs are equal.
         self._join("live-classic", "one", "range", "orders", instance="static")
         self._join("live-classic", "two", "range", "orders")
         self._join("live-new", "one", None, "orders")
         commit_as_member(self._members[-1])
-        # Each has a topic of its own: who is given what must not depend on their random ids.
+        # Each has a topic of its own: assignments must not depend on their random ids.
         self._join("live-new", "two", None, "returns", instance="static")
         wait_until(self._know_their_epoch, "an epoch is known to all members a heartbeat later")
         self.ids = [member.memberid() for member in self._members]
@@ -244,7 +244,7 @@ def produce(broker: BrokerProcess) -> None:
 
 
 def commit(broker: BrokerProcess, group: str, offsets: dict[int, int]) -> None:
-    """Commit as somebody who belongs to no group, by hand."""
+    """Commit offsets without a member, as a tool does."""
     partitions = [OffsetCommitRequestPartition(n, offset) for n, offset in offsets.items()]
     topics = [OffsetCommitRequestTopic("orders", partitions=partitions)]
     request = OffsetCommitRequest(group, -1, "", None, -1, topics)

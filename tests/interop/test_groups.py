@@ -1,8 +1,9 @@
-"""Groups of three with every client: nothing lost, nothing committed read again, nothing goes back.
+"""Groups of three with every client: no record lost, no committed record read again, no offset
+moves back.
 
-One broker and one load for all groups, so that what takes time is waited for once. In each group a
-member is paused for longer than its session, one is killed with -9 and one is added under load;
-static members restart; the broker is killed with -9 in the middle, and once more at the end.
+All groups share one broker and one load, so that slow steps are awaited once. In each group one
+member is paused for longer than its session, one is killed with -9, and one is added under load.
+Static members restart. The broker is killed with -9 in the middle, and once more at the end.
 """
 
 from __future__ import annotations
@@ -58,11 +59,11 @@ def test_all_records_were_taken(outcome):
 
 
 def test_offsets_survive_kill_9(outcome):
-    """That they are the same is a rule of the history; here that all are there."""
+    """The history checks that they are the same; here that all exist."""
     assert [each.process for each in outcome.ends] == ["drained", "left", "killed"]
     assert len(outcome.ends[-1].commits) == len(outcome.groups) * PARTITIONS
 
 
 def test_static_members_restart_unnoticed(outcome):
-    """That the others notice nothing is a rule of the history; here that it was tried."""
+    """The history checks that the others notice nothing; here that members restarted."""
     assert outcome.undisturbed.keys() == STATIC

@@ -130,7 +130,7 @@ class InBackground(threading.Thread):
             self._error = error
 
     def work(self) -> None:
-        """Let it work for a while, on a busy machine for as long as it takes to do something."""
+        """Wait a while, and longer on a busy machine, until the producer has sent records."""
         wanted = [count + RECORDS_BETWEEN_KILLS for count in self.counts]
         time.sleep(BETWEEN_KILLS_S)
         wait_until(

@@ -1,4 +1,4 @@
-"""What ``barnabas init --secure`` writes is all that a broker and its clients need."""
+"""A broker and its clients need only the files that ``barnabas init --secure`` writes."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_our_own_commands(directory):
 
 
 def test_the_compose_file_has_such_a_broker(tmp_path):
-    """Both of its listeners, by the names that clients use; its ports and data are ours here."""
+    """The file has both listeners, by the clients' names; the test sets ports and data."""
     settings = prepared(DOCKER / "compose.secure.yaml", tmp_path)["environment"]
     ports = {9092: free_port(), 19092: free_port()}
     for key in ("KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"):
@@ -159,7 +159,7 @@ def test_the_compose_file_has_such_a_broker(tmp_path):
         ({"security.protocol": "SSL"}, confluent_kafka.KafkaError._TRANSPORT),
     ],
 )
-def test_nobody_else_comes_in(directory, changed, code):
+def test_other_credentials_are_refused(directory, changed, code):
     errors: list[confluent_kafka.KafkaError] = []
     settings = librdkafka(directory) | changed
     given = {key: value for key, value in settings.items() if value is not None}

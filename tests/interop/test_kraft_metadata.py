@@ -1,4 +1,4 @@
-"""What a stopped Kafka's directory says about topics and settings is what its clients set."""
+"""The directory of a stopped Kafka contains the topics and settings that its clients set."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def change(client: WireClient, kind: int, name: str, *configs: tuple[str, int, s
 
 
 def administer(kafka: BrokerProcess) -> None:
-    """Leave settings of every kind behind, and the topics of TOPICS."""
+    """Create settings of every kind, and the topics of TOPICS."""
     with WireClient(kafka) as client:
         create(client, "kept", retention_ms="-1", cleanup_policy="compact")
         change(

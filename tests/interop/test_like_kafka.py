@@ -126,7 +126,7 @@ class Script:
                 and all(each.leader_id >= 0 and not each.error_code for each in topic.partitions)
                 for topic in response.topics
             ]
-            # Leadership is told before the log is open.
+            # Metadata names a leader before the log is open.
             if all(led) and self._are_open(response.topics):
                 return
             time.sleep(0.05)

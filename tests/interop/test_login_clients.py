@@ -1,5 +1,5 @@
-"""Real clients over every protocol, by every mechanism: who is let in works, who is not hears what
-Apache Kafka would say."""
+"""Real clients over every protocol, by every mechanism: a permitted client works, a refused one
+gets the error of Apache Kafka."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ from tests.waiting import wait_until
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 DAY_S = 24 * 60 * 60
-"""A token's life: it is made before all tests, however long those take."""
+"""A token's lifetime: it is issued before all tests, however long those take."""
 
 PASSWORD = USERS["alice"]
 GOOD = {
@@ -190,7 +190,9 @@ def ways_of_clients() -> Iterator[object]:
 
 
 @pytest.mark.parametrize(("client", "way"), [*ways_of_clients()])
-def test_who_is_let_in_writes_reads_and_has_transactions(world, client, way, topic, tmp_path):
+def test_authenticated_client_writes_reads_and_has_transactions(
+    world, client, way, topic, tmp_path
+):
     """By every protocol and mechanism, with no more rights than that takes."""
     case, using = WAYS[way], CLIENTS[client]
     login = world.login(case)
@@ -230,8 +232,8 @@ def refusals_of_clients() -> Iterator[object]:
 # kafka-python leaves connections behind that ended in the middle of a handshake.
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("client", "name"), [*refusals_of_clients()])
-def test_who_is_not_let_in_hears_what_kafka_says(world, kafka, client, name, tmp_path):
-    """But for the name of the alert, where a certificate is refused: Java's are less exact."""
+def test_refused_login_gets_the_error_of_kafka(world, kafka, client, name, tmp_path):
+    """The name of the alert for a refused certificate may differ: Java's are less exact."""
     case = REFUSED[name]
 
     def refusal(broker: SecuredBroker) -> str:
@@ -269,7 +271,7 @@ def test_failed_login_shows_its_reason(world, client, tmp_path):
 
 
 def test_kafka_python_logs_the_reason_of_each_failed_login(world):
-    """It reports a lost connection without a reason if the broker is the first to close it."""
+    """kafka-python gives no reason for a lost connection if the broker closes first."""
     losses = refused_kafka_python.logged_losses(world.ours.servers("SASL"), BAD["PLAIN"])
     assert [line for line in losses if REASON in line]
     assert [line for line in losses if "disconnected" in line.partition("Connection lost")[2]] == []
@@ -356,7 +358,7 @@ ADMINISTRATION = {
 
 
 def test_users_rights_and_quotas_by_kafkas_tools_over_tls(world, kafka, tmp_path):
-    """A user that is made over SSL is who does the rest, by SCRAM over SASL_SSL."""
+    """A user that a tool created over SSL does the rest, by SCRAM over SASL_SSL."""
     ours = administered(world, world.ours, tmp_path)
     theirs = kafka.observe("by tools", lambda broker: administered(world, broker, tmp_path))
     assert ours == theirs
@@ -388,7 +390,7 @@ def administered(world: World, broker: SecuredBroker, directory: Path) -> dict[s
 # ----------------------------------------------------------------- logins that end and are repeated
 
 LIFETIME_S = 2
-"""What clients are told."""
+"""The session lifetime that clients receive."""
 HOLDS_S = 120
 """Longer than a client is late on the busiest machine. That a session ends when it is said to is
 shown in test_logins_like_kafka.py."""
@@ -447,9 +449,9 @@ def connections(broker: Broker) -> int:
 
 
 def test_java_and_librdkafka_log_in_again_on_the_same_connections(ending, tmp_path, caplog):
-    """Four lifetimes long: nothing is cut off, nothing is lost, and nobody connects anew.
+    """For four lifetimes no connection is closed, no record is lost, and no client reconnects.
 
-    The responses to the clients' logins say that they hold for two seconds.
+    The responses to the clients' logins have a lifetime of two seconds.
     """
     log_in = next(each for each in ending.server.routes if each.name == "SaslAuthenticate").handler
 
@@ -489,7 +491,7 @@ def test_java_and_librdkafka_log_in_again_on_the_same_connections(ending, tmp_pa
 
 
 def test_a_client_that_cannot_log_in_again_is_cut_off(ending):
-    """Its user is deleted: the session ends at once, and there is no other."""
+    """The client's user is deleted: the session ends at once, and no other starts."""
     settings = ConfluentKafka().settings(ending.bootstrap_servers, GOOD["SCRAM-SHA-256"])
     heard: list[int] = []
     producer = confluent_kafka.Producer(

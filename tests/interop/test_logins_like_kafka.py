@@ -213,7 +213,7 @@ def afterwards(client: Client) -> Iterator[Any]:
 
 
 def without_login(client: Client) -> Iterator[Any]:
-    """SASL where nobody has to log in."""
+    """SASL on a listener without authentication."""
     yield client.handshake()
     yield client.authenticate()
     yield client.is_served()
@@ -560,7 +560,7 @@ LISTENERS = {
 
 
 def answers(broker: SecuredBroker, cases: dict[str, Case]) -> dict[str, Any]:
-    """Return what each case yields; those that only wait for the broker wait together."""
+    """Return the responses of each case; those that only wait for the broker wait together."""
 
     def answers_to(name: str) -> list[Any]:
         return answers_in_time(broker, LISTENERS.get(name, "SASL"), cases[name])
@@ -570,7 +570,7 @@ def answers(broker: SecuredBroker, cases: dict[str, Case]) -> dict[str, Any]:
 
 
 def answers_in_time(broker: SecuredBroker, listener: str, case: Case) -> list[Any]:
-    """What a case yields; on a busy machine it is begun anew until it was as quick as it says."""
+    """Return the responses of a case, repeated until it was as quick as its limit."""
     deadline = time.monotonic() + WAIT_S
     while True:
         client = Client(broker, listener)
@@ -596,7 +596,7 @@ def create_scram_users(broker: SecuredBroker) -> None:
             results = wire.ask(ALTER_USER_SCRAM_CREDENTIALS, 0, request).results
             assert [result.error_code for result in results] == [0] * len(each)
         wait_until(lambda: _knows(wire, "scram", 2), "the users are known")
-    # It tells what it knows before it goes by it; and it comes to know of users in their order.
+    # The broker reports a user before it accepts the login, and learns of users in their order.
     wait_until(lambda: logs_in(broker, "scram", "secret", "SCRAM-SHA-512"), "the last one logs in")
 
 
@@ -659,6 +659,6 @@ def answer_to_deleted_user(broker: SecuredBroker) -> Any:
 
 
 def test_a_user_that_is_deleted(ours, kafka):
-    """Kafka lets the session go on until it ends by itself; here it ends at once."""
+    """Kafka lets the session continue until it ends by itself; here it ends at once."""
     assert answer_to_deleted_user(ours) == CLOSED
     assert kafka.observe("a deleted user", answer_to_deleted_user) == 0

@@ -57,7 +57,7 @@ ON_PURPOSE = {
     "no topics": "Kafka leaves the marker out of its answer",
     "older behind newer": "Kafka keeps one answer for each producer",
 }
-# A partition that is named twice for one producer is not asked: Kafka 4.3.0 never answers.
+# No request names a partition twice for one producer: Kafka 4.3.0 never responds to it.
 
 
 def ask(
@@ -158,7 +158,7 @@ def control_batches(broker: BrokerProcess) -> list[Any]:
 
 
 @pytest.mark.nightly  # Its directory is what Barnabas takes over.
-def test_transactions_of_a_kafka_go_on_when_it_is_taken_over(live_kafka):
+def test_transactions_of_a_kafka_continue_after_its_adoption(live_kafka):
     """Open ones are committed by their clients, and our markers are later than all of Kafka's."""
     with WireClient(live_kafka) as client:
         create_topic(client, "open", len(OPEN))

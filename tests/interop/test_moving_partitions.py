@@ -25,7 +25,7 @@ PLACES = [("data", 0), ("data", 1), (GROUP_OFFSETS, 0)]
 GROUP = key_at(0, "g")
 MOVES = 12
 PAUSE_S = 0.005
-"""Between two records of a partition, so that moves meet some of them."""
+"""The pause between two records of a partition, so that moves meet some of them."""
 
 
 class KafkaPython:
@@ -98,7 +98,7 @@ class GroupReader(threading.Thread):
         self._consumer.subscribe(["data"])
         while not self.is_over.is_set():
             message = self._consumer.poll(0.05)
-            # Errors are events of the client library's: it goes on by itself.
+            # Errors are events of the client library: it continues by itself.
             if message is not None and message.error() is None:
                 found = self.found[message.partition()]
                 value = found.setdefault(message.offset(), message.value())
@@ -107,7 +107,7 @@ class GroupReader(threading.Thread):
 
 
 def move(cluster: Cluster, random: Random) -> None:
-    """Have the other broker lead a partition, in order or without a word, or end a session."""
+    """Move a partition to the other broker, in order or by force, or end a session."""
     topic, index = random.choice(PLACES)
     cluster.wait_until_served()
     former = cluster.leader(topic, index)

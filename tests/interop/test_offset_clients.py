@@ -1,4 +1,4 @@
-"""Consumers that assign themselves share one group's offsets, whatever library they use."""
+"""Consumers that assign themselves share one group's offsets in every library."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.counterparts.broker_process import BrokerProcess
 
 TIMEOUT_SECONDS = 60
 END_OF_TEXT = "\0"
-"""confluent-kafka commits it with its text, and reads on until it finds one, whoever wrote it."""
+"""The last character of a text: confluent-kafka commits the offset with its text, and reads up to
+this one, from any library."""
 
 
 class WithConfluent:
@@ -94,7 +95,7 @@ class WithAiokafka:
         return asyncio.run(self._committed(topic)), None
 
     def close(self) -> None:
-        """Nothing stays open."""
+        """Close the client, which keeps nothing open."""
 
 
 def test_every_client_reads_what_the_others_committed(broker, create_topic):

@@ -23,7 +23,7 @@ BROKERS: dict[str, type[SecuredBroker]] = {"barnabas": SecuredBarnabas, "kafka":
 TIMEOUT_S = 60
 SETTINGS = {
     "authorizer_class_name": STANDARD_AUTHORIZER,
-    # Who comes by the listener without a login: the tools.
+    # The tools use the listener without a login.
     "super_users": "User:ANONYMOUS",
 }
 
@@ -56,7 +56,7 @@ _ENTRY = re.compile(r"\(principal=(\S+), host=(\S+), operation=(\w+), permission
 
 
 def rules_of_the_tool(broker: SecuredBroker) -> set[tuple[str, ...]]:
-    """Return what kafka-acls lists."""
+    """Return the ACLs that kafka-acls lists."""
     found, resource = set(), ()
     for line in tool(broker, ACLS, "--list").splitlines():
         if heading := _RESOURCE.search(line):

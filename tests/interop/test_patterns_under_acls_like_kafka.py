@@ -37,8 +37,8 @@ PATTERN, ANY_PATTERN = "seen|hidden|other", "[a-z]+"
 EVERYTHING, SOME, ALL_BUT, NOTHING, OUTSIDE = "everything", "some", "allbut", "nothing", "outside"
 USERS = (EVERYTHING, SOME, ALL_BUT, NOTHING, OUTSIDE)
 QUIET_HEARTBEATS = 15
-"""After so many without a change nothing more comes of itself. They are a tenth of a second apart,
-or more where the broker is slow; a pause of the broker counts as one."""
+"""The number of heartbeats without a change after which a member is settled. They are a tenth of a
+second apart, or more if the broker is slow; a pause of the broker counts as one."""
 PAUSE_S = 0.1
 
 TOPIC, GROUP = ResourceType.TOPIC, ResourceType.GROUP
@@ -79,7 +79,7 @@ class Side:
 
 
 class Member:
-    """One member, who goes on by what it was told last."""
+    """One member, which follows the last response."""
 
     def __init__(self, side: Side, user: str, group_id: str, name: str = "m") -> None:
         self._side = side
@@ -88,14 +88,14 @@ class Member:
         self._epoch = 0
 
     def join(self, pattern: str | None = PATTERN, **more: Any) -> tuple[int, int]:
-        """Join; answers the error and the epoch."""
+        """Join; return the error and the epoch."""
         names = more.pop("names", None)
         return self._told(
             self._group.join(self._name, names, subscribed_topic_regex=pattern, **more)
         )
 
     def go_on(self, **more: Any) -> tuple[int, int]:
-        """A heartbeat by which it owns what it was told to."""
+        """Send a heartbeat with the assigned partitions; return the error and the epoch."""
         return self._told(self._group.heartbeat(self._name, self._epoch, owned=True, **more))
 
     def _told(self, answer: Any) -> tuple[int, int]:
@@ -105,11 +105,11 @@ class Member:
 
     @property
     def topics(self) -> list[str]:
-        """What it owns."""
+        """The topics that the member owns."""
         return self._side.topics(self._group, self._name)
 
     def settled(self) -> tuple[int, int, list[str]]:
-        """What it comes to when nothing changes from outside."""
+        """Return the error, the epoch and the topics once they stay the same."""
         told, quiet = self.go_on(), 0
         while quiet < QUIET_HEARTBEATS:
             self._side.broker.let_pass(PAUSE_S)
@@ -118,7 +118,7 @@ class Member:
         return (*told, self.topics)
 
     def until(self, topics: list[str]) -> tuple[int, list[str]]:
-        """Go on until it has got these."""
+        """Send heartbeats until the member owns these topics."""
 
         def is_over() -> bool:
             self._side.broker.let_pass(PAUSE_S)
@@ -132,7 +132,7 @@ class Member:
         return code
 
     def described(self) -> list[tuple[int, int]]:
-        """What a user is told of its group: the error, and how many members it sees."""
+        """Return the errors and numbers of members that a user gets for its group."""
         return [(each.error_code, len(each.members)) for each in self._group.describe().groups]
 
 
@@ -162,7 +162,7 @@ def names_beside_a_pattern(side: Side) -> Iterator[tuple[str, Any]]:
 
 
 def two_users(side: Side) -> Iterator[tuple[str, Any]]:
-    """A pattern that is resolved is so for all of the group, whatever the second may describe."""
+    """Yield results of two users: a resolved pattern ignores the second user's ACLs."""
     first = Member(side, EVERYTHING, "two", "m1")
     yield "first", first.join()
     yield "first has", first.settled()

@@ -1,4 +1,4 @@
-"""Apache Kafka is asked as a broker asks a broker: our tags do it no harm and change no answer.
+"""Apache Kafka gets a broker's requests to a broker: our tags do no harm and change no response.
 
 `make nightly` sends them to Apache Kafka by the client of our brokers. `make test` compares the
 bytes of requests with tags with those that Apache Kafka took when its answers were recorded.
@@ -126,7 +126,7 @@ def verified(answer: Any) -> dict[int, int]:
 
 
 class Asking:
-    """What a broker asks another one with."""
+    """A broker's client for another broker."""
 
     def __init__(self, broker: Any, keys: Keys, way: str) -> None:
         listener, settings = WAYS[way]
@@ -171,7 +171,7 @@ async def test_questions_of_brokers_are_answered(broker, keys, way):
         answer = await asking.ask(Purpose.VERIFICATION, ADD_PARTITIONS_TO_TXN, version, request)
         assert verified(answer) == {0: NONE, 1: ErrorCode.TRANSACTION_ABORTABLE}
     for version in (1, 2):
-        # Of another epoch than ours; Apache Kafka passes over what it does not know.
+        # An epoch that differs from the leader's; Apache Kafka ignores a tag that it does not know.
         another = NONE if isinstance(broker, ProtectedKafka) else NOT_LEADER
         for leader_epoch, code in ((-1, NONE), (0, another)):
             request = markers(1, 2, leader_epoch=leader_epoch)
@@ -181,7 +181,7 @@ async def test_questions_of_brokers_are_answered(broker, keys, way):
 
 
 async def test_one_topic_may_be_named_once_for_each_epoch(broker, keys):
-    """As partitions of one topic are led in several epochs."""
+    """Partitions of one topic may be led in several epochs."""
     asking = Asking(broker, keys, "PLAINTEXT")
     topics = [WritableTxnMarkerTopic(TOPIC, [index], index) for index in (1, 2)]
     request = WriteTxnMarkersRequest([WritableTxnMarker(PID, 1, True, topics, 0, 2)])
@@ -191,7 +191,7 @@ async def test_one_topic_may_be_named_once_for_each_epoch(broker, keys):
         for topic in answer.markers[0].topics
         for partition in topic.partitions
     }
-    # Ours is in its first epoch.
+    # Barnabas is in its first epoch.
     assert found == {1: NONE, 2: NONE if isinstance(broker, ProtectedKafka) else NOT_LEADER}
     await asking.client.close()
 

@@ -1,7 +1,7 @@
 """A user with nothing but WRITE on a topic, and the producer id of a transactional producer there.
 
 Apache Kafka 4.3.0 takes its batches, after which the producer is fenced in that partition; Barnabas
-takes none and the producer goes on.
+accepts none and the producer continues.
 """
 
 from __future__ import annotations

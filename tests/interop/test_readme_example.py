@@ -62,7 +62,7 @@ class Invoicing:
         return sorted(found)
 
     def finish(self) -> None:
-        """Run the program until it has processed all orders, and check that each is there once."""
+        """Run the program until it has processed all orders, and check that each exists once."""
         running = self.start()
         deadline = time.monotonic() + LIMIT_S
         while len(self.invoices()) < ORDERS:

@@ -67,7 +67,7 @@ def test_kafkas_tools_ask_for_moves_and_take_that_back(cluster, tmp_path):
 
 
 def moved_by_the_tool(cluster, to, indexes, tmp_path):
-    """Have a broker be asked to lead partitions; return the tool's arguments for it."""
+    """Request by the tool that broker `to` lead partitions; return the tool's arguments."""
     plan = [{"topic": TOPIC, "partition": i, "replicas": [to]} for i in indexes]
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"version": 1, "partitions": plan}))
@@ -89,7 +89,7 @@ def whole_cluster(brokers, **config):
         yield cluster
 
 
-def test_what_kafkas_tool_has_moved_stays_when_another_broker_joins(tmp_path):
+def test_partitions_moved_by_kafkas_tool_stay_when_another_broker_joins(tmp_path):
     """The brokers level their load; what was moved counts, and rests."""
     with whole_cluster(2) as cluster:
         to, moved = 1, {0, 1, 2, 3}
@@ -111,7 +111,7 @@ def test_what_kafkas_tool_has_moved_stays_when_another_broker_joins(tmp_path):
 
 
 def test_kafkas_tool_moves_partitions_of_a_whole_cluster(tmp_path):
-    """With its own brokers, which take them over by themselves; nothing levels the load."""
+    """The brokers of a cluster take the partitions over by themselves; no balancing moves them."""
     with whole_cluster(3, **STAYS) as cluster:
         indexes = range(PARTITIONS)
         known, file = moved_by_the_tool(cluster, 2, indexes, tmp_path)

@@ -1,9 +1,9 @@
-"""DescribeConfigs lists what Apache Kafka 4.3.0 lists, key by key, but for docs/administration.md.
+"""DescribeConfigs equals that of Apache Kafka 4.3.0, key by key, except for docs/administration.md.
 
 Both brokers get the same settings, from their file and from clients; then every key of every kind
 of resource must have the same type, value, source and synonyms. The differences are read from the
-documentation, so that it cannot say anything else than what is so. Barnabas is a process here: the
-embedded broker has defaults of its own.
+documentation, so that it cannot be wrong. Barnabas is a process here: the embedded broker has
+defaults of its own.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ DYNAMIC_IN_KAFKA = {"min.insync.replicas"}
 
 
 def documented_defaults() -> dict[str, tuple[str | None, str | None]]:
-    """The table of the documentation: for each key Kafka's default and ours."""
+    """Return the table of the documentation: for each key the defaults of Kafka and of Barnabas."""
     _, _, table = DOCUMENT.read_text().partition("Defaults that differ:")
     rows = re.findall(r"^\| `(\S+)` \| (\S*) ?\| (\S*) ?\| \S.* \|$", table, re.MULTILINE)
     return {key: (_text(theirs), _text(ours)) for key, theirs, ours in rows}
@@ -147,8 +147,8 @@ def prepare(client: WireClient) -> None:
     assert [each.error_code for each in client.ask(CREATE_TOPICS, request, 7).topics] == [0, 0]
     for kind, name, configs in BY_CLIENTS:
         assert alter(client, kind, name, *((key, SET, text) for key, text in configs)) == 0
-    # Kafka's broker learns of a change a moment after its controller answered, and goes by it yet
-    # a moment later: but before it learns of the next one.
+    # Kafka's broker learns of a change a moment after its controller responded, and applies it a
+    # moment later: but before it learns of the next one.
     for text in ("45500", "46000"):
         assert alter(client, GROUP, "set", ("consumer.session.timeout.ms", SET, text)) == 0
         wait_until(
@@ -279,7 +279,7 @@ def set_by_somebody(config: DescribeConfigsResourceResult) -> list[tuple[str, st
     ]
 
 
-def test_what_clients_set_for_all_brokers(barnabas, kafka):
+def test_settings_for_all_brokers_are_those_of_kafka(barnabas, kafka):
     ours, theirs = of_both(barnabas, kafka, BROKER, "")
     assert set(theirs) - set(ours) == DYNAMIC_IN_KAFKA
     for key in ours:

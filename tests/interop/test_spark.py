@@ -203,7 +203,7 @@ def test_stateless_real_time_mode(spark, broker, tmp_path, say):
     assert [value for value, _ in arrived] == list(sent)
     latencies = [at - sent[value] for value, at in arrived[WARM_UP_RECORDS:]]
     say(f"real-time mode: p50 {statistics.median(latencies) * 1000:.1f} ms")
-    # Far below what a fetch that nobody wakes would take.
+    # Far below the time of a fetch that no append wakes.
     assert statistics.median(latencies) * 1000 < UNWOKEN_MS / 3
 
 

@@ -1,4 +1,4 @@
-"""The file formats of `storage`, without a broker of ours: Apache Kafka reads what they write."""
+"""The file formats of `storage`, without a broker of Barnabas: Apache Kafka reads the files."""
 
 from pathlib import Path
 
@@ -163,7 +163,7 @@ def test_kafkas_index_checks_pass(tmp_path, check):
 
 
 def described_producers(kafka: ApacheKafka, topic: str) -> set[tuple[str, ...]]:
-    """What `kafka-transactions.sh describe-producers` prints, a tuple for each producer."""
+    """Return the rows of `kafka-transactions.sh describe-producers`, a tuple for each producer."""
     result = run_tool(
         TRANSACTIONS, "--bootstrap-server", kafka.bootstrap_servers,
         "describe-producers", "--topic", topic, "--partition", "0",

@@ -26,7 +26,7 @@ def test_kafkas_tool_finds_no_fault_in_what_the_store_wrote(tmp_path, monkeypatc
     host.step()
     host.checkpoint()
     host.shut_down()
-    # A second run replays, truncates and goes on in the same segment.
+    # A second run replays, truncates and continues in the same segment.
     host.boot()
     host.append(*(batch() for _ in range(60)))
     host.checkpoint()

@@ -1,4 +1,5 @@
-"""Real clients connect with what ``client_config`` of the embedded broker says, and no more."""
+"""Real clients connect with the settings of the embedded broker's ``client_config``, and no
+more."""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def test_a_user_writes_and_reads(brokers, style, name, mechanism, tmp_path):
     assert CLIENTS[style](brokers[name], mechanism, group, tmp_path) == group.encode()
 
 
-def test_a_user_without_rights_is_told_so(brokers):
+def test_user_without_acl_gets_authorization_error(brokers):
     config = brokers["every mechanism"].client_config("bob", "confluent")
     metadata = confluent_kafka.Consumer(config | {"group.id": "g"}).list_topics(TOPIC, TIMEOUT_S)
     code = metadata.topics[TOPIC].error.code()

@@ -27,7 +27,7 @@ from tests.token_server import (
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
 SAID = ("Accept", "Authorization", "Cache-Control", "Content-Type")
-"""Headers that are about what is asked for; the others are about HTTP."""
+"""Headers about the content of the request; the others are about HTTP."""
 URLENCODE = "sasl.oauthbearer.header.urlencode"
 SCOPE = "sasl.oauthbearer.scope"
 
@@ -161,7 +161,7 @@ def test_the_settings_of_librdkafka(broker, keys, tmp_path):
         }
         servers = broker.servers("SASL_TLS")
         producer = confluent_kafka.Producer(settings | {"bootstrap.servers": servers})
-        producer.poll(0)  # It is fetched by whoever polls.
+        producer.poll(0)  # A call of poll fetches the token.
         assert producer.list_topics(timeout=30).brokers
         path = tmp_path / "client.properties"
         path.write_text(as_properties(settings))

@@ -1,9 +1,9 @@
-"""The table of the transaction coordinator beside Apache Kafka 4.3.0's answers over raw sockets.
+"""The table of the transaction coordinator beside Apache Kafka 4.3.0's responses over raw sockets.
 
-tests/coordinator/transactions/table.txt is what Barnabas answers (it is asked the same over the
-wire in tests/broker/test_transaction_table.py); Apache Kafka's answers are recorded, in the states
-that clients can bring it into. ``ON_PURPOSE`` has where the two differ, and every difference must
-be there.
+tests/coordinator/transactions/table.txt has the responses of Barnabas
+(tests/broker/test_transaction_table.py compares them over the wire); Apache Kafka's responses are
+recorded, in the states that clients can bring it into. ``ON_PURPOSE`` must contain every
+difference.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ class Asker:
         self.key = key
 
     def do(self, command: Any) -> Outcome:
-        """Ask until the broker is not busy with something else."""
+        """Repeat the command until the broker is not busy; return its outcome."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (outcome := self.ask(command)).error in BUSY:
             assert time.monotonic() < deadline, outcome
@@ -193,7 +193,7 @@ def live_kafka(tmp_path_factory) -> Iterator[BrokerProcess]:
 
 
 def _knows_of_nobody(client: WireClient) -> bool:
-    """Whether ids of all partitions are known to be nobody's: each loads its own by itself."""
+    """Return whether the broker has loaded all partitions: it reports unknown ids."""
     request = DescribeTransactionsRequest([f"nobody-{number}" for number in range(100)])
     found = client.ask(DESCRIBE_TRANSACTIONS, request, 0).transaction_states
     return {each.error_code for each in found} == {E.TRANSACTIONAL_ID_NOT_FOUND}

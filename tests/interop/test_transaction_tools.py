@@ -51,7 +51,7 @@ def transactions(broker: BrokerProcess, *arguments: str) -> str:
 
 
 def dumped(broker: BrokerProcess, directory: str, decoder: str) -> str:
-    """Return what DumpLogSegments makes of an internal topic's records."""
+    """Return the output of DumpLogSegments for an internal topic's records."""
     logs = broker.data_directory.glob(f"{directory}-*/*.log")
     files = ",".join(str(path) for path in logs if path.stat().st_size)
     result = run_tool(kafka_tools.DUMP_LOG_SEGMENTS, decoder, "--files", files)
@@ -132,7 +132,7 @@ def test_the_message_copier_copies_once_through_kills(own_broker, topic, tmp_pat
         own_broker.restart()
         copier.wait_for_more()
         was_at_work = copier.kill()
-        # It copies what is there when it starts, and may have done so with all of it.
+        # It copies the records that exist when it starts, and may have finished with all of them.
         fill(values[COPIED // 2 :])
         copier.start()
         copier.finish()
@@ -210,7 +210,7 @@ def test_transactional_and_plain_producers_write_side_by_side(transactional_brok
         lambda: len(committed_values(servers, f"{topic}-fast", partitions=3)) == 20_000,
         "all records are committed",
     )
-    # Whoever is not part of a transaction waits for the one before it, too.
+    # A record outside transactions waits for the transaction before it, too.
     assert read_with_confluent(servers, f"{topic}-plain", 1, COMMITTED) == {}
     held.abort()
     wanted = {0: [b"%d" % i for i in range(50)]}

@@ -23,13 +23,13 @@ from tests.interop.transactional import (
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 PARTITIONS = 3
 SHORT_MS = (1000, 5000, 30_000)
-"""How long an abandoned transaction may last; more where a busy machine needs longer to open it."""
+"""Timeouts of an abandoned transaction, in turn: a busy machine needs longer to open it."""
 FENCED = {
     "confluent-kafka": {"_FENCED"},
     "kafka-python": {"ProducerFencedError"},
     "aiokafka": {"ProducerFenced"},
 }
-"""What a library calls the end of a producer whose transactional id belongs to another one."""
+"""The errors by which libraries report that another producer has the transactional id."""
 FENCED_IN_A_SEND = FENCED | {
     "kafka-python": {"InvalidProducerEpochError"},
     # Or only what became of the record, where the fatal error itself is lost (see its `send`): the
@@ -70,7 +70,7 @@ def producer(library, servers, topic):
         each.close()
 
 
-def test_commits_aborts_and_goes_on(producer, servers, outputs):
+def test_producer_commits_aborts_and_continues(producer, servers, outputs):
     ours = producer()
     ours.begin()
     ours.send(outputs, 0, b"a", b"b")
@@ -88,7 +88,7 @@ def test_commits_aborts_and_goes_on(producer, servers, outputs):
     ours.commit()
     expected = {0: [b"a", b"b", b"g"], 1: [b"c"], 2: [b"d"]}
     assert committed(servers, outputs, PARTITIONS, expected) == expected
-    # What was aborted is there for whoever asks for it, in its place.
+    # Aborted records stay in their place for a `read_uncommitted` consumer.
     everything = {0: [b"a", b"b", b"not e", b"g"], 1: [b"c"], 2: [b"d", b"not f"]}
     assert read_with_confluent(servers, outputs, PARTITIONS, UNCOMMITTED) == everything
 
@@ -146,7 +146,7 @@ def test_an_abandoned_transaction_is_aborted_when_its_time_is_up(
     with pytest.raises(Rejected) as refused:
         abandoned.commit()
     assert str(refused.value) in FENCED[library]
-    # Whoever starts again under its id goes on.
+    # A producer that restarts under its id continues.
     again = producer()
     again.begin()
     again.send(outputs, 0, b"again")
@@ -191,7 +191,7 @@ def test_offsets_are_committed_with_the_records_or_not_at_all(producer, servers,
 
 
 def test_every_reader_sees_the_same(servers, outputs, topic):
-    """What any library wrote, in transactions that overlap, through every library's consumer."""
+    """Read overlapping transactions of all libraries with every library's consumer."""
     producers = {name: kind(servers, f"{name}-{topic}") for name, kind in PRODUCERS.items()}
     for turn in range(4):
         for name, each in producers.items():

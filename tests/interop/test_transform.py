@@ -1,8 +1,8 @@
-"""Consume, transform, produce: every input takes effect once, whatever is killed and whenever.
+"""Consume, transform, produce: every input takes effect once, in spite of kills at any time.
 
-One application for each library, with two workers and later three over the same input, while
-records keep coming: a worker is killed with -9 and started again, another is paused for longer than
-its session and its transaction may last, so that it wakes up as a zombie, one more joins, and the
+One application runs for each library, with two workers and later three over the same input, while
+new records arrive. A worker is killed with -9 and restarted. Another is paused for longer than its
+session and its transaction may last, so that it wakes up as a zombie. One more joins, and the
 broker is killed with -9.
 """
 
@@ -44,7 +44,7 @@ GAVE_UP = {GIVE_UP, -signal.SIGALRM}
 
 
 class Worker:
-    """One worker as a process, and whoever takes its place when it gives up."""
+    """One worker as a process, and its replacement when it gives up."""
 
     def __init__(self, library: str, number: int, servers: str, directory: Path) -> None:
         name = f"{library}-{number}"
@@ -135,7 +135,7 @@ class Feeder(threading.Thread):
 
 
 class Life:
-    """The applications, what is done to them, and what came of it."""
+    """The applications, the faults, and the results."""
 
     def __init__(self, broker, directory: Path) -> None:
         self.broker = broker
@@ -156,7 +156,7 @@ class Life:
         return [worker for workers in self.workers.values() for worker in workers]
 
     def run(self) -> int:
-        """Go through everything; return the number of records of the input."""
+        """Run all steps; return the number of records of the input."""
         self.feeder.start()
         self.wait_for_progress()
         for first, _second in self.workers.values():
@@ -165,7 +165,7 @@ class Life:
         self.wait_for_progress()
         for _first, second in self.workers.values():
             second.pause()
-        # The others take over, all of it: then the sessions and the transactions are over.
+        # The others take over all partitions: then the sessions and the transactions have ended.
         self.wait_for_progress(paused=True)
         for library, workers in self.workers.items():
             workers[1].resume()
@@ -184,7 +184,7 @@ class Life:
         self._wait(lambda: all(self.taken(library) >= count for library in WORKERS), paused=paused)
 
     def taken(self, library: str) -> int:
-        """How many records an application has taken, by its stable offsets, which are dense."""
+        """Return the number of records that an application took, by its stable offsets."""
         group = f"app-{library}"
         offsets = committed_offsets(self.servers, group, INPUT, range(INPUT_PARTITIONS))
         return sum(max(offset, 0) for offset in offsets)
@@ -233,7 +233,7 @@ def test_every_input_is_in_the_committed_output_once(life, library, say):
         values.update(value for values in output.values() for value in values)
         return len(values) >= life.count
 
-    # Offsets and outputs of one transaction are there together, but not at one moment.
+    # Offsets and outputs of one transaction become visible together, but not at one moment.
     wait_until(are_all_there, "all outputs")
     expected = {transformed(b"%d" % number) for number in range(life.count)}
     assert [value for value, times in values.items() if times > 1] == []

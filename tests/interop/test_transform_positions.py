@@ -63,11 +63,12 @@ BEFORE, BY_ANOTHER, AFTER = 10, 40, 10
 """Records that the worker takes, that another member takes, and the worker again."""
 REBALANCE_MS = 60_000
 SESSION_MS = 90_000
-"""That nobody is put out: the leader beats only while somebody asks it whether it is to join."""
+"""Long enough that the leader stays a member: it sends heartbeats only while a test polls for a
+rebalance."""
 
 
 class Leader:
-    """The first member of the group, by raw requests: it says who has the partition."""
+    """The first member of the group, by raw requests: it assigns the partition."""
 
     def __init__(self, client: WireClient) -> None:
         self._client = client
@@ -75,7 +76,7 @@ class Leader:
         self._generation = -1
 
     def join(self) -> list[str]:
-        """Begin a generation as soon as all members are there; return the other members."""
+        """Start a generation as soon as all members have joined; return the other members."""
         protocol = JoinGroupRequestProtocol("range", encode_subscription([INPUT]))
         request = JoinGroupRequest(
             GROUP, SESSION_MS, REBALANCE_MS, self._id, None, "consumer", [protocol]
@@ -157,7 +158,7 @@ def test_a_missed_generation_leaves_no_position_behind(broker):
             wait_until(lambda: has_taken(BEFORE), "the worker has taken what there is")
 
             def refuse_worker(_context: object, request: SyncGroupRequest) -> object:
-                """Let it hear too late of what it has in this generation."""
+                """Delay the assignment of this generation until it is too late."""
                 if request.member_id != worker:
                     return None
                 return SyncGroupResponse(error_code=ErrorCode.REBALANCE_IN_PROGRESS)

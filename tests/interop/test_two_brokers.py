@@ -50,7 +50,7 @@ def test_every_partition_is_written_and_read(client):
 
 
 def test_a_producer_with_old_metadata_is_sent_on():
-    """It hears of the new leader, and where that is, with the error (KIP-951)."""
+    """The producer gets the new leader and its address with the error (KIP-951)."""
     with alternating({TOPIC.name: PARTITIONS}) as cluster:
         first, second = cluster.brokers
         cluster.move(TOPIC.name, 1, to=0)
@@ -136,7 +136,7 @@ def _refused(broker, topic, version):
 
 @pytest.mark.parametrize("first_asked", [0, 1])
 def test_groups_of_both_coordinators(first_asked):
-    """Members, offsets and the list of groups, whichever broker a client asks first."""
+    """Members, offsets and the list of groups are the same at each broker."""
     topics = {TOPIC.name: PARTITIONS, "__consumer_offsets": 4}
     groups = [f"group-{number}" for number in range(8)]
     with alternating(topics) as cluster:

@@ -24,7 +24,7 @@ from tests.waiting import wait_until
 
 RECORDS_PER_S = 300
 PARTITIONS = 2
-"""Of the topic that is copied to."""
+"""The number of partitions of the destination topic."""
 READ_S = 120
 ANSWER_S = 60
 
@@ -39,7 +39,7 @@ class Copying:
         self._directory = directory
         self._printed = directory / f"{topic}-consumed"
         self.transactions = 0
-        """How many the copier has ended."""
+        """The number of transactions that the copier has ended."""
         create(servers, f"{topic}-in", partitions=1)
         create(servers, f"{topic}-out", partitions=PARTITIONS)
 
@@ -50,7 +50,7 @@ class Copying:
             stack.callback(consumer.wait)
             stack.callback(consumer.kill)
             self._produce()
-            # It copies what is there when it starts.
+            # It copies the records that exist when it starts.
             copier = Copier(self._servers, self._topic, self._directory)
             stack.callback(copier.kill)
             copier.finish()
@@ -73,7 +73,7 @@ class Copying:
         assert set(self._consumed()) == {value.decode() for value in values}
 
     def _produce(self) -> None:
-        """Have VerifiableProducer send numbers; by default it would send nothing again."""
+        """Send numbers with VerifiableProducer; by default it would not retry."""
         settings = self._settings("producer", "retries=2147483647\nenable.idempotence=true\n")
         result = run_tool(
             kafka_tools.VERIFIABLE_PRODUCER,
@@ -100,7 +100,7 @@ class Copying:
             )
 
     def _consumed(self) -> Counter[str]:
-        """How often the consumer has printed each record."""
+        """Return the number of times that the consumer has printed each record."""
         lines = self._printed.read_text(errors="replace").rpartition("\n")[0].splitlines()
         events = [json.loads(line) for line in lines if line.startswith("{")]
         return Counter(each["value"] for each in events if each["name"] == "record_data")
@@ -114,7 +114,8 @@ class Copying:
 class Reassigning(Meanwhile):
     """Has kafka-reassign-partitions move all partitions to and fro, until its block is left.
 
-    A broker that is asked, or is to lead, may be dying: then one call of the tool does nothing.
+    The broker that gets the request, or the new leader, may be dying: then one call of the tool has
+    no effect.
     """
 
     def __init__(self, servers: str, directory: Path, seed: int) -> None:
@@ -126,7 +127,7 @@ class Reassigning(Meanwhile):
 
     @property
     def moves(self) -> int:
-        """How often the partitions were given other leaders. Raises what has ended it."""
+        """The number of moves of the partitions. Raises the error that ended it."""
         assert not self.is_over or self._is_enough.is_set(), "it has ended by itself"
         return self._moves
 
@@ -153,9 +154,9 @@ class Reassigning(Meanwhile):
 def copy_while_brokers_die(
     brokers: Brokers, directory: Path, seed: int, *, kills: int, moves: int, records: int
 ) -> str:
-    """Copy until so many brokers have died and partitions were moved so often; judge all copies.
+    """Copy until ``kills`` brokers have died and ``moves`` moves are done; judge all copies.
 
-    Returns what was done, in words.
+    Return a summary of the faults and copies.
     """
     servers = brokers.bootstrap_servers
     rounds: list[Copying] = []

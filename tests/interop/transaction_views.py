@@ -39,7 +39,7 @@ ON_PURPOSE = {
 
 
 def coordinators_of_transactions(client: WireClient) -> Iterator[Answer]:
-    """FindCoordinator; who it is differs, whether somebody is named does not."""
+    """Yield the responses of FindCoordinator; node ids may differ."""
     TransactionSteps(client.ask).init("view-found")
     cases: dict[str, tuple[int, tuple[str, ...]]] = {
         "one": (TRANSACTION, ("t",)),

@@ -80,7 +80,7 @@ class Confluent:
                 # It may not be longer than the transaction's, nor is there a need.
                 "message.timeout.ms": timeout_ms,
                 "linger.ms": 0,
-                # Fatal errors are raised where they matter, and need not be printed as well.
+                # Fatal errors are raised where they matter; the library need not print them.
                 "error_cb": lambda _error: None,
                 "logger": _SILENT,
             }
@@ -196,7 +196,7 @@ class KafkaPython:
 
 
 class Aiokafka:
-    """aiokafka, on an event loop that runs while something is asked of it."""
+    """aiokafka, on an event loop that runs during each call."""
 
     name = "aiokafka"
 
@@ -349,9 +349,9 @@ READERS = {
 
 
 def committed(servers: str, topic: str, partitions: int, expected: Values) -> Values:
-    """Read what is committed, until it is what is expected or time is up.
+    """Read the committed records until they are as expected, or until the timeout.
 
-    A commit is answered when it is decided; its markers, which end what is open, follow.
+    A commit is acknowledged when it is decided; its markers, which end the transaction, follow.
     """
     deadline = time.monotonic() + TIMEOUT_S
     while True:
@@ -384,7 +384,7 @@ def committed_offsets(servers: str, group: str, topic: str, partitions: Iterable
             try:
                 found = consumer.committed(places, TIMEOUT_S)
             except confluent_kafka.KafkaException as error:
-                # The library does not ask again when a broker that was gone loads its groups.
+                # The library does not retry when a restarted broker loads its groups.
                 if error.args[0].code() not in NOT_YET or time.monotonic() > deadline:
                     raise
                 time.sleep(0.05)

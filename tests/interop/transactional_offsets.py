@@ -50,7 +50,7 @@ ON_PURPOSE = {
 
 
 class Script:
-    """What one broker is asked, and what it says."""
+    """The requests to one broker, and its responses."""
 
     def __init__(self, broker: BrokerProcess, name: str) -> None:
         self.broker = broker
@@ -79,7 +79,7 @@ class Script:
         self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 60_000), 7)
 
     def _wait(self, name: str) -> None:
-        """Until the topic can be committed to."""
+        """Wait until the topic accepts commits."""
         self.client.patiently(lambda: self.client.commit_plainly("waits", {(name, 0): 0}), max)
 
     def _id(self, name: str) -> bytes:
@@ -158,10 +158,10 @@ class Script:
     def _preparing(self, group: str) -> tuple[str, int]:
         found = self._stable(group)
         protocols = [JoinGroupRequestProtocol("range", b"")]
-        # All that is asked in this state takes less than that.
+        # All requests in this state take less time than that.
         request = JoinGroupRequest(group, 300_000, 300_000, "", None, "consumer", protocols)
         self.second = WireClient(self.broker)
-        self.second.send(JOIN_GROUP, request, 3)  # It is not answered before the first joins.
+        self.second.send(JOIN_GROUP, request, 3)  # Its response waits until the first member joins.
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self._state(group) != "PreparingRebalance":
             assert time.monotonic() < deadline
@@ -212,7 +212,7 @@ class Script:
     # -------------------------------------------------------------------------------------- checks
 
     def checks(self) -> Iterator[Answer]:
-        """What is wrong with the transaction, with the request, with both."""
+        """Yield the errors for a wrong transaction, a wrong request, and both."""
         member, generation = self._stable("checks")
         stranger = {"member_id": "stranger", "generation_id": generation}
         open_one, idle, fenced = self.producer(), self.producer(), self.producer()
@@ -279,7 +279,7 @@ class Script:
         yield "after the commit", self.client.fetch("checks", {TOPIC: [0, 1, 2, 3]})
 
     def _settle(self, group: str) -> None:
-        """Until nothing of the group is pending."""
+        """Wait until no offset of the group is pending."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         wanted = {TOPIC: [0, 1, 2, 3], OTHER: [0, 1, 2, 3]}
         while "unstable" in self.client.fetch(group, wanted).values():
@@ -321,7 +321,7 @@ class Script:
     # ------------------------------------------------------------------------------------- removal
 
     def removal(self) -> Iterator[Answer]:
-        """What is deleted while it is pending never comes (O7)."""
+        """Yield the offsets of a topic deleted while they are pending: they never appear (O7)."""
         self._create(GOES)
         self._wait(GOES)
         producer = self.producer()

@@ -63,7 +63,7 @@ class Transactions:
 
     def producer(self, name: str) -> RawProducer:
         transactional_id = f"{self.topic.name}-{name}"
-        # Whoever asks first has the coordinator's topic made.
+        # The first request creates the coordinator's topic.
         self.wire.ask(FIND_COORDINATOR, FindCoordinatorRequest(transactional_id, TRANSACTION), 1)
         producer = RawProducer(self.wire, transactional_id, self.version)
         self.names[producer.producer_id] = name
@@ -111,10 +111,10 @@ class Transactions:
         records = producer.batch(self.topic, *values, partition=partition, **more)
         return self.write(producer, (partition, records))[0]
 
-    # What is asked
+    # Queries
 
     def state(self, label: str) -> Iterator[Answer]:
-        """Everything that can be asked about the partitions as they are."""
+        """Yield the results of all queries about the partitions in their current state."""
         for isolation in (0, 1):
             for partition in range(3):
                 yield (
@@ -136,7 +136,7 @@ class Transactions:
         return timestamp - NOW_MS if NOW_MS <= timestamp < NOW_MS + 1000 else str(timestamp < 0)
 
     def fetched(self, partition: int, isolation: int, offset: int = 0, **more: Any) -> Any:
-        """All that is there from an offset on: how much comes in one answer is each broker's."""
+        """Return all records from an offset on: brokers differ in the size of a response."""
         aborted: set[tuple[str, int]] = set()
         batches: list[Any] = []
         while True:
@@ -151,7 +151,7 @@ class Transactions:
             batches += [self.stored(data.records[at:], header) for at, header in found]
 
     def aborted(self, data: Any, upper_offset: int) -> list[tuple[str, int]]:
-        """What a reader needs of the list; both may name more."""
+        """Return the aborted transactions that a reader needs; both brokers may list more."""
         return sorted(
             (self.names[each.producer_id], each.first_offset)
             for each in data.aborted_transactions or ()

@@ -1,30 +1,30 @@
 """`python -m tests.interop.transform_worker '{"library": ...}'`: consume, transform, produce.
 
 Every record of the input becomes one of the output, and the offsets are committed in the same
-transaction. A worker ends by SIGTERM, by kill -9, or with exit code 3 when its library says that
-only a new producer may go on; its supervisor starts it again.
+transaction. A worker ends by SIGTERM, by kill -9, or with exit code 3 when its library reports that
+only a new producer may continue; its supervisor starts it again.
 
-How each library is to be used so that every input takes effect once is what these workers show:
+The workers show how to use each library so that every input takes effect once:
 
-* confluent-kafka and kafka-python tell the group coordinator who they are (KIP-447). What they tell
-  has to be what they were when they were given the records: a snapshot taken afterwards would vouch
-  for records of an assignment that is over.
+* confluent-kafka and kafka-python send their member id and generation to the group coordinator
+  (KIP-447). These must be the values from before the poll that returned the records. A later
+  snapshot would vouch for records of an assignment that has ended.
 * librdkafka 2.16.0 may hang in `send_offsets_to_transaction`, beyond its timeout, after the broker
-  was gone: it never sends the offsets. So its worker sets itself an alarm, as a supervisor would.
-* It asks a coordinator that has just moved only once where its group is, says that it was refused,
-  and reads nothing until the next rebalance. So its worker assigns itself what it has once more.
-* kafka-python 3.0.12 forgets neither offsets that were refused when it aborts, nor does it tell of
-  a transaction that ran out of time while it was committed. So a worker looks at every record's
-  fate, and starts anew after any error.
-* kafka-python 3.0.12 may read on behind what its group has committed, in a generation that is in
-  force, so that no broker can refuse its offsets: it keeps the position of a partition that it gets
-  back, also when it missed a generation in which another member had it, and it misses one when a
-  join is over between two polls. An answer to OffsetFetch that `poll` no longer waited for is kept
-  as well, for whoever next asks for the same partitions. So a worker has a listener, leaves what
-  came while partitions moved, and goes to the committed offset of each before it polls again.
-* aiokafka sends the group's name only. Its transactional ids belong to the input's partitions, and
-  whoever is assigned a partition opens its producer first: that ends the transaction of the one
-  before, and only then its offset is read.
+  restarted: it never sends the offsets. So its worker sets itself an alarm, as a supervisor would.
+* librdkafka looks only once for its group at a coordinator that has just moved, reports the error,
+  and reads nothing until the next rebalance. So its worker assigns itself its partitions once more.
+* kafka-python 3.0.12 does not forget refused offsets when it aborts. It does not report a
+  transaction that timed out during its commit. So a worker checks the result of every record, and
+  restarts after any error.
+* kafka-python 3.0.12 may read on after its group's committed offset, in a valid generation,
+  so that no broker can refuse its offsets. It keeps the position of a partition that it gets back,
+  also when it missed a generation in which another member had it. It misses a generation when a
+  join has ended between two polls. It also keeps a response to OffsetFetch that `poll` no longer
+  awaited, for the next request for the same partitions. So a worker has a listener, drops the
+  records that arrived while partitions moved, and seeks to each committed offset before it polls.
+* aiokafka sends the group's name only. Its transactional ids belong to the input's partitions. A
+  worker that gets a partition opens its producer first, which ends the transaction of the previous
+  worker, and reads its offset only after that.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Settings(NamedTuple):
 
 
 class Superseded(Exception):
-    """Somebody else has this worker's place; nothing of the last batch took effect."""
+    """Another worker has this worker's place; the last batch had no effect."""
 
 
 Stopping = Callable[[], bool]
@@ -252,7 +252,8 @@ def run_with_kafka_python(settings: Settings, stopping: Stopping) -> None:
                 member = consumer.group_metadata()
                 polled = consumer.poll(timeout_ms=int(POLL_S * 1000), max_records=MOST_RECORDS)
             except KafkaError:
-                # While the broker is down it says so, and may keep records back that it took.
+                # While the broker is down kafka-python reports an error, and may keep records back
+                # that it took.
                 positions.are_known = False
                 time.sleep(POLL_S)
                 continue
@@ -318,7 +319,7 @@ class _AiokafkaWorker:
                             self._transact(producers.get(place), place, records), TIMEOUT_S
                         )
         except (KafkaError, AssertionError) as failed:
-            # An assertion is how it says that a producer which has been fenced is at its end.
+            # aiokafka raises an assertion when a producer was fenced.
             raise Superseded from failed
         finally:
             await self.revoked()
@@ -326,7 +327,8 @@ class _AiokafkaWorker:
 
     async def _transact(self, producer: Any, place: Any, records: list[Any]) -> None:
         if producer is None or producer is not self._producers.get(place):
-            # The partition is somebody else's, or ours anew: then its offset is where to start.
+            # The partition belongs to another worker, or returned to this one: then its offset is
+            # the start.
             if place in self._consumer.assignment():
                 self._consumer.seek(place, await self._consumer.committed(place) or 0)
             return
@@ -342,7 +344,7 @@ class _AiokafkaWorker:
         await producer.commit_transaction()
 
     async def assigned(self, places: set[Any]) -> None:
-        """Open the producers; when they are, nobody else's transaction is."""
+        """Open the producers; afterwards no other worker has an open transaction."""
         async with self._busy:
             self._producers = {place: await self._started(place) for place in places}
 
@@ -408,7 +410,7 @@ def _until_sigterm() -> Iterator[Stopping]:
 def main() -> int:
     """Work until SIGTERM."""
     warnings.simplefilter("ignore")
-    # Where does it hang? Its supervisor asks when it waits in vain.
+    # Print the stacks on SIGUSR1, which its supervisor sends when it waits without success.
     faulthandler.register(signal.SIGUSR1)
     for library in ("kafka", "aiokafka"):
         logging.getLogger(library).setLevel(logging.CRITICAL)

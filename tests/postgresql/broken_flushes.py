@@ -9,7 +9,7 @@ WAITING = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep
 
 
 def break_flush(server: Server, changes: dict[str, str]) -> None:
-    """Have the function that commits flushes do something else."""
+    """Replace parts of the function that commits flushes; without changes restore it."""
     (statements,) = (each.statements for each in migrations() if each.name == "flushes")
     start = statements.index("CREATE FUNCTION barnabas.commit_flush")
     function = statements[start : statements.index("END $$;", start)] + "END $$;"

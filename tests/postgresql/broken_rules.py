@@ -1,9 +1,9 @@
-"""Whole brokers over PostgreSQL with one rule of their flushes broken, which has to be seen.
+"""Whole brokers over PostgreSQL with one rule of their flushes broken: the judge must see it.
 
-Each test is a script: once as it is, and the history of the clients is right; and once more with
-the rule taken out, and the same judge names what is wrong, or a broker finds that its flush does
-not fit and ends. The brokers are killed before anything is judged: what they remember of their own
-is not what the database has.
+Each test is a script that runs twice. With the rule intact the history of the clients is right.
+With the rule removed, the same judge reports the fault, or a broker finds that its flush does not
+fit and ends. The brokers are killed before the judgement: their memory may differ from the
+database.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.parametrize("is_broken", [False, True], ids=["whole", "
 
 
 class Stage:
-    """Brokers, their servers, and a topic of one partition that each test has anew."""
+    """Brokers, their servers, and a topic of one partition that each test creates."""
 
     def __init__(self, pair: Pair, members: list[Member]) -> None:
         self.pair = pair
@@ -77,7 +77,7 @@ class Stage:
         return partition_id, session, epoch
 
     def take(self, number: int) -> None:
-        """Have the other broker lead the partition, and wait until it serves it."""
+        """Move the partition to the other broker, and wait until it serves it."""
         partition_id, session, epoch = self.row()
         ((other,),) = self.pair.primary.execute(
             "SELECT session_id FROM barnabas.sessions WHERE state = 'live' AND session_id <> %s",
@@ -100,7 +100,7 @@ class Stage:
         return found[0][0]
 
     def judge(self, wrong: set[str]) -> None:
-        """Kill and start all brokers, and judge what the writer was told."""
+        """Kill and start all brokers, and judge the writer's acknowledgements."""
         for each in self.members:
             each.kill()
         start(self.members)
@@ -109,7 +109,7 @@ class Stage:
         assert report.anomalies == wrong
 
     def end(self) -> None:
-        """Leave nothing broken for the next test."""
+        """Restore the function for the next test."""
         self.writer.routing.close()
         break_flush(self.pair.primary, {})
         ended = [each for each in self.members if not each.is_running]
@@ -131,7 +131,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def brokers(tmp_path_factory) -> Iterator[Stage]:
     directory = tmp_path_factory.mktemp("brokers")
-    # Who leads nothing more than the other is to stay that.
+    # A broker that leads no more than the other keeps its partitions.
     settings = {"auto.leader.rebalance.enable": "false"}
     with Pair() as pair:
         members = [
@@ -173,7 +173,7 @@ def test_without_the_compare_two_write_f1(stage, is_broken):
 
 
 def test_an_answer_from_a_read_loses_what_was_acknowledged_f3(stage, is_broken):
-    """Who waits for the standby is terminated, and asks once more what came of its flush."""
+    """The waiting statement is terminated, and the broker queries its flush once more."""
     if is_broken:
         break_flush(stage.pair.primary, ANSWER_FROM_A_READ)
     stage.pair.cut()
@@ -190,7 +190,7 @@ def test_an_answer_from_a_read_loses_what_was_acknowledged_f3(stage, is_broken):
 
 
 def test_an_asynchronous_standby_loses_what_was_acknowledged(stage, is_broken):
-    """The standby hears nothing more, nobody waits for it, and it is promoted."""
+    """The standby receives no more, no commit waits for it, and it is promoted."""
     stage.pair.cut()
     if is_broken:
         stage.pair.primary.set(synchronous_standby_names="")

@@ -37,7 +37,7 @@ class Member(BarnabasProcess):
         super().__init__(directory, **settings | overrides)
 
     def probe(self, path: str) -> int:
-        """Return the status of an HTTP page; 0: nobody is there."""
+        """Return the status of an HTTP page, or 0 if no server responds."""
         try:
             with urllib.request.urlopen(f"http://{HOST}:{self.http_port}{path}") as answer:
                 return answer.status
@@ -85,7 +85,7 @@ class LinkedMember(Member):
         self._process.send_signal(signal.SIGSTOP)
 
     def resume(self) -> None:
-        """Let it go on after ``pause``."""
+        """Continue the process after ``pause``."""
         assert self._process is not None, "not started"
         self._process.send_signal(signal.SIGCONT)
 

@@ -1,9 +1,9 @@
-"""Three brokers, PostgreSQL and its standby, the torture's clients, and everything that can happen.
+"""Three brokers, PostgreSQL and its standby, the torture's clients, and every kind of fault.
 
 `python -m tests.postgresql.cluster_nemesis --rounds 20 --seed 7 --seconds 60`: each round has a
-cluster of its own and the seed after the last one's. The torture's judge judges: what clients wrote
-down, transactions that do not end, what is there after all brokers were killed. And no broker may
-end by itself, nor log an error that it does not know how to handle.
+cluster of its own and the seed after the last one's. The torture's judge checks the clients'
+histories, transactions that do not end, and the records after all brokers were killed. No broker
+may end by itself, nor log an error that it cannot handle.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ LEASE_S = LEASE_MS / 1000
 PAUSE_S = (0.5 * LEASE_S, 2.5 * LEASE_S)
 """For less than a lease, and for more."""
 RESTS_S = ((0.1, 1), (0.5, 2), (1, 4))
-"""From one fault to the next: in some rounds little is ever whole, in others much gets done."""
+"""Pauses between faults: with short ones few parts work at a time, with long ones clients
+do much."""
 WAIT_FOR_STANDBY_S = 3
 MOST_STUCK_S = 2 * (TRANSACTION_TIMEOUT_MS / 1000 + LEASE_S + 3)
-"""What is committed is read after a transaction before it has timed out and its coordinator was
-taken over from (the lease and 3 s more), twice as long on a busy machine."""
+"""Maximum time until a committed record is readable: a transaction before it has to time out and
+its coordinator to move (the lease and 3 s more), twice as long on a busy machine."""
 OURS = "FROM pg_stat_activity WHERE application_name = 'barnabas'"
 WAITS = "wait_event = 'SyncRep'"
 
@@ -89,10 +90,10 @@ QUICK_KINDS = (
 
 
 class Brokers(ProcessBrokers):
-    """The brokers of a cluster, killed and started together where nobody is meant."""
+    """The brokers of a cluster, killed and started together if no node id is given."""
 
     def complaints(self) -> list[str]:
-        """Return what brokers have logged that nobody should have to read."""
+        """Return the log lines of brokers that report an unexpected error."""
         return [
             f"broker {each.number}: {line}"
             for each in self.members
@@ -198,7 +199,7 @@ class ClusterFaults(ClientFaults):
             # In one direction or both.
             other = self._broker(fault.brokers[1])
             return [one.to(other), other.to(one)][: 1 + (fault.share < 0.5)]
-        # A broker reaches nobody, and only clients reach it.
+        # The broker reaches no other broker, and only clients reach it.
         others = [each for each in self._members if each is not one]
         among = [link for each in others for link in (one.to(each), each.to(one))]
         return [*among, *one.to_store()]
@@ -217,7 +218,7 @@ class ClusterFaults(ClientFaults):
         self._pair.primary.execute(f"SELECT pg_cancel_backend(pid) {OURS}")
 
     def _end_waits_for_the_standby(self, fault: Fault) -> None:
-        """What they waited for can be seen then, and is nowhere else."""
+        """The flushes that waited become visible, but exist on the primary only."""
         self._pair.cut()
         for how in fault.how.split():
             self._wait_for_one_that_waits()
@@ -235,7 +236,7 @@ class ClusterFaults(ClientFaults):
         self._pair.fail_over()
 
     def _split(self, fault: Fault) -> None:
-        """The old primary lives on; who waits there is not answered, but not held back either."""
+        """Promote the standby; the old primary stays alive, its flushes get no result."""
         self._pair.cut()
         self._wait_for_one_that_waits()
         old = self._pair.split()
@@ -260,7 +261,7 @@ class ClusterFaults(ClientFaults):
         self._pair.primary.execute(f"UPDATE barnabas.leases SET lease_until = {shifted}")
 
     def _wait_for_one_that_waits(self) -> None:
-        """Give brokers a while to write something; all of them may be away."""
+        """Give brokers a while to write something; all of them may be unavailable."""
         until_s = time.monotonic() + WAIT_FOR_STANDBY_S
         question = f"SELECT count(*) > 0 FROM pg_stat_activity WHERE {WAITS}"
         while time.monotonic() < until_s:
@@ -354,11 +355,11 @@ def main() -> int:
 
 
 def is_right(directory: Path, seed: int, duration_s: float, say: Say) -> bool:
-    """Do one round, and print what came of it."""
+    """Run one round, and print its outcome."""
     try:
         outcome = torment(directory, seed, duration_s, say)
     except Exception:  # noqa: BLE001  Of each library that is used here, and each is a finding.
-        # Who ended by itself, or what was waited for in vain.
+        # A broker ended by itself, or a condition was not met in time.
         traceback.print_exc()
         return False
     print("\n".join(outcome.lines()), flush=True)

@@ -1,8 +1,8 @@
-"""Sessions that flush at random, and what must be true of the database whatever happened to it.
+"""Sessions that flush at random, and the rules that the database must keep under all faults.
 
 A ``Writer`` is a broker reduced to its flushes: it leads partitions, takes others from their
-leaders, and notes what it tried and what it was answered. ``violations`` holds the notes against
-what the primary has in the end.
+leaders, and records its attempts and their results. ``violations`` compares the records with the
+final state of the primary.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ class Attempt:
 
 @dataclass
 class History:
-    """What all writers did."""
+    """The attempts and results of all writers."""
 
     attempts: list[Attempt] = field(default_factory=list)
     bugs: list[str] = field(default_factory=list)
-    """What no order of events excuses."""
+    """Errors that no order of events excuses."""
 
     def acknowledged(self):
         return [each for each in self.attempts if each.outcome is Outcome.COMMITTED]
@@ -77,7 +77,7 @@ class Writer:
         """(epoch, end offset) by partition id."""
 
     def take(self, partition_id):
-        """Lead a partition, whoever leads it."""
+        """Lead a partition, regardless of its leader."""
         state = self.index.partition(partition_id)
         if self.index.assign_one(partition_id, self.session, state.leader_epoch):
             self.load(partition_id, state.leader_epoch + 1)
@@ -91,7 +91,7 @@ class Writer:
             self.led.pop(partition_id, None)
 
     def flush(self, partition_ids, starts=()):
-        """Flush a few records of each of these partitions; returns what came of it."""
+        """Flush a few records of each of these partitions; return the outcome."""
         items, payload = [], b""
         for partition_id in partition_ids:
             epoch, end = self.led[partition_id]
@@ -140,8 +140,8 @@ class Writer:
 
 
 def violations(server, history):
-    """What is not as it must be, in words."""
-    # Who was not answered may be at work still.
+    """Return the violated rules, in words."""
+    # A flush without a result may still be running.
     server.wait_for(
         "SELECT count(*) = 0 FROM pg_stat_activity WHERE application_name = 'barnabas'"
         " AND state = 'active'"
@@ -174,7 +174,7 @@ def violations(server, history):
 
 
 def _uneven(partition_id, end, extents):
-    """Where a log has a gap, an overlap, an epoch that falls, or an end that is not its last."""
+    """Yield the gaps, overlaps, falling epochs and wrong ends of a log."""
     position, newest = 0, -1
     for base, following, epoch, _ in extents:
         if base != position:

@@ -1,7 +1,8 @@
-"""A broker whose PostgreSQL has no room: it acknowledges nothing, says so, and goes on afterwards.
+"""A broker whose PostgreSQL has no room: it acknowledges nothing, logs the reason, and continues
+afterwards.
 
 The tests of this file are those that mount a small file system of their own, which only root may:
-`make controls`. What they do is done in every run by a server that only says that it has no room.
+`make controls`. In every run a server that only reports a full disk stands for them.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from tests.waiting import wait_until
 
 TOPIC = Named("orders")
 BYTES = 60_000
-"""Of a record; it does not get smaller on its way."""
+"""Size of a record; it is not compressed."""
 MOST_RECORDS = 400
 AWAY = "the store of the cluster does not answer: "
 BACK = "the store of the cluster answers again"
@@ -40,9 +41,9 @@ def goes_on_once_there_is_room(
     make_room: Callable[[], object],
     words: str,
 ) -> None:
-    """Write until nothing more is acknowledged, make room, and find each record once.
+    """Write until no record is acknowledged, make room, and find each record once.
 
-    ``words``: what the broker says of the server while that has no room.
+    ``words``: the broker's log line about the server while that has no room.
     """
     member = Member(directory, server.url)
     with running([member]), Wire((HOST, member.port), timeout_s=60) as wire:
@@ -57,16 +58,16 @@ def goes_on_once_there_is_room(
             wait_until(lambda: not wire.silent(0.01) or AWAY in output_of(member))
             is_away = wire.silent()
             written += not is_away and code_of(wire.receive()) == 0
-        # Reading goes on, and nothing is shown that is not durable.
+        # Reads continue, and return durable records only.
         with Wire((HOST, member.port)) as other:
             assert end(other) in {written, LATEST}
         assert member.is_running
         make_room()
         assert code_of(wire.receive()) == 0
         written += 1
-        # At once, or with the next heartbeat where the server was away for longer than a lease.
+        # At once, or with the next heartbeat if the server was unavailable for longer than a lease.
         wait_until(lambda: produced(wire, written))
-        # It is not told while the lease is over that a busy machine did not let be renewed.
+        # The end is unknown while the lease has expired because a busy machine delayed its renewal.
         wait_until(lambda: end(wire) == written + 1, lambda: f"{end(wire)}, {written + 1} written")
         wait_until(lambda: BACK in output_of(member))
         said = [line for line in output_of(member).splitlines() if AWAY in line]
@@ -98,7 +99,7 @@ def produced(wire: Wire, number: int) -> bool:
 
 
 def end(wire: Wire) -> int:
-    """Where the partition ends, as is told; LATEST: it is not told."""
+    """Return the end of the partition, or LATEST if the broker does not report it."""
     answer = wire.ask(LIST_OFFSETS, list_offsets_request(TOPIC.name, (0, LATEST)), 7)
     return answer.topics[0].partitions[0].offset
 
@@ -115,7 +116,7 @@ class SmallDisk:
         self._filler = directory / "filler"
 
     def fill(self, left_bytes: int) -> None:
-        """Leave so much room."""
+        """Fill the disk until ``left_bytes`` are free."""
         found = os.statvfs(self.directory)
         with self._filler.open("wb") as file:
             file.write(bytes(found.f_bavail * found.f_frsize - left_bytes))
@@ -138,7 +139,7 @@ def disk() -> Iterator[SmallDisk]:
 
 
 def test_a_table_that_cannot_grow(tmp_path, disk):
-    """Each flush fails; leases and all that is small go on."""
+    """Each flush fails; leases and all small statements continue."""
 
     def fill() -> None:
         place = disk.directory / "tables"
@@ -154,7 +155,7 @@ def test_a_table_that_cannot_grow(tmp_path, disk):
 
 
 def test_a_write_ahead_log_that_cannot_grow(tmp_path, disk):
-    """The server ends by itself, and is started again by whoever has made room."""
+    """The server ends by itself, and the test starts it again after making room."""
 
     def start_again() -> None:
         wait_until(lambda: not server.is_running)

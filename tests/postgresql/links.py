@@ -1,11 +1,11 @@
-"""TCP links between processes, each of which can be cut by itself: who asks has to be told apart.
+"""TCP links between processes, each of which can be cut by itself.
 
-    with Links() as links:
-        links.listen(port, to_port, Between(1, "store"))
-        links.cut([Between(1, "store")])
-        links.mend([Between(1, "store")])
+with Links() as links:
+    links.listen(port, to_port, Between(1, "store"))
+    links.cut([Between(1, "store")])
+    links.mend([Between(1, "store")])
 
-Everything of them is on a thread with a loop of its own.
+The links run on a thread with a loop of its own. Connections are identified by their source.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ CHUNK_BYTES = 1 << 16
 MOST_HELD_BYTES = 1 << 16
 """In the buffers of one direction, before its sender is made to wait."""
 PIECE_S = 0.05
-"""Of a slow link."""
+"""Interval between two pieces on a slow link."""
 CLIENT_ID_AT = 14
 """In a request's frame: behind its length, key, version, correlation id and the id's length."""
 
 
 class Between(NamedTuple):
-    """Who connects, and to whom."""
+    """The source and the target of a link."""
 
     source: object
     target: object
 
 
 class Cut(Enum):
-    """How a link is cut, and what becomes of it when it is mended."""
+    """The way in which a link is cut, and its state after the repair."""
 
     RESET = "connections are reset, and so is who tries again"
     SILENT = "nothing arrives; what was sent is gone with its connection when the link is mended"
@@ -99,14 +99,14 @@ class Links:
 
     def __init__(self) -> None:
         self.cuts = 0
-        """How often a link was cut."""
+        """The number of cuts."""
         self._links: dict[Between, _Link] = {}
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._run, name="links")
         self._servers: list[asyncio.Server] = []
 
     def listen(self, port: int, to_port: int, between: Between) -> None:
-        """Bring to a port what arrives at another one, whoever connects."""
+        """Forward all connections of a port to another one."""
 
         async def source(_reader: asyncio.StreamReader) -> tuple[object, bytes]:
             return between.source, b""
@@ -118,7 +118,7 @@ class Links:
         self._listen(port, to_port, target, _client_id)
 
     def cut(self, betweens: Iterable[Between], how: Cut) -> None:
-        """Let nothing more through."""
+        """Stop all traffic of these links."""
         for each in betweens:
             self.cuts += 1
             self._call(_Link.cut, each, how)
@@ -129,11 +129,11 @@ class Links:
             self._call(_Link.mend, each)
 
     def slow(self, between: Between, bytes_per_s: int) -> None:
-        """Let so much through in each direction from now on."""
+        """Limit each direction to this rate."""
         self._call(lambda link: setattr(link, "bytes_per_s", bytes_per_s), between)
 
     def passed_bytes(self, between: Between) -> int:
-        """Return how many bytes have gone through, in both directions."""
+        """Return the number of bytes that passed, in both directions."""
         return self._links[between].passed_bytes
 
     # -- on the loop -------------------------------------------------------------------------------
@@ -228,7 +228,7 @@ async def _pump(
     source: asyncio.StreamReader,
     target: asyncio.StreamWriter,
 ) -> None:
-    """Let through what comes; who ends one direction ends both, once that can be known."""
+    """Forward data; the end of one direction ends both, once it can be known."""
     try:
         while data := await source.read(CHUNK_BYTES):
             await link.is_open.wait()

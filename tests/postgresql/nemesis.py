@@ -1,6 +1,6 @@
-"""Writers on a primary and its standby, to which everything happens that can: seeded, and judged.
+"""Writers on a primary and its standby under every kind of fault: seeded, and judged.
 
-`python -m tests.postgresql.nemesis --rounds 200 --seed 7` goes on for longer than the test does.
+`python -m tests.postgresql.nemesis --rounds 200 --seed 7` runs for longer than the test.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PROGRESS_TIMEOUT_S = 120
 
 
 class Nemesis:
-    """What happens to the pair: a method for each kind."""
+    """The faults of the pair: a method for each kind."""
 
     def __init__(self, pair, random, history):
         self._pair = pair
@@ -50,7 +50,7 @@ class Nemesis:
         self._pair.primary.execute(f"SELECT pg_cancel_backend(pid) {OURS}")
 
     def end_waits_for_the_standby(self):
-        """What they waited for can be seen then, and is nowhere else."""
+        """The flushes that waited become visible, but exist on the primary only."""
         self._pair.cut()
         for how in self._random.sample(["terminate", "cancel"], 2):
             self._wait_for_one_that_waits()
@@ -70,7 +70,7 @@ class Nemesis:
         self._pair.fail_over()
 
     def split(self):
-        """The old primary lives on; who waits there is not answered, but not held back either."""
+        """Promote the standby; the old primary stays alive, its flushes get no result."""
         self._pair.cut()
         self._wait_for_one_that_waits()
         old = self._pair.split()
@@ -106,7 +106,7 @@ class Nemesis:
 
 
 def torment(pair, rounds, seed):
-    """Let writers write while so many things happen, each kind in turn; return their history."""
+    """Run writers during ``rounds`` faults, each kind in turn; return their history."""
     random, history, stop = Random(seed), History(), threading.Event()
     nemesis = Nemesis(pair, random, history)
     with ExitStack() as stack:
@@ -132,7 +132,7 @@ def torment(pair, rounds, seed):
 
 
 def main():
-    """Torment a pair, and print what came of it."""
+    """Torment a pair, and print the outcome."""
     parser = argparse.ArgumentParser(prog="python -m tests.postgresql.nemesis")
     parser.add_argument("--rounds", type=int, default=100, help="how many things happen")
     parser.add_argument("--seed", type=int, default=SEED)

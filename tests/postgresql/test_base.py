@@ -1,4 +1,5 @@
-"""A broker that runs goes on with what it found at its start, whatever others do to the server."""
+"""A running broker continues with the state of its start, regardless of other changes to the
+server."""
 
 from __future__ import annotations
 

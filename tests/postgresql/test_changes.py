@@ -22,7 +22,7 @@ async def timed_out(change) -> None:
     assert caught.value.code == ErrorCode.REQUEST_TIMED_OUT
 
 
-async def test_a_change_goes_on_behind_and_the_end_does_not_wait_for_it(pair):
+async def test_cancelled_change_continues_in_background_and_shutdown_does_not_wait(pair):
     store = PostgreSqlMetaStore.open(pair.url, node_id=1, new_cluster_id=CLUSTER_ID)
     calls = CallsAside(store.close, closing_patience_s=SHORT_MS / 1000)
     administration = broker_of(store, calls=calls)

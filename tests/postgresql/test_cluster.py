@@ -23,11 +23,12 @@ from tests.waiting import wait_until
 BROKERS = 3
 PARTITIONS = 6
 LOGS = PARTITIONS + 3
-"""Of the topic, and of the groups' offsets (``Member``)."""
+"""The number of logs of the topic and of the groups' offsets (``Member``)."""
 ASK_S = 5
 """librdkafka keeps a question for a broker that has gone until its time is up."""
 CONNECTIONS = range(8, 12 + 1)
-"""How many a broker has of PostgreSQL's (docs/cluster.md): those that read logs come and stay."""
+"""The number of a broker's connections to PostgreSQL (docs/cluster.md): those that read logs open
+on demand and stay."""
 TOPIC = "orders"
 
 
@@ -40,7 +41,7 @@ def cluster(address: str, directory: Path) -> Iterator[list[Member]]:
 
 
 def leaders(member: Member) -> dict[int, int]:
-    """Who leads each partition of the topic, as one broker says."""
+    """Return the leader of each partition of the topic, as one broker reports it."""
     with contextlib.closing(KafkaAdminClient(bootstrap_servers=member.bootstrap_servers)) as admin:
         (found,) = admin.describe_topics([TOPIC])
     return {
@@ -75,9 +76,9 @@ def servers_of(members: list[Member]) -> str:
 
 
 def wait_until_all_is_decided(members: list[Member]) -> None:
-    """Wait until readers of what is committed are kept from nothing.
+    """Wait until `read_committed` consumers can read everything.
 
-    Markers come behind the answer to who ends a transaction, be it from its next coordinator.
+    Markers are written after the response that ends a transaction, perhaps by its next coordinator.
     """
     places = [TopicPartition(TOPIC, index) for index in range(PARTITIONS)]
 
@@ -98,14 +99,14 @@ def wait_until_all_is_decided(members: list[Member]) -> None:
             return ends("read_committed") == ends("read_uncommitted")
         except (
             KafkaException
-        ):  # Somebody has not taken over yet, or a broker that has gone was asked.
+        ):  # A takeover is still open, or the request went to a broker that has died.
             return False
 
     wait_until(are_equal, "every transaction has its markers", seconds=120, pause_s=0.2)
 
 
 def values_of(members: list[Member], isolation: str = "read_committed") -> Counter[bytes]:
-    """Return how often each value is in the topic, as a consumer with librdkafka sees it."""
+    """Return the copies of each value in the topic, as a librdkafka consumer sees it."""
     wait_until_all_is_decided(members)
     settings = {
         "bootstrap.servers": servers_of(members),
@@ -134,7 +135,7 @@ def values_of(members: list[Member], isolation: str = "read_committed") -> Count
         consumer.close()
 
 
-def test_three_brokers_are_one_cluster_whoever_is_killed(tmp_path):
+def test_three_brokers_are_one_cluster_after_any_one_is_killed(tmp_path):
     with Pair() as pair, cluster(pair.url, tmp_path) as members:
         make_topic(members[0])
         all_know(members, BROKERS)
@@ -148,7 +149,7 @@ def test_three_brokers_are_one_cluster_whoever_is_killed(tmp_path):
         assert node_id_of(members[0]) == node_of_the_killed
         wait_until(lambda: members[0].probe("/readyz") == 200)
         assert values_of(members[:1]) == expected
-        # Those that were left by who found no answer in time go by and by.
+        # Connections that were left after a timeout end one by one.
         wait_until(
             lambda: CONNECTIONS[0] <= connections_to(pair.primary) / BROKERS <= CONNECTIONS[-1],
             lambda: f"{connections_to(pair.primary)} connections",
@@ -157,7 +158,7 @@ def test_three_brokers_are_one_cluster_whoever_is_killed(tmp_path):
 
 
 def connections_to(server: Server) -> int:
-    """Return how many connections brokers have to a server."""
+    """Return the number of brokers' connections to a server."""
     statement = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'barnabas'"
     ((count,),) = server.execute(statement)
     return count
@@ -165,7 +166,7 @@ def connections_to(server: Server) -> int:
 
 @pytest.mark.parametrize("end", [Server.crash, Server.pause])
 def test_a_failover_of_the_store_has_no_log_read_again(tmp_path, end):
-    """Sessions go on, and so does what they lead: what was not answered is asked again."""
+    """Sessions continue, and so do their partitions: flushes without a result are repeated."""
     settings = {"barnabas.lease.ms": "60000", "auto.leader.rebalance.enable": "false"}
     with Pair() as pair:
         members = [
@@ -175,7 +176,7 @@ def test_a_failover_of_the_store_has_no_log_read_again(tmp_path, end):
             make_topic(members[0])
             all_know(members, 2)
             expected = produced_and_consumed(members)
-            # Those of __consumer_offsets come when a group is looked for, and all at once.
+            # Those of __consumer_offsets open with the first FindCoordinator, and all at once.
             wait_until(
                 lambda: sum(read_again(each)[0] for each in members) >= LOGS,
                 lambda: f"{[read_again(each) for each in members]}",
@@ -190,7 +191,7 @@ def test_a_failover_of_the_store_has_no_log_read_again(tmp_path, end):
 
 
 def read_again(member: Member) -> tuple[int, int]:
-    """How many logs a broker has read from the store so far, and how many it has closed."""
+    """Return the numbers of logs that a broker has read from the store, and closed."""
     names = "barnabas_cluster_takeover_seconds_count", "barnabas_cluster_logs_closed_total"
     with urllib.request.urlopen(f"http://127.0.0.1:{member.http_port}/metrics") as answer:
         lines = answer.read().decode().splitlines()
@@ -251,7 +252,7 @@ def a_transaction(members: list[Member]) -> Counter[bytes]:
 
 
 def written_while_one_is_killed(members: list[Member]) -> Counter[bytes]:
-    """Go on producing while a broker dies; all of it arrives, each value once."""
+    """Produce while a broker dies; every value arrives once."""
     producer = Producer({"bootstrap.servers": servers_of(members), "enable.idempotence": True})
     failed: list[str] = []
     acknowledged: Counter[bytes] = Counter()
@@ -291,7 +292,7 @@ def written_while_one_is_killed(members: list[Member]) -> Counter[bytes]:
     return acknowledged
 
 
-def test_a_store_that_is_away_at_the_start_is_waited_for_and_a_stop_is_heard(tmp_path):
+def test_start_waits_for_an_unavailable_store_and_obeys_a_stop(tmp_path):
     with Server() as server:
         server.stop()
         member = Member(tmp_path, server.url)

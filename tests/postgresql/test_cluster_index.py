@@ -46,7 +46,7 @@ def base(server):
 
 @pytest.fixture
 def patient_base(server):
-    """For what counts commits: none is asked for again because the machine was busy."""
+    """The base for tests that count commits: a busy machine causes no retry."""
     with closing(base_at(server, WAIT_S)) as made:
         yield made
 
@@ -102,8 +102,8 @@ def test_each_question_of_a_move_is_one_commit_however_much_is_moved(server, pat
 
 
 @pytest.mark.parametrize("seed", range(SEED, SEED + 2))
-def test_whatever_brokers_do_at_once_who_follows_sees_what_there_is(server, base, seed):
-    """Pictures of what has changed since add up to the picture of all, and nobody deadlocks."""
+def test_follower_sees_the_current_state_after_concurrent_changes(server, base, seed):
+    """Snapshots of changes add up to the snapshot of all, without a deadlock."""
     world = World(base)
     ids = world.partitions(12)
     stop = threading.Event()
@@ -194,7 +194,7 @@ async def test_brokers_follow_each_other_on_a_server(server, base):
 
 
 def leave_nothing_of_other_tests(world):
-    """A session of theirs may be who is to plan, and who comes first is given all they led."""
+    """Fence the sessions of other tests, which might plan, and delete their topics."""
     for member in world.index.snapshot(0).members:
         world.index.fence(member.session)
     for topic in world.metastore.load().topics:
@@ -207,7 +207,7 @@ def leaders(broker, ids):
 
 @contextlib.contextmanager
 def member(server, node_id):
-    """A broker that lives in a session."""
+    """A broker that has a session."""
     with closing(base_at(server)) as base:
         made = Membership(
             base,
@@ -225,9 +225,9 @@ def member(server, node_id):
             yield made
 
 
-def test_who_listens_finds_the_primary_again(server, base):
+def test_listener_reconnects_to_the_primary(server, base):
     world = World(base)
-    # Who waits while the connection is gone waits until the time is up: for so long here.
+    # A waiter without a connection waits until its timeout: here one second.
     waiting = Waiting(base.cluster_index(), timeout_s=1.0)
     waiting.settled()
     server.execute(
@@ -242,7 +242,7 @@ def test_who_listens_finds_the_primary_again(server, base):
     waiting.end()
 
 
-def test_what_a_picture_tells_of_is_replicated(pair):
+def test_snapshot_contains_only_replicated_changes(pair):
     with closing(base_at(pair, PATIENCE_S)) as base:
         world = World(base)
         session = world.register()
@@ -299,7 +299,7 @@ def test_a_server_that_loses_commits_is_refused():
 
 
 def set_clock(server, hours):
-    """Set the server's clock, which nothing but leases goes by: what was noted is as far away."""
+    """Move the server's clock, which only leases use: recorded times keep their distance."""
     server.execute(
         "UPDATE barnabas.leases SET lease_until = lease_until - %s * interval '1 hour'", hours
     )
@@ -317,7 +317,7 @@ def test_a_clock_that_was_set_back_does_not_prolong_the_lease_of_the_dead(server
 
 
 def test_a_clock_that_was_set_forward_ends_the_sessions_that_have_not_beaten_since(server, base):
-    """Each is told, and takes a new one: a takeover that comes early harms nobody (F1)."""
+    """Each session learns of its end, and takes a new one: an early takeover is harmless (F1)."""
     world = World(base)
     late, early = world.register(), world.register()
     (partition_id,) = world.partitions()
@@ -331,7 +331,7 @@ def test_a_clock_that_was_set_forward_ends_the_sessions_that_have_not_beaten_sin
     world.lead(early, partition_id)
 
 
-def test_who_has_seen_a_change_is_not_woken_by_the_word_of_it(base):
+def test_notification_of_a_known_change_wakes_no_waiter(base):
     """A look is a commit: one that was taken just before the word came is not taken again."""
     world = World(base)
     (partition_id,) = world.partitions()

@@ -14,10 +14,10 @@ SECONDS = 6
 
 
 @for_the_night(
-    beside="tests/postgresql/test_cluster.py::test_three_brokers_are_one_cluster_whoever_is_killed"
+    beside="tests/postgresql/test_cluster.py::test_three_brokers_are_one_cluster_after_any_one_is_killed"
 )
 @pytest.mark.timeout(600)
-def test_no_anomaly_whatever_happens_to_brokers_links_and_servers(tmp_path):
+def test_faults_of_brokers_links_and_servers_cause_no_anomaly(tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         outcome = torment(tmp_path, SEED, SECONDS, print, QUICK_KINDS)

@@ -29,7 +29,7 @@ TIMEOUT_S = 120
 
 
 class Container:
-    """What a service of the compose file runs in: files, variables, one program after the other."""
+    """The environment of a compose service: files, variables, one program after the other."""
 
     def __init__(self, directory: Path, scripts: Path, **environment: str) -> None:
         self.directory = directory
@@ -135,7 +135,7 @@ def test_a_primary_a_standby_and_the_role_of_brokers(place):
         "--no-sync", "--encoding=UTF8", "--locale=C", f"--pwfile={secrets / 'administrator'}",
         "--pgdata", str(first.directory / "server"),
     )  # fmt: skip
-    # As the image does: first a server that nobody else can reach, for the scripts.
+    # As the image does: first a server that no other host can reach, for the scripts.
     with first.server(cluster_name="database-1", listen_addresses=""):
         first.run(str(place / "scripts" / "primary" / "barnabas.sh"))
     second = Container(
@@ -151,7 +151,7 @@ def test_a_primary_a_standby_and_the_role_of_brokers(place):
         "@database-1,database-2/", f"@{HOST}:{first.port},{HOST}:{second.port}/"
     )
     with first.server(cluster_name="database-1"):
-        # Its copy is begun anew if it was not finished.
+        # An unfinished copy is started from scratch.
         (second.directory / "server.new").mkdir()
         own(second.directory)
         with second.server(standby, cluster_name="database-2"):

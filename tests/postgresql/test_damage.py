@@ -1,4 +1,4 @@
-"""What a server cannot read of one partition is that partition's damage, and nobody else's."""
+"""Damage in the server's data of one partition stays the damage of that partition alone."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tests.waiting import WAIT_S, wait_until
 DAMAGED = 3
 PARTITIONS = range(8)
 BATCHES = 12
-"""Of each partition. The store has them on pages of which some are of one partition alone."""
+"""The number of batches of each partition. Some pages of the store belong to one partition
+alone."""
 BATCH_BYTES = 1500
 PAGE_BYTES = 8192
 
@@ -104,7 +105,7 @@ def test_a_damaged_page_keeps_no_other_partition_from_being_read(server, base):
     assert read == [BATCHES] * len(reading)
 
 
-def test_a_damaged_page_keeps_nobody_from_seeing_what_has_come(server, base):
+def test_damaged_page_hides_no_new_records(server, base):
     """A look brings logs along where it can: that it cannot is no reason to show nothing."""
     leader = Leader(base)
     cluster = base.cluster_index()
@@ -126,7 +127,7 @@ def test_a_damaged_page_keeps_nobody_from_seeing_what_has_come(server, base):
     assert list(gained) == []
 
 
-def test_flushes_and_reads_go_on_beside_a_damaged_page(server, base):
+def test_flushes_and_reads_continue_beside_a_damaged_page(server, base):
     leader = Leader(base)
     damage(server)
     logs = StoredLogs(base)
@@ -166,13 +167,13 @@ ALWAYS = 1_000_000
 
 
 def fail_to_read(server: Server, code: str, times: int) -> None:
-    """Have so many attempts fail to read what the server has of one partition."""
+    """Make ``times`` attempts to read one partition's data fail."""
     named = {"partition": DAMAGED, "times": times, "message": READ_ERROR, "code": code}
     server.execute(FAILING % named)
 
 
 @pytest.mark.parametrize("code", ["58030", "58P01", "XX000", "42501"])
-def test_what_a_disk_does_not_give_keeps_no_other_partition_from_being_read(server, base, code):
+def test_read_error_of_a_disk_blocks_no_other_partition(server, base, code):
     leader = Leader(base)
     fail_to_read(server, code, ALWAYS)
     logs = StoredLogs(base)
@@ -197,7 +198,7 @@ def test_what_a_disk_does_not_give_keeps_no_other_partition_from_being_read(serv
     logs.close()
 
 
-def test_what_a_disk_gives_when_it_is_asked_again_is_no_damage(server, base):
+def test_read_error_that_a_retry_clears_is_no_damage(server, base):
     leader = Leader(base)
     fail_to_read(server, "58030", READS_MOST - 1)
     logs = StoredLogs(base)
@@ -210,8 +211,8 @@ def test_what_a_disk_gives_when_it_is_asked_again_is_no_damage(server, base):
             base.close()
 
 
-def test_what_the_system_denies_a_server_is_waited_for(server, base):
-    """As is what its disk does not give: who can do without it answers for that alone."""
+def test_read_waits_while_the_system_denies_a_file_to_the_server(server, base):
+    """A file that the system denies is like an unreadable disk: only requests that need it fail."""
     leader = Leader(base)
     ((path,),) = server.execute("SELECT pg_relation_filepath('barnabas.objects')")
     file = server.data / path
@@ -244,7 +245,7 @@ def test_what_the_system_denies_a_server_is_waited_for(server, base):
 PLAIN_ROLE = "plain"
 
 
-def test_what_the_role_may_not_do_ends_a_broker_with_a_line_that_says_so(server):
+def test_missing_privilege_ends_a_broker_with_one_line(server):
     """All partitions are meant, and nothing of it passes by itself."""
     server.execute(f"CREATE ROLE {PLAIN_ROLE} LOGIN")
     server.execute(f"GRANT CREATE ON DATABASE postgres TO {PLAIN_ROLE}")
@@ -265,7 +266,7 @@ def test_what_the_role_may_not_do_ends_a_broker_with_a_line_that_says_so(server)
 
 
 @pytest.mark.parametrize("code", ["XX001", "58030"])
-def test_what_is_asked_of_no_log_waits_until_damage_is_repaired(server, base, code):
+def test_request_for_no_single_log_waits_until_damage_is_repaired(server, base, code):
     index = base.log_index()
     index.add_partition(0)
     server.execute("ALTER FUNCTION barnabas.read_partition RENAME TO repaired")

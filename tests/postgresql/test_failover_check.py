@@ -1,4 +1,4 @@
-"""A store that was restored to an older moment is not gone on with by who has seen a newer one."""
+"""A broker that has seen a newer state stops at a store that was restored to an older moment."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Moment:
         server.start()
 
     def restore(self) -> None:
-        """Have the server be as it was then; who is connected is connected no more."""
+        """Restore the server's state of that time; all connections end."""
         self._server.stop()
         shutil.rmtree(self._server.data)
         self._files.rename(self._server.data)
@@ -43,7 +43,7 @@ class Moment:
 
 
 class Peer:
-    """What a broker has of a store: a session that leads a partition, and all its ways there."""
+    """A broker's parts in a store: a session that leads a partition, and all its connections."""
 
     def __init__(self, address: str, number: int) -> None:
         self.base = PostgreSqlBase(address, new_cluster_id="b3V0c2lkZS1hLWNsdXN0ZQ", patience_s=60)
@@ -95,7 +95,7 @@ def peers(address: str, count: int) -> Iterator[list[Peer]]:
 
 
 def answers(peer: Peer) -> None:
-    """Ask the store by all ways."""
+    """Query the store over all connections."""
     assert peer.cluster.heartbeat(peer.session, 600_000)
     assert peer.log.partition(peer.number).log_end_offset == peer.flushes
     peer.metadata.load()
@@ -115,7 +115,7 @@ def refuses(peer: Peer, why: str) -> None:
         assert why in str(refused.value)
 
 
-def test_who_has_seen_what_is_gone_is_answered_nothing_more():
+def test_broker_that_saw_lost_commits_gets_no_more_results():
     with Server() as server, peers(server.url, 7) as brokers:
         unconcerned, flushed, looked, changed, reads, anew, renewed = brokers
         moment = Moment(server)
@@ -124,7 +124,7 @@ def test_who_has_seen_what_is_gone_is_answered_nothing_more():
         reads.metadata.load()
         looked.cluster.want({looked.number: 1})
         looked.look()
-        anew.begin()  # In sight of nobody.
+        anew.begin()  # Without a commit that another broker saw.
         renewed.begin()
         renewed.look()
         moment.restore()
@@ -166,7 +166,7 @@ def test_tables_that_are_put_back_under_open_connections_are_noticed():
 
 
 def test_no_failover_takes_anything_back_and_a_primary_that_was_replaced_and_lives_is_left(pair):
-    """Nothing is believed that no standby has confirmed: it lacks what came after it, too."""
+    """A result needs the confirmation of a standby: the old primary lacks later commits, too."""
     with peers(pair.url, 2) as brokers:
         for each in brokers:
             assert each.flush() is Outcome.COMMITTED
@@ -184,7 +184,7 @@ def test_no_failover_takes_anything_back_and_a_primary_that_was_replaced_and_liv
         for _ in range(6):  # The first of the hosts is one or the other.
             assert first.base.cluster_index().heartbeat(first.session, 600_000)
         old.wait_for(f"SELECT max(session_id) < {first.session} FROM barnabas.sessions")
-        # Who was left there waits behind the first of them, and notices. This asks, too.
+        # Statements left there wait behind the first of them. This query waits, too.
         waits = "FROM pg_stat_activity WHERE query LIKE '%pg_advisory_xact_lock(336114%'"
         old.wait_for(f"SELECT count(*) <= 2 {waits}")
 

@@ -65,7 +65,7 @@ EXPORTS = [
 
 
 def killed(act, address: str, directory: Path, where, name: str, side: str, count: int) -> None:
-    """Have an act begin on a directory, in a process that is killed there."""
+    """Run an act on a directory in a process that is killed at one of its calls."""
 
     def run() -> None:
         real, calls = getattr(where, name), 0
@@ -98,7 +98,7 @@ def base_at(address: str) -> PostgreSqlBase:
 
 
 def refused_because(address: str) -> str:
-    """Why no broker of the cluster begins; empty: one does, which has left again."""
+    """Return the refusal to start a broker of the cluster, or an empty string if one started."""
     with contextlib.closing(base_at(address)) as base:
         index = base.cluster_index()
         try:
@@ -114,7 +114,7 @@ def values_in(directory: Path) -> set[bytes | None]:
 
 
 def begin_new_counters(base: PostgreSqlBase) -> None:
-    """Have producer ids and leader epochs begin far above those of an exported directory."""
+    """Set the first producer id and leader epoch far above those of an exported directory."""
     transfer = base.transfer(1)
     assert transfer.is_exported()
     for epoch in (1 << 24, (1 << 24) + 1):  # No epoch stays as it is when that is done again.
@@ -125,7 +125,7 @@ def begin_new_counters(base: PostgreSqlBase) -> None:
     assert contents.boot_epoch == 1 << 24
 
 
-def test_what_is_killed_is_not_half_there_and_is_done_again(tmp_path):
+def test_killed_migration_leaves_no_partial_result_and_is_repeated(tmp_path):
     source, exported = tmp_path / "source", tmp_path / "exported"
     with Broker(storage=source) as broker:
         broker.create_topic(TOPIC, PARTITIONS)

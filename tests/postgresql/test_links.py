@@ -1,4 +1,4 @@
-"""What cuts links between brokers and servers does cut them, each by itself."""
+"""The links between brokers and servers can be cut, each by itself."""
 
 import contextlib
 import socket
@@ -50,7 +50,7 @@ def echoed(connection, data=b"x"):
 
 
 def received(connection, size):
-    """So many bytes, in as many pieces as they come in; fewer at the end."""
+    """Return ``size`` bytes, in any number of pieces, or fewer at the end of the connection."""
     found = b""
     while len(found) < size and (more := connection.recv(size - len(found))):
         found += more
@@ -96,7 +96,7 @@ def test_a_link_is_cut_and_mended(links, echo_port, how):
     assert links.cuts == 1
 
 
-def test_brokers_are_told_apart_by_their_client_id(links, echo_port):
+def test_brokers_are_distinguished_by_their_client_id(links, echo_port):
     port = free_port()
     links.listen_for_brokers(port, echo_port, "there")
     links.cut([Between("one", "there")], Cut.LATE)

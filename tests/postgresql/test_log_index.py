@@ -87,7 +87,7 @@ def test_called_again_it_is_there_once_f3(index, session, partition):
     assert len(index.extents(partition, 0, most=9)) == 2
 
 
-def test_that_it_was_committed_is_answered_by_a_write_f3(server, index, session, partition):
+def test_repeated_commit_of_a_flush_is_a_write_f3(server, index, session, partition):
     first = flush(0, (partition, 0, 0, 1))
     index.commit_flush(session, first)
     before = lane_version(server, session)
@@ -96,9 +96,7 @@ def test_that_it_was_committed_is_answered_by_a_write_f3(server, index, session,
 
 
 @pytest.mark.parametrize("moved", [True, False])
-def test_that_it_was_refused_or_fenced_is_answered_by_a_write(
-    server, index, session, partition, moved
-):
+def test_refused_or_fenced_flush_is_a_write(server, index, session, partition, moved):
     if moved:
         index.assign_one(partition, register(index), 0)
     else:
@@ -116,7 +114,7 @@ def lane_version(server, session):
     )
 
 
-def test_one_partition_of_somebody_else_refuses_all_f1(index, session, partition):
+def test_one_partition_of_another_session_refuses_the_flush_f1(index, session, partition):
     lost, released, unknown, older = led(index, session), led(index, session), 10**9, partition
     index.assign_one(lost, register(index), 0)
     index.hand_over(session, [HandOver(released, 0, None)])
@@ -130,7 +128,7 @@ def test_one_partition_of_somebody_else_refuses_all_f1(index, session, partition
     assert index.extents(partition, 0, most=9) == [Extent(0, 2, 0, b"0123456789")]
 
 
-def test_a_start_of_somebody_else_refuses_all_f1(index, session, partition):
+def test_log_start_of_another_session_refuses_the_flush_f1(index, session, partition):
     lost = led(index, session)
     index.assign_one(lost, register(index), 0)
     attempt = flush(0, (partition, 0, 0, 1), starts=[LogStart(lost, 0, 0)])
@@ -160,7 +158,7 @@ def test_an_object_elsewhere_is_named_by_its_key(server, index, session, partiti
     ) == [(session, 1)]
 
 
-def test_what_does_not_follow_the_log_is_a_bug(index, session, partition):
+def test_flush_that_does_not_follow_the_log_raises_index_misused(index, session, partition):
     index.commit_flush(session, flush(0, (partition, 0, 0, 5)))
     for base in (4, 6):
         with pytest.raises(IndexMisused, match="does not begin where its logs end"):
@@ -201,7 +199,7 @@ def test_nothing_of_a_fenced_session_is_committed_but_what_was_stays_so(index, s
     assert index.partition(partition) == (session, 0, 0, 1)
 
 
-def test_a_draining_session_goes_on_with_what_it_has(index, session, partition):
+def test_draining_session_continues_with_its_partitions(index, session, partition):
     index.drain(session)
     assert index.heartbeat(session, LEASE_MS)
     assert index.commit_flush(session, flush(0, (partition, 0, 0, 1))) == COMMITTED
@@ -225,8 +223,8 @@ def test_extents_are_read_from_anywhere(index, session, partition):
     assert index.extents(partition, 10, most=9) == []
 
 
-def test_what_comes_as_bytes_is_what_comes_as_digits(index, session):
-    """Of each type of column, with nothing in it, too."""
+def test_binary_and_text_results_are_equal(index, session):
+    """The results contain each type of column, also empty ones."""
     other = index.register(uuid4(), next(NODES), '{"a": "\u00fc \\\\ "b""}', LEASE_MS)
     index.drain(other)
     every, some, empty = ids = [led(index, session) for _ in range(3)]
@@ -236,7 +234,7 @@ def test_what_comes_as_bytes_is_what_comes_as_digits(index, session):
     assert index.put_snapshot(session, every, 0, LogSnapshot(2**40, data[::-1], b""))
     index.want({empty: 7})
     index.pin({some: 8})
-    index.add_partition(next(PARTITIONS))  # Nobody leads it, in epoch -1.
+    index.add_partition(next(PARTITIONS))  # No session leads it, in epoch -1.
     now = index.snapshot(0).version
     for statement, arguments in (
         (_EXTENTS, (every, 0, 9, 999)),

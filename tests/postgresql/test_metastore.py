@@ -96,7 +96,7 @@ def test_any_history_leads_to_the_same_picture(server, steps):
     assert images[0] == images[1]
 
 
-def test_what_cannot_be_kept_is_refused_and_the_store_goes_on(store):
+def test_unstorable_value_is_refused_and_the_store_continues(store):
     with pytest.raises(MetaStoreRefused, match="NUL"):
         store.set_group_configs("g", {"name": "a\0b"})
     store.set_group_configs("g", {"name": "ab"})
@@ -118,7 +118,7 @@ def test_a_change_of_an_older_picture_is_refused(store, server):
         check_that_outdated_changes_are_refused(store, other)
 
 
-def test_what_one_changes_all_see_in_one_order(store, server):
+def test_all_brokers_see_all_changes_in_one_order(store, server):
     others = [open_store(server, node_id) for node_id in range(2, 2 + BROKERS)]
     versions, names = [], []
 
@@ -176,7 +176,7 @@ def test_partitions_of_a_topic_can_be_led_until_it_is_deleted(store, server):
     index.close()
 
 
-# --------------------------------------------------------------------------- whatever dies under it
+# -------------------------------------------------------------------------------- failures under it
 
 CHANGES = {
     "create a topic": lambda store: store.create_topic("t", topic_id(1), 3, {"a": "b"}),
@@ -215,7 +215,7 @@ def test_a_change_that_was_not_answered_is_made_once(pair):
     alone.close()
 
 
-def test_what_is_read_waits_for_the_standby_and_ends_by_closing(pair):
+def test_read_waits_for_the_standby_and_ends_by_closing(pair):
     store = open_store(pair)
     pair.cut()
     answers = []

@@ -59,7 +59,7 @@ def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
             with pytest.raises(TransferRefused, match=IN_USE[:20]):
                 base.transfer(7).begin_import(uuid4(), 7)
             index.fence(running)
-            # One that is cut short: nothing starts, and the next one begins anew.
+            # An interrupted import: no broker starts, and the next import starts from scratch.
             transfer = base.transfer(7)
             session = transfer.begin_import(begun, 7)
             assert transfer.begin_import(begun, 7) == session

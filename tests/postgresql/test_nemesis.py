@@ -1,6 +1,6 @@
-"""Nothing that was acknowledged is lost, torn or there twice, whatever happens to the servers.
+"""Acknowledged records survive all faults of the servers: none is lost, torn or duplicated.
 
-And what shows that this would be seen: the same judge, where one of the rules is broken.
+Controls show that the judge would see it: it also runs with one of the rules broken.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -128,7 +128,7 @@ def test_an_asynchronous_standby_loses_what_was_acknowledged(pair, history, brok
         if broken:
             pair.primary.set(synchronous_standby_names="")
         with flushing(writer) as answer:
-            # Who began before all of the server knew of the settings waits until it does.
+            # A commit that started before the whole server knew the settings waits until it does.
             wait_until(
                 lambda: answer.done() if broken else pair.primary.execute(WAITING) == [(True,)]
             )

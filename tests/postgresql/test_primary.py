@@ -1,4 +1,5 @@
-"""Whatever becomes of servers and connections under a call, its answer is what is so for good."""
+"""The result of a call is final, regardless of failures of servers and connections during
+the call."""
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -28,7 +29,7 @@ PATIENCE_S = 0.5
 WAITING = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 OURS = "FROM pg_stat_activity WHERE application_name = 'barnabas'"
 ADMITTED = "canceling"
-"""What a server says when somebody cancels a statement or a wait."""
+"""The server's message when a statement or a wait is cancelled."""
 
 
 class Writer:
@@ -84,14 +85,14 @@ def is_whole(server, count):
     "how",
     [case("pg_terminate_backend", in_test=True), case("pg_cancel_backend", in_test=False)],
 )
-def test_what_was_not_replicated_when_somebody_ended_the_wait_is_not_answered(pair, writer, how):
+def test_unreplicated_flush_whose_wait_was_cancelled_is_not_acknowledged(pair, writer, how):
     pair.standby.stop()
     with flushing(writer) as answer:
         pair.primary.wait_for(WAITING)
         failed = writer.index.attempts_failed
         pair.primary.execute(f"SELECT {how}(pid) {OURS} AND wait_event = 'SyncRep'")
         wait_until(lambda: writer.index.attempts_failed > failed)
-        # It can be seen, but only here. Whoever was told to end does so in its own time, and an
+        # The flush is visible, but only here. A terminated backend ends after a while, and an
         # attempt may have failed before because it was left.
         wait_until(lambda: is_whole(pair.primary, 2))
         pair.primary.wait_for(WAITING)
@@ -101,7 +102,7 @@ def test_what_was_not_replicated_when_somebody_ended_the_wait_is_not_answered(pa
     assert is_whole(pair.primary, 2)
 
 
-def test_a_call_goes_on_at_the_next_primary(pair, writer):
+def test_call_continues_at_the_next_primary(pair, writer):
     for number in range(2):
         pair.cut()
         with flushing(writer) as answer:
@@ -118,7 +119,7 @@ def test_a_call_leaves_a_primary_that_was_replaced_and_lives(pair, writer):
         old = pair.split()
         assert answer.result() is Outcome.COMMITTED
     assert is_whole(pair.primary, 2)
-    # It was left alone: nobody has cancelled anything.
+    # The statement was left alone: no broker cancelled it.
     assert is_whole(old, 1)
     assert ADMITTED not in old.said()
 
@@ -139,8 +140,8 @@ def test_a_primary_that_falls_silent_is_left_once_another_takes_writes(pair):
         writer.index.close()
 
 
-def test_a_server_that_does_not_answer_holds_up_nobody_who_looks_for_the_primary(pair):
-    """Be it the first, and whatever the others are when they are asked first."""
+def test_unresponsive_server_does_not_delay_the_search_for_the_primary(pair):
+    """The unresponsive server may be the first, and the others may be in any state."""
     ports = f"{HOST}:{pair.primary.port},{HOST}:{pair.standby.port}"
     url = f"postgresql://{ROLE}@{ports}/postgres?load_balance_hosts=disable&connect_timeout=3600"
     writer = Writer(pair.url)
@@ -158,7 +159,7 @@ def test_a_server_that_does_not_answer_holds_up_nobody_who_looks_for_the_primary
 
 
 def test_a_slow_primary_is_not_left_for_another_way_to_it(pair):
-    """What it has begun would be ended for that, again and again."""
+    """The primary would end the work of a statement again and again."""
     with Links() as links:
         port = free_port()
         links.listen(port, pair.primary.port, Between(1, "store"))
@@ -185,8 +186,8 @@ def test_closing_ends_the_search_for_a_primary(pair):
         pair.standby.resume()
 
 
-def test_what_a_primary_refuses_that_was_replaced_and_lives_is_asked_of_the_next_one(pair, writer):
-    """It does not know the session that was begun since: whose flush that is has no bug."""
+def test_request_refused_by_a_replaced_primary_is_retried_at_the_next_one(pair, writer):
+    """The former primary does not know the session that started since: its flush is no misuse."""
     pair.cut()
     pair.split()
     with closing(WholeIndex.open(pair.primary.url)) as other:
@@ -198,7 +199,7 @@ def test_what_a_primary_refuses_that_was_replaced_and_lives_is_asked_of_the_next
 
 
 def test_error_of_a_former_primary_is_not_taken_as_final(pair, writer):
-    """To a server that lacks the newest flush the next one comes too early, by a bug of ours."""
+    """To a server without the newest flush the next one comes too early, like a bug in Barnabas."""
     pair.cut()
     pair.split()
     newest = Flush(Lane.INLINE, 1, [Item(0, 0, 1, 2, 0, 1)], payload=b"x")
@@ -212,7 +213,7 @@ def test_error_of_a_former_primary_is_not_taken_as_final(pair, writer):
 
 
 def test_a_look_at_a_primary_that_was_replaced_and_lives_shows_the_next_one(pair, writer):
-    """Where nothing has changed since, who looks would see it so for ever."""
+    """A snapshot would stay the same forever if no later change followed."""
     seen = writer.index.snapshot(0).version
     pair.cut()
     pair.split()
@@ -225,7 +226,7 @@ def test_a_look_at_a_primary_that_was_replaced_and_lives_shows_the_next_one(pair
 
 
 def test_a_refusal_of_a_primary_that_was_replaced_and_lives_is_not_believed(pair, writer):
-    """That a session is over is confirmed, too, by whom nothing is known of it."""
+    """A server without any record of a session confirms its end, too."""
     pair.cut()
     pair.split()
     with closing(WholeIndex.open(pair.primary.url)) as other:
@@ -241,7 +242,7 @@ def test_a_refusal_of_a_primary_that_was_replaced_and_lives_is_not_believed(pair
         for each in ("partition", "extents", "beginnings", "poll")
     ],
 )
-def test_what_is_read_where_nobody_confirms_it_is_not_answered(pair, writer, read):
+def test_unconfirmed_read_is_not_returned(pair, writer, read):
     pair.cut()
     there = WholeIndex.open(pair.primary.url, patience_s=60)
     calls = {
@@ -364,7 +365,7 @@ def test_settings_that_lose_commits_are_refused(setting, value):
         WholeIndex.open(server.url)
 
 
-def test_an_error_that_comes_again_is_told_in_one_line(pair):
+def test_repeated_error_is_reported_in_one_line(pair):
     with closing(Primary(pair.url)) as primary, pytest.raises(IndexMisused) as told:
         primary.value(int, "SELECT nobody FROM barnabas.sessions_of_another_release")
     relation = "barnabas.sessions_of_another_release"

@@ -1,4 +1,4 @@
-"""The schema is brought up to date once, whoever comes first, and never back."""
+"""The schema is updated once, by the first broker, and never downgraded."""
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -32,7 +32,7 @@ def applied(connection):
     return connection.execute("SELECT number, name FROM barnabas.migrations ORDER BY 1").fetchall()
 
 
-def test_what_is_missing_is_applied(connection):
+def test_missing_migrations_are_applied(connection):
     first = migrations()[:1]
     assert migrate(connection, first) == first
     assert migrate(connection, first) == []
@@ -58,14 +58,14 @@ def test_nothing_of_a_migration_that_fails_is_there(connection):
 
 
 def test_a_long_migration_is_waited_for(address):
-    """Left after a while, it would be begun again for ever."""
+    """A migration with a timeout would be repeated forever."""
     long = Migration(1, "long", "SELECT pg_sleep(0.5)")
     primary = Primary(address, patience_s=0.1)
     assert "one server" in primary.start(lambda connection: migrate(connection, [long]))
     primary.close()
 
 
-def test_who_comes_at_the_same_time_waits(address):
+def test_concurrent_migrations_wait_for_each_other(address):
     def open_and_close(_):
         PostgreSqlLogIndex.open(address).close()
 

@@ -21,7 +21,7 @@ def insert(server, number):
 
 @contextmanager
 def inserting(server, number):
-    """A client that was not answered yet."""
+    """Yield a client whose INSERT has no response yet."""
     client = PGconn.connect(server.url.encode())
     try:
         client.send_query(f"INSERT INTO numbers VALUES ({number})".encode())
@@ -31,7 +31,7 @@ def inserting(server, number):
         client.finish()
 
 
-def test_what_is_committed_survives_a_crash():
+def test_committed_rows_survive_a_crash():
     with Server() as server:
         server.execute("CREATE TABLE numbers (number int)")
         insert(server, 1)
@@ -54,7 +54,7 @@ def test_the_standby_confirms_and_takes_over(pair):
         assert connection.info.port == pair.primary.port
 
 
-def test_a_commit_waits_for_a_standby_that_is_gone(pair):
+def test_commit_waits_for_a_stopped_standby(pair):
     pair.primary.execute("CREATE TABLE numbers (number int)")
     pair.standby.stop()
     with inserting(pair.primary, 1):
@@ -63,7 +63,7 @@ def test_a_commit_waits_for_a_standby_that_is_gone(pair):
         pair.primary.wait_for("SELECT count(*) = 1 FROM numbers")
 
 
-def test_of_two_primaries_the_old_one_has_what_nobody_was_told(pair):
+def test_old_primary_has_rows_that_were_never_acknowledged(pair):
     pair.primary.execute("CREATE TABLE numbers (number int)")
     pair.cut()
     with inserting(pair.primary, 1):

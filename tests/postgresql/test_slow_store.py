@@ -1,4 +1,4 @@
-"""A store that is slow, or far away, answers in the end, whatever it is asked."""
+"""A store that is slow, or far away, responds in the end to every request."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.waiting import WAIT_S
 
 PATIENCE_S = 0.5
 PATIENT_S = 5.0
-"""What a busy machine does not take for a moment in which it runs something else."""
+"""A timeout that a busy machine does not reach by a pause."""
 BATCHES = 12
 BATCH_BYTES = 50_000
 READ_BYTES_PER_S = int(BATCHES * BATCH_BYTES / (2 * PATIENT_S))
@@ -62,7 +62,7 @@ def server() -> Iterator[Server]:
 
 @pytest.fixture
 def leader(server: Server) -> Iterator[Leader]:
-    """Who has written a log over a quick link."""
+    """Yield a leader that has written a log over a quick link."""
     with contextlib.closing(PostgreSqlBase(server.url, new_cluster_id="c")) as base:
         leader = Leader(base)
         for offset in range(BATCHES):
@@ -89,16 +89,16 @@ def far(server: Server, links: Links, patience_s: float) -> Iterator[PostgreSqlB
 
 @pytest.fixture
 def patience_s() -> float:
-    """How long an attempt may be silent."""
+    """Return the maximum silence of an attempt."""
     return PATIENCE_S
 
 
 patient = pytest.mark.parametrize("patience_s", [PATIENT_S])
-"""For what counts attempts: whoever lets a machine stand still for a moment is no slow link."""
+"""For tests that count attempts: a machine that pauses for a moment is no slow link."""
 
 
 def answer_of(base: PostgreSqlBase, call: Callable[[], object]) -> object:
-    """Return the answer to a call, for which nobody waits for ever."""
+    """Return the response to a call, with a limit on the wait."""
     with ThreadPoolExecutor(1) as thread:
         asking = thread.submit(call)
         try:
@@ -110,7 +110,7 @@ def answer_of(base: PostgreSqlBase, call: Callable[[], object]) -> object:
 
 @patient
 def test_over_a_slow_link_what_is_read_comes_at_once(leader, far, links):
-    """However long it takes, as long as something comes: asked again it would be begun anew."""
+    """The read may take any time as long as data arrives: a retry would restart it."""
     one, other = far.log_index(), far.log_index()
     links.slow(LINK, READ_BYTES_PER_S)  # Of each connection.
     with ThreadPoolExecutor(1) as thread:
@@ -136,7 +136,7 @@ def test_over_a_slow_link_what_is_written_goes_at_once(server, leader, links):
 
 @patient
 def test_bytes_come_as_they_are(leader, far, links):
-    """And not as twice as many digits."""
+    """Bytes are not sent as twice as many digits."""
     index = far.log_index()
     for ask in (
         lambda: index.extents(0, 0, **ALL),
@@ -167,7 +167,7 @@ CREATE VIEW barnabas.objects AS
 
 
 def test_a_server_that_is_too_slow_is_asked_for_less(server, leader, far):
-    """It says nothing before it has read all of it: nobody knows whether it is there at all."""
+    """The server sends no row before it has read all: a client cannot know whether it is alive."""
     server.execute(SLOW % {"pause_s": PATIENCE_S / 5})
     logs = StoredLogs(far)
     logs.begin(leader.session)

@@ -19,11 +19,11 @@ class Way(WholeIndex):
     """One that only the server cuts."""
 
     def mend(self):
-        """It mends itself."""
+        """Return at once: the pair recovers by itself."""
 
 
 class PostgreSqlCluster(FlushCluster):
-    """Its index is a primary with a standby."""
+    """A cluster whose index is a primary with a standby."""
 
     events = ("move", "fence", "terminate", "delete_records", "keep_snapshots", "collect_garbage")
 

@@ -1,4 +1,4 @@
-"""Brokers that go on while a newer release has changed the schema under them."""
+"""Brokers continue while a newer release has changed the schema under them."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NEWER = Migration(
     CREATE TABLE barnabas.regions (name text PRIMARY KEY);
     """,
 )
-"""What the release after this one may do to the tables, as far as this one can live with it."""
+"""Changes of the tables by the next release that this release must tolerate."""
 REFUSED = f"the database has version {NEWER.number} of the schema, this release knows"
 
 
-def test_brokers_go_on_when_a_newer_release_has_changed_the_schema(server, tmp_path):
+def test_brokers_continue_after_a_newer_release_changed_the_schema(server, tmp_path):
     members = [Member(tmp_path / f"broker-{number}", server.url) for number in range(3)]
     with running(members):
         make_topic(members[0])
@@ -39,10 +39,10 @@ def test_brokers_go_on_when_a_newer_release_has_changed_the_schema(server, tmp_p
         with server.connect() as connection:
             assert migrate(connection, [*migrations(), NEWER]) == [NEWER]
         expected = produced_and_consumed(members)
-        # They connect anew, to what this release would not start on.
+        # They reconnect, to a schema on which this release would not start.
         end_all_connections(server)
         expected += a_transaction(members)
-        # Whoever has ended stays away, and the others take over.
+        # A broker that ended does not start again, and the others take over.
         members[2].kill()
         with pytest.raises(BrokerDied, match=REFUSED):
             members[2].restart()

@@ -1,4 +1,4 @@
-"""How the tables in PostgreSQL are kept small."""
+"""Upkeep of the tables in PostgreSQL: they stay small."""
 
 import threading
 from contextlib import closing
@@ -32,7 +32,7 @@ def assign(index):
 
 @pytest.fixture
 def remove(server):
-    """What deleting a topic does to a partition, whose topic is forgotten already."""
+    """Return a function that removes a partition, whose topic is deleted already."""
     statement = "SELECT barnabas.remove_partitions(ARRAY[%s])"
     return lambda partition_id: server.execute(statement, partition_id)
 
@@ -104,7 +104,7 @@ def test_a_partition_stays_known_as_long_as_its_topics_tombstone_does(
     assert index.partition(partition_id) is None
 
 
-def test_a_way_to_the_metadata_that_was_forgotten_goes_on(server, index):
+def test_forgotten_metastore_connection_continues(server, index):
     with closing(PostgreSqlMetaStore.open(server.url, node_id=1, new_cluster_id="c")) as store:
         store.set_group_configs("g", {"a": "1"})
         assert index.forget(MANY, 600_000) == 0
@@ -117,8 +117,8 @@ def test_a_way_to_the_metadata_that_was_forgotten_goes_on(server, index):
         assert server.execute(ways) == [(1,)]
 
 
-def test_sessions_are_forgotten_beside_whoever_comes_and_goes(server, index):
-    """Nobody waits for ever, and no row is left behind."""
+def test_sessions_are_forgotten_while_others_start_and_end(server, index):
+    """All sessions end, and no row is left."""
     forget_all(index)
     ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(3)]
     failures = []
@@ -133,7 +133,7 @@ def test_sessions_are_forgotten_beside_whoever_comes_and_goes(server, index):
                 if number % 2:
                     way.fence(session)
                 way.heartbeat(session, 0)
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     def forget():
@@ -141,7 +141,7 @@ def test_sessions_are_forgotten_beside_whoever_comes_and_goes(server, index):
             while not ended.is_set():
                 ways[2].forget(3, 0)
                 ways[2].fence_expired()
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     ended = threading.Event()
@@ -169,7 +169,7 @@ def test_sessions_are_forgotten_beside_whoever_comes_and_goes(server, index):
 
 
 def test_several_collect_and_replace_beside_flushes(server, index, assign):
-    """Nobody waits for ever, and what is counted in an object is what lies in it."""
+    """All flushes end, and the count of an object equals its contents."""
     ways = [WholeIndex.open(server.url, patience_s=60) for _ in range(4)]
     leaders = [Leader(way, assign) for way in ways[:2]]
     shared = []
@@ -191,14 +191,14 @@ def test_several_collect_and_replace_beside_flushes(server, index, assign):
                 leader.append(*mine)
                 leader.snapshot(each, end)
                 leader.start_at(each, end)
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     def collect(way):
         try:
             while not ended.is_set():
                 way.collect_garbage(2)
-        except BaseException as error:  # noqa: BLE001  It is told below.
+        except BaseException as error:  # noqa: BLE001  Reported below.
             failures.append(error)
 
     ended = threading.Event()

@@ -1,4 +1,4 @@
-"""Both indexes of a cluster on one connection, for who needs no more than one caller."""
+"""Both indexes of a cluster on one connection, for tests with a single caller."""
 
 from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex

@@ -29,14 +29,15 @@ SPECULATION = {
     "spark.speculation.minTaskRuntime": "1s",
     "spark.speculation.quantile": "0.5",
 }
-"""What a driver sets to have a copy of a task once half of its stage is done, and a second old."""
+"""Settings of a driver that starts a copy of a task once half of its stage is done, and a second
+old."""
 
 
 class SparkCluster(NamedTuple):
     """A cluster that runs."""
 
     master: str
-    """Where drivers find it."""
+    """The URL of the master for drivers."""
     processes: list[subprocess.Popen[bytes]]
 
     def executors(self) -> list[int]:

@@ -14,9 +14,9 @@ PATIENT_VIEW = """
 from barnabas.spark_connector.running import broker_view
 broker_view.PATIENCE_MS = 60_000
 """
-"""What a file begins with whose lines say all that brokers know of a batch, however slow they are.
+"""The start of a file whose lines contain all that brokers know of a batch, however slow they are.
 
-A line says that it is not known where it takes them longer than a pipeline should be held up.
+Otherwise a line reports facts as unknown if they would delay a pipeline for too long.
 """
 
 

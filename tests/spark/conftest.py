@@ -29,14 +29,14 @@ SETTINGS = {
 
 @pytest.fixture(scope="module")
 def barnabas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A broker that nobody kills."""
+    """A broker that no test kills."""
     with BarnabasProcess(tmp_path_factory.mktemp("barnabas"), **SETTINGS) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def mortal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """A broker that is killed, whatever runs on it."""
+    """A broker that tests kill under any pipeline."""
     with BarnabasProcess(tmp_path_factory.mktemp("mortal"), **SETTINGS) as running:
         yield running
 

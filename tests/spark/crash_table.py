@@ -153,7 +153,7 @@ class Play:
 
 
 def kill_driver(old: SparkDriver, new: SparkDriver, plays: list[Play]) -> None:
-    """Bring all queries to their places, kill the driver of them all, go on in another."""
+    """Bring all queries to their places, kill the driver of them all, continue in another."""
     for play in plays:
         play.to_the_place(old)
     old.kill()
@@ -161,7 +161,7 @@ def kill_driver(old: SparkDriver, new: SparkDriver, plays: list[Play]) -> None:
 
 
 def overtake(old: SparkDriver, new: SparkDriver, plays: list[Play]) -> None:
-    """Let another driver do all that the paused one had still to do; that one must give up."""
+    """Run the rest of the paused driver's work in another driver; the paused one must give up."""
     for play in plays:
         play.to_the_place(old)
 
@@ -176,9 +176,9 @@ def overtake(old: SparkDriver, new: SparkDriver, plays: list[Play]) -> None:
 
 @contextmanager
 def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -> Iterator[None]:
-    """Kill the broker while queries pause on it; it is away for longer than transactions may last.
+    """Kill the broker under paused queries for longer than transactions may last.
 
-    Meanwhile there is time for something else. A transaction that nobody has pinned times out.
+    The block runs during the outage. A transaction that no sink has pinned times out.
     """
     for play in plays:
         play.to_the_place(driver, transactionTimeoutMs=str(TRANSACTION_TIMEOUT_MS))
@@ -202,7 +202,7 @@ def lose_broker(broker: BrokerProcess, driver: SparkDriver, plays: list[Play]) -
 
 
 def raise_in(driver: SparkDriver, play: Play) -> None:
-    """Let the sink raise on the driver; Spark ends the query, and it is started again."""
+    """Make the sink raise on the driver; Spark ends the query, and the test restarts it."""
     error = play.to_the_end(driver, "raise")
     assert error is not None
     assert play.row.place in error
@@ -227,7 +227,7 @@ def kill_executors(driver: SparkDriver, play: Play) -> None:
 
 
 def speculate(driver: SparkDriver, play: Play) -> None:
-    """Let a task pause until Spark has a copy of it write the batch, then let it go on."""
+    """Pause a task until Spark has a copy of it write the batch, then continue it."""
     play.to_the_place(driver)
     driver.finish(play.job)
     driver.release(play.job)
@@ -235,7 +235,7 @@ def speculate(driver: SparkDriver, play: Play) -> None:
 
 
 def stop_query(driver: SparkDriver, play: Play) -> None:
-    """Stop a query and leave a task behind: a zombie that goes on when others wrote its batch."""
+    """Stop a query and leave a task: a zombie that continues after others wrote its batch."""
     play.to_the_place(driver)
     driver.stop(play.job)
     driver.end(play.job)
@@ -250,6 +250,6 @@ def for_each(plays: list[Play], do: Callable[[Play], None]) -> None:
     for play in plays:
         try:
             do(play)
-        except Exception as error:  # noqa: BLE001 - whatever it is
+        except Exception as error:  # noqa: BLE001 - any error is a finding
             wrong[play.job.name] = error
     assert not wrong, "\n".join(f"{name}: {error!r}" for name, error in wrong.items())

@@ -1,7 +1,7 @@
-"""`python -m tests.spark.driver DIRECTORY MASTER`: a Spark driver that is told what to do.
+"""`python -m tests.spark.driver DIRECTORY MASTER`: a Spark driver that runs commands.
 
-On stdin and stdout are commands and answers in JSON, one a line: `["start", job]`,
-`["look", name]`, `["stop", name]`, `["monitor", servers]`. It ends when its input does.
+On stdin and stdout are commands and answers in JSON, one a line: `["start", job]`, `["look",
+name]`, `["stop", name]`, `["monitor", servers]`. It ends when its input does.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ WITHOUT_CHECKPOINT = {
     TWO_PHASE: ("W1", "C3", "C4-after", "C5-middle"),
     DATA_SOURCE: ("W1", "C3", "C4-after", "C5-middle"),
 }
-"""Where the group's offsets can be read: not while a transaction has others for it."""
+"""Places at which the group's offsets are readable: no transaction has pending offsets for it."""
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,9 @@ def test_a_driver_is_overtaken(where, sink, request, driver, tmp_path):
 
 
 @pytest.mark.parametrize("sink", EXACT_SINKS)
-def test_a_broker_is_away_for_longer_than_a_transaction_may_last(sink, mortal, driver, tmp_path):
+def test_broker_outage_longer_than_the_transaction_timeout_loses_no_record(
+    sink, mortal, driver, tmp_path
+):
     plays = [Play(row, "lost", mortal, tmp_path) for row in ROWS[sink]]
     with lose_broker(mortal, driver, plays):
         pass

@@ -166,7 +166,7 @@ class SparkDriver:
         return error
 
     def sentence(self, job: Job) -> str:
-        """Wait for the end of the query, which must be a bad one; return what a user is told."""
+        """Wait for the failure of the query; return the sentence for the user."""
         error = self.end(job)
         assert error is not None, f"{job.name} went on as if nothing had happened"
         sentence: str = self._ask("look", job.name)["sentence"]
@@ -178,7 +178,7 @@ class SparkDriver:
         return active
 
     def stop(self, job: Job) -> None:
-        """Stop the query; it may go on until it is released."""
+        """Stop the query; it may continue until it is released."""
         self._ask("stop", job.name)
 
     def monitor(self, servers: str) -> str:
@@ -189,7 +189,7 @@ class SparkDriver:
     # -- places ------------------------------------------------------------------------------------
 
     def arm(self, place: str, effect: str = "pause") -> None:
-        """Let the first process that comes to this place die, raise or pause there."""
+        """Make the first process that reaches this place die, raise or pause there."""
         unready = self.failpoints / f".{place}"
         unready.write_text(effect)
         unready.rename(self.failpoints / place)
@@ -209,7 +209,7 @@ class SparkDriver:
         armed.unlink(missing_ok=True)
 
     def wait_for(self, place: str) -> Path:
-        """Wait until the place was reached; return the sign that somebody is there."""
+        """Wait until a process has reached the place; return its sign."""
         deadline = time.monotonic() + PATIENCE_S
         while not (found := self._newly_reached(place)):
             if self._running.poll() is not None:
@@ -225,7 +225,7 @@ class SparkDriver:
         return [each for each in reached if each not in known]
 
     def release(self, job: Job) -> None:
-        """Let a query that pauses go on."""
+        """Continue a paused query."""
         self._paused.pop(job.name).unlink()
 
     # -- plumbing ----------------------------------------------------------------------------------

@@ -66,18 +66,18 @@ class Job:
 
     @property
     def group(self) -> str:
-        """Where our sinks commit the source's offsets."""
+        """The group in which Barnabas sinks commit the source's offsets."""
         return f"spark.{self.name}"
 
     def results_of(self, records: int) -> int:
-        """Return how many of the first records have a result when all of them were read."""
+        """Return the number of the first records that have a result after all of them were read."""
         if not self.operator:
             return records
         return records - OPERATORS[self.operator].missing(self.per_trigger)
 
     @property
     def table(self) -> str:
-        """Where the table is."""
+        """The path of the table."""
         return f"{self.checkpoint}-table"
 
     @property
@@ -93,7 +93,7 @@ class Job:
         return cls(**found)  # type: ignore[arg-type]
 
     def start(self, spark: SparkSession) -> StreamingQuery:
-        """Start it on what is there now; it ends by itself unless it is endless."""
+        """Start it on the records so far; it ends by itself unless it is endless."""
         if not self.operator:
             return self._start(spark)
         with state_settings(spark, self.operator, self.state_format):
@@ -108,7 +108,7 @@ class Job:
 
 
 def expected_value(number: int) -> bytes:
-    """What the pipeline makes of a number."""
+    """Return the pipeline's value for a number."""
     return b"%d:%d" % (number, number * number)
 
 
@@ -121,7 +121,7 @@ def _transformed(job: Job, spark: SparkSession) -> DataFrame:
     if job.payments:
         return movements(source.load())
     numbers = source.load().selectExpr("key", "cast(cast(value as string) as long) as number")
-    # By chance: no task writes the same records again when a batch is run a second time.
+    # At random: no task writes the same records again when a batch is run a second time.
     numbers = numbers.selectExpr("*", "rand() as chance").repartition(job.tasks, "chance")
     numbers = numbers.where(f"number >= {job.least}")
     if job.operator:
@@ -161,7 +161,7 @@ def _written(job: Job, results: DataFrame) -> DataStreamWriter:
 
 
 def _table(job: Job, table: str) -> Table:
-    """What a user would write, with chance in it: no run of a batch gives the rows of another."""
+    """Return a table with random rows: no run of a batch gives the rows of another."""
 
     def save(rows: DataFrame, batch: Batch) -> DataFrame:
         if table == PARQUET:

@@ -33,17 +33,17 @@ MOVING = {
     confluent_kafka.KafkaError.NOT_LEADER_FOR_PARTITION,
     confluent_kafka.KafkaError.LEADER_NOT_AVAILABLE,
 }
-"""What is said of a partition that another broker of the cluster is about to lead."""
+"""Errors of a partition that another broker of the cluster is about to lead."""
 
 
 class Found(NamedTuple):
-    """What a topic has of what it should have."""
+    """The contents of a topic, compared with the expected records."""
 
     expected: int
     duplicates: int
     losses: int
     strangers: int
-    """Values that nobody should have written."""
+    """The number of values that no query should have written."""
 
     @property
     def is_exact(self) -> bool:
@@ -51,7 +51,7 @@ class Found(NamedTuple):
 
 
 def feed(job: Job, numbers: range) -> None:
-    """Put numbers into the input topic, which is made if need be, in a fixed way."""
+    """Put numbers into the input topic in a fixed way; create the topics if they do not exist."""
     known = admin(job.servers).list_topics(timeout=PATIENCE_S).topics
     for topic in (job.input, job.output):
         if topic not in known:
@@ -108,7 +108,7 @@ def until(look: Callable[[], object], wanted: object, what: str) -> None:
 
 
 def open_anywhere(brokers: Sequence[BrokerProcess], prefix: str) -> list[tuple[str, str]]:
-    """Return the transactions of a sink that have not ended, whichever broker coordinates them."""
+    """Return the open transactions of a sink, of all coordinators."""
     return [found for broker in brokers for found in open_transactions(broker, prefix)]
 
 
@@ -130,7 +130,7 @@ def open_transactions(broker: BrokerProcess, prefix: str) -> list[tuple[str, str
 def log_ends(
     servers: str, places: Iterable[tuple[str, int]], isolation: IsolationLevel
 ) -> dict[tuple[str, int], int]:
-    """Return where partitions end for readers of an isolation level."""
+    """Return the ends of partitions for consumers of an isolation level."""
     client = admin(servers)
     wanted = {TopicPartition(*place): OffsetSpec.latest() for place in places}
     deadline = time.monotonic() + PATIENCE_S
@@ -148,7 +148,7 @@ def log_ends(
 
 
 def offsets_of_checkpoint(job: Job) -> dict[tuple[str, int], int]:
-    """Return how far the source was read by the last batch that Spark takes for done."""
+    """Return the end offsets of the last batch that Spark considers done."""
     checkpoint = Path(job.checkpoint)
     last = max(int(each.name) for each in (checkpoint / "commits").iterdir() if each.name.isdigit())
     _version, _metadata, *sources = (checkpoint / "offsets" / str(last)).read_text().splitlines()

@@ -15,10 +15,10 @@ PATIENCE_S = 600
 
 
 def committed(servers: str, topic: str) -> list[dict]:
-    """Return all that a reader of committed records finds, once all that was begun has ended.
+    """Return all records that a `read_committed` consumer finds, once all transactions have ended.
 
-    Apache Kafka answers a commit before its markers are there, and until then it takes the place in
-    front of the transaction for the end that such a reader has.
+    Apache Kafka acknowledges a commit before it has written the markers, and until then such a
+    consumer's end is the position before the transaction.
     """
     consumer = KafkaConsumer(bootstrap_servers=servers, isolation_level="read_committed")
     places = [TopicPartition(topic, index) for index in range(2)]

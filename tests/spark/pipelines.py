@@ -13,7 +13,7 @@ from tests.torture.killer import Killer, RollingRestart
 from tests.torture.process_brokers import ProcessBrokers
 
 PLACES = {SINGLE: "P1-before-end", TWO_PHASE: "C4-after", DATA_SOURCE: "W1"}
-"""Where each sink is when its driver dies: not decided yet, decided, not even handed over."""
+"""The place where each sink's driver dies: before the decision, after it, before the handover."""
 BATCH = 50
 ROUND = 2 * BATCH
 
@@ -26,7 +26,7 @@ class Pipelines:
     ) -> None:
         self._brokers = brokers
         self.records = 0
-        """How many each query was given."""
+        """The number of records that each query got."""
         servers = ",".join(each.bootstrap_servers for each in brokers)
         self._jobs = [
             Job(servers, sink, f"pipeline-{sink}", str(directory / sink), per_trigger=BATCH)
@@ -68,9 +68,9 @@ def write_while_brokers_die(
     kills: int,
     sinks: Iterable[str] = PLACES,
 ) -> str:
-    """Let so many brokers die twice, the first driver in between; restart all; judge.
+    """Kill ``kills`` brokers twice, the first driver in between; restart all; judge.
 
-    Returns what was done, in words.
+    Return a summary of the faults and records.
     """
     pipelines = Pipelines(brokers.members, directory, sinks)
     with Killer(brokers) as killer:

@@ -1,4 +1,5 @@
-"""The processes of a session: whatever Spark starts stays in that of its first process."""
+"""The processes of a session: all processes that Spark starts stay in the session of its
+first one."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def lives(pid: int) -> bool:
 
 
 def parent_of(pid: int) -> int | None:
-    """Return who started a process, if it is still there."""
+    """Return the parent of a process, or None if the process has ended."""
     status = _status(pid)
     return int(status[1]) if status else None
 

@@ -37,7 +37,7 @@ class Operator:
     """A stateful operator from numbers to numbers."""
 
     apply: Callable[[DataFrame, int], DataFrame]
-    """From a stream with the column `number`, and the count of numbers in a batch."""
+    """A function of a stream with the column `number`, and the count of numbers in a batch."""
     missing: Callable[[int], int] = lambda batch_size: batch_size
     """Count of the last numbers without a result at the end of the input, by batch size."""
     output_mode: str = "append"

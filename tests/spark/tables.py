@@ -30,7 +30,7 @@ class Row(NamedTuple):
 def delta_settings() -> dict[str, str]:
     """Return the settings of a Spark that knows Delta, in one process."""
     return {
-        # Not in front of the driver's class path, which the archive of classes would not fit.
+        # Not before the driver's class path, which would no longer match the archive of classes.
         "spark.jars": ",".join(map(str, [*spark_kafka_jars(), *delta_jars()])),
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -105,12 +105,12 @@ def judge_table(job: Job, records: int) -> None:
 
 
 def in_table(job: Job) -> Counter[tuple[bytes, float]]:
-    """Return what of the table is decided, as the topic has it."""
+    """Return the decided rows of the table, as the topic has them."""
     return Counter((expected_value(row.number), row.chance) for row in decided_rows(job))
 
 
 def in_topic(job: Job) -> Counter[tuple[bytes, float]]:
-    """Return what readers of committed records find: values, and the chance that came with them."""
+    """Return the values, and their random numbers, that `read_committed` consumers find."""
     consumer = kafka.KafkaConsumer(
         bootstrap_servers=job.servers, isolation_level="read_committed", fetch_max_wait_ms=20
     )

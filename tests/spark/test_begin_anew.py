@@ -1,6 +1,6 @@
-"""Topics and brokers that begin anew under a pipeline, and copies of its checkpoint, with Spark.
+"""Topics and brokers that are recreated under a pipeline, and copies of its checkpoint, with Spark.
 
-The command is used for exit codes and what it says; the rest is played by one Spark for all sinks.
+The command is used for exit codes and messages; one Spark plays the rest for all sinks.
 tests/spark_connector/test_incarnation.py has all cases, without Spark.
 """
 
@@ -64,7 +64,7 @@ def recreate(servers, topic):
 
 
 def output_ends(job):
-    """With what is open or aborted: nothing at all may be written."""
+    """Return the ends with open and aborted records: no sink may write anything."""
     places = [(job.output, partition) for partition in range(PARTITIONS)]
     return log_ends(job.servers, places, IsolationLevel.READ_UNCOMMITTED)
 
@@ -118,7 +118,7 @@ def test_the_source_made_again_between_two_batches(barnabas, driver, tmp_path, s
     assert output_ends(job) == ends
 
 
-def test_a_refusal_of_commit_is_told_whatever_becomes_of_abort(barnabas, driver, tmp_path):
+def test_refused_commit_is_reported_regardless_of_the_abort(barnabas, driver, tmp_path):
     """Spark aborts what was not committed, and would say only that writing failed."""
     job = job_of(barnabas, tmp_path, DATA_SOURCE, "commit-refuses")
     feed(job, range(BATCH))
@@ -191,6 +191,6 @@ def test_a_broker_whose_directory_was_emptied(tmp_path):
             assert said.startswith(f"barnabas.spark: anew-{kind}: The checkpoint of"), said
             assert ids in said
         assert set(output_ends(job).values()) == {0}
-        # As it says: a new checkpoint.
+        # The advice of the message: a new checkpoint.
         shutil.rmtree(tmp_path / "checkpoints")
         assert run(tmp_path, servers, "--pipeline", "two") == (0, "")

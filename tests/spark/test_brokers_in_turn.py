@@ -27,7 +27,7 @@ SINKS = (SINGLE, TWO_PHASE)
 
 @for_the_night(
     beside="tests/interop/sink_cores/test_clusters.py"
-    "::test_batches_go_on_when_a_broker_is_gone_for_good_and_another_one_is_cut_off"
+    "::test_batches_continue_after_one_broker_is_lost_and_another_is_cut_off"
 )
 def test_every_record_once_while_brokers_and_a_driver_die(tmp_path, say):
     with ExitStack() as stack:

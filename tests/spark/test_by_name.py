@@ -28,7 +28,7 @@ def unpacked(tmp_path_factory) -> Installed:
 
 @for_the_night(
     beside="tests/spark/test_crash_table.py"
-    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
+    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
 )
 @pytest.mark.parametrize("way", [CONNECT, DECLARATIVE])
 def test_killed_queries_of_the_examples_write_each_record_once(way, barnabas, unpacked, tmp_path):

@@ -68,7 +68,7 @@ class ApiServer:
             do_POST = do_PATCH = take  # noqa: N815 - as http.server has it
 
             def log_message(self, *_arguments: object) -> None:
-                """Print nothing."""
+                """Keep the output of the test clean."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever)
@@ -178,7 +178,7 @@ def test_the_page_submits_a_pod_that_the_entry_point_understands(api, servers, t
     check_movements(committed(servers, "movements"), PAYMENTS)
 
 
-def test_an_executor_is_told_what_its_variables_say(tmp_path):
+def test_executor_receives_the_options_of_its_variables(tmp_path):
     java = tmp_path / "java"
     java.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     java.chmod(0o755)

@@ -1,7 +1,7 @@
 """The most telling rows of the crash tables; full_crash_table.py has all of them.
 
 Spark takes long to start, so one driver has many queries: each is brought to its place and pauses
-there, then the driver is killed for all of them, and another one goes on with them.
+there, then the driver is killed for all of them, and another one continues them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
 
 class Rows(NamedTuple):
-    """What two drivers play together, since to start one is what takes the time."""
+    """The rows that two drivers play together, since a driver takes long to start."""
 
     kills: tuple[Row, ...]
     overtaken: tuple[Row, ...]
@@ -100,7 +100,7 @@ COPIED = Row(DATA_SOURCE, "W1")
     [case(IN_TEST, in_test=True), case(FOR_THE_NIGHT, in_test=False)],
     ids=["in-test", "for-the-night"],
 )
-def test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away(
+def test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record(
     rows, barnabas, driver, request, tmp_path
 ):
     with SparkDriver(tmp_path / "old") as old, ExitStack() as unavailable:

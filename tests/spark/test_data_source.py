@@ -1,4 +1,4 @@
-"""What the data source refuses, and what it hands to its tasks; no Spark is started."""
+"""The refusals of the data source, and the data for its tasks; no Spark is started."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_columns_that_cannot_be_records_are_refused(rows, sentence):
         writer(rows)
 
 
-def test_it_neither_writes_batches_nor_reads():
+def test_data_source_rejects_batch_writes_and_reads():
     source = BarnabasDataSource(CaseInsensitiveDict(OPTIONS))
     with pytest.raises(SinkError, match="for streaming queries only"):
         source.writer(ROWS, overwrite=False)
@@ -86,7 +86,7 @@ def test_it_neither_writes_batches_nor_reads():
 
 
 class Deciding:
-    """Notes what is asked of a decider."""
+    """Records the calls of a decider."""
 
     def __init__(self, monkeypatch):
         self.asked = []
@@ -119,7 +119,7 @@ def test_messages_tell_the_query_and_the_checkpoint_the_end(monkeypatch, tmp_pat
     assert (len(fingerprint), offsets) == (64, {("in", 0): 12})
 
 
-def test_without_any_message_the_checkpoint_tells_the_query(monkeypatch, tmp_path):
+def test_query_without_messages_is_read_from_the_checkpoint(monkeypatch, tmp_path):
     deciding = Deciding(monkeypatch)
     monkeypatch.setattr(starting, "find_refusal", lambda _options: None)
     (tmp_path / "metadata").write_text('{"id":"from-the-checkpoint"}')
@@ -134,7 +134,7 @@ def test_a_message_survives_its_way_to_the_driver():
     assert pickle.loads(pickle.dumps(Written(PREPARED))) == Written(PREPARED)
 
 
-def test_an_abort_that_fails_hides_nothing_and_is_told_in_the_log(monkeypatch, capsys):
+def test_failed_abort_is_logged_and_hides_no_error(monkeypatch, capsys):
     """Spark would report that writing failed, and not of what."""
 
     def fail(*_asked):

@@ -56,7 +56,7 @@ pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
 
 class Lines:
-    """What a program prints about its batches, as it comes."""
+    """The lines that a program prints about its batches."""
 
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
@@ -138,7 +138,7 @@ def send_payments(servers: str, name: str, first: int, end: int) -> None:
 
 
 def write_pipelines(directory: Path, servers: str, name: str, payments: int = PAYMENTS) -> str:
-    """Write the file of two pipelines over so many payments; return its name."""
+    """Write the file of two pipelines over ``payments`` payments; return its name."""
     topics = [f"{name}-in", *(f"{name}-{kind}" for kind in KINDS)]
     spark_data.create_topics(servers, topics, 2)
     send_payments(servers, name, 0, payments)
@@ -153,7 +153,7 @@ def check(servers: str, name: str) -> None:
 
 
 def kill_one(executors: Callable[[], list[int]]) -> None:
-    """Kill one of two, of which a batch needs only the one that is there first."""
+    """Kill one of two executors, of which a batch needs only the first."""
     wait_until(lambda: len(executors()) == 2, executors, seconds=PATIENCE_S)
     os.kill(executors()[0], signal.SIGKILL)
 
@@ -173,7 +173,7 @@ def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
 
 @for_the_night(
     beside="tests/spark/test_crash_table.py"
-    "::test_a_driver_is_overtaken_and_dies_and_a_broker_is_long_away"
+    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
 )
 def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(servers, tmp_path):
     file = write_pipelines(tmp_path, servers, "submitted", HALF)
@@ -211,7 +211,7 @@ def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(se
 
 @for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
 def test_the_java_process_of_spark_submit_is_killed(servers, tmp_path):
-    """Nobody is left who could print a line, nor anything that goes on."""
+    """The whole driver dies without a line, and no process continues."""
     file = write_pipelines(tmp_path, servers, "killed")
     jars = ",".join(map(str, spark_kafka_jars()))
     options = ["--master", "local[2]", "--jars", jars, *words_of(quick_start())]
@@ -259,7 +259,7 @@ def program_of(submitted: int, file: str) -> int:
     ],
     ids=["without-jars", "settings-in-the-wrong-place", "cluster-mode"],
 )
-def test_what_spark_submit_is_not_given_and_cannot_do(
+def test_missing_or_unsupported_spark_submit_options_are_refused(
     servers, tmp_path, options, arguments, code, says
 ):
     file = write_pipelines(tmp_path, servers, "refused", 0)

@@ -1,4 +1,5 @@
-"""Whatever dies below a pipeline: one line with its name and the reason, and 1; then it goes on."""
+"""Deaths of processes below a pipeline: one line with its name and the reason, and exit code 1; a
+restart continues."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ RECORDS = 1500
 PER_BATCH = 100
 PATIENCE_S = 120
 PATIENT_MS, HASTY_MS = 60_000, 12_000
-"""How long pipelines wait for a broker, and those that are to miss one."""
+"""The timeouts of pipelines that outlast an outage, and of those that do not."""
 # A function in each row's way keeps a Python worker of Spark's busy.
 SLOW = """
 {first}
@@ -73,16 +74,16 @@ BROKER_IS_AWAY = (
     "the broker did not answer Spark's Kafka client in time",
     "nothing could be written to the partition",
 )
-"""What Spark's own client is made to say."""
+"""The error that the test makes Spark's own client raise."""
 ON_THE_WAY = {"two_phase": "C4-before", "single_transaction": "P1-before-end", STOCK: "transform"}
-"""Where a batch has left the source, and the sink still needs the broker for it."""
+"""The place, by kind, where a batch has left the source, and the sink still needs the broker."""
 
 
 @dataclass
 class Run:
-    """Pipelines of some kinds over the same payments, in a process that is about to lose something.
+    """Pipelines of some kinds over the same payments, in a process that is about to lose a part.
 
-    To start Spark is what takes the time, so pipelines that were left in the middle go on together.
+    Spark takes long to start, so interrupted pipelines continue together.
     """
 
     directory: Path
@@ -91,7 +92,7 @@ class Run:
     kinds: Sequence[str]
     timeout_ms: int = PATIENT_MS
     first: str = ""
-    """What the file begins with."""
+    """The first lines of the file."""
     failpoints: Path | None = None
     process: subprocess.Popen[str] = field(init=False, repr=False)
 
@@ -101,7 +102,7 @@ class Run:
 
     @property
     def names(self) -> list[str]:
-        """What the pipelines are called."""
+        """The names of the pipelines."""
         return [f"{self.name}-{kind}" for kind in self.kinds]
 
     @property
@@ -143,14 +144,14 @@ def prepared(directory: Path, servers: str, name: str, kinds: Sequence[str]) -> 
 
 @pytest.fixture
 def run(request, mortal, tmp_path):
-    """Return what starts pipelines over payments, of one kind unless a test wants others."""
+    """Return the start of pipelines over payments, of one kind unless a test wants others."""
     name = "".join(c if c.isalnum() else "-" for c in request.node.name).strip("-")
     kinds = getattr(request, "param", KINDS[:1])
     return prepared(tmp_path, mortal.bootstrap_servers, name, kinds)
 
 
 def java_of(driver: int) -> list[int]:
-    """Return the Java process of Spark, not one that was only asked for its version."""
+    """Return the Java process of Spark, not one that only printed its version."""
     started = {pid: command_of(pid).split(b"\0") for pid in children_of(driver)}
     return [
         pid
@@ -166,7 +167,7 @@ def workers_of(driver: int) -> list[int]:
 
 
 def daemons_of(java: int) -> list[int]:
-    """Return what forks the workers; Spark starts short-lived programs, too, ``chmod`` for one."""
+    """Return the processes that fork workers, without other programs of Spark."""
     return [pid for pid in children_of(java) if DAEMON.encode() in command_of(pid)]
 
 
@@ -201,7 +202,7 @@ def ended_by(run: Run, loss: Callable[[], None]) -> str:
 
 
 def goes_on(run: Run, per_batch: int = RECORDS) -> None:
-    """Run it again to its end: no batch is left out, and by sinks of ours none is written twice."""
+    """Run it again to its end: no batch is lost, and Barnabas sinks write none twice."""
     batches = list(run.start("--once", per_batch=per_batch))
     assert run.end() == (0, "")
     assert sum(batch["scanned_rows"] for batch in batches) > 0
@@ -238,7 +239,7 @@ def test_the_python_workers_are_killed(run):
 
 @for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
 def test_the_driver_is_killed(run):
-    """Nothing can be printed then; Java goes, too, and the next start goes on."""
+    """The command cannot print a line then; Java ends, too, and the next start continues."""
     batches = run.start()
     next(batches)
     (java,) = java_of(run.process.pid)
@@ -276,10 +277,10 @@ def on_the_way(run: Run, loss: Callable[[], None]) -> None:
 
 
 @for_the_night(
-    beside="tests/spark_connector/test_sender.py::test_it_gives_up_when_the_time_is_over"
+    beside="tests/spark_connector/test_sender.py::test_sender_gives_up_after_its_timeout"
 )
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
-def test_the_broker_is_away_for_longer_than_the_sink_tries(run, mortal):
+def test_broker_outage_longer_than_the_sink_timeout_ends_the_query(run, mortal):
     for kind in run.kinds:
         one = armed(replace(run, timeout_ms=HASTY_MS), kind)
         try:
@@ -422,7 +423,7 @@ def test_the_checkpoint_is_another_one(finished, tmp_path, kind, change, says):
         pytest.param(["--master", "local[x]"], 2, "--master local[x] is none of", id="master"),
     ],
 )
-def test_what_keeps_it_from_starting(run, arguments, code, says):
+def test_invalid_arguments_end_the_command_with_one_line(run, arguments, code, says):
     with closing(socket.create_server(("127.0.0.1", 0))) as taken:
         known = {"name": run.names[0], "port": taken.getsockname()[1]}
         batches = list(run.start("--once", *(each.format(**known) for each in arguments)))
@@ -432,7 +433,7 @@ def test_what_keeps_it_from_starting(run, arguments, code, says):
     assert line.startswith(f"barnabas.spark: {says.format(**known)}"), line
 
 
-# ---------------------------------------------------------------------- signals, and nobody's there
+# --------------------------------------------------------------------- signals, and a closed output
 
 WAITING = """
 import sys, time
@@ -467,7 +468,7 @@ pipeline = Pipeline(
     ],
 )
 def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
-    """Also the Java process that it has just started."""
+    """The signal also ends the Java process that the command has just started."""
     topic = f"in-{run.name}"
     spark_data.create_topics(run.servers, [f"{topic}-out"], 2)
     (run.directory / "waiting.py").write_text(WAITING.format(place=place, topic=topic))
@@ -488,7 +489,7 @@ def test_before_there_is_a_batch_a_signal_ends_it_at_once(run, number, place):
     beside="tests/spark/test_failures.py::test_before_there_is_a_batch_a_signal_ends_it_at_once"
 )
 @pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
-def test_a_second_signal_does_not_wait_for_a_broker_that_is_away(run, mortal):
+def test_second_signal_does_not_wait_for_an_unavailable_broker(run, mortal):
     patient = replace(run, timeout_ms=1000 * 10 * PATIENCE_S)
     for kind in run.kinds:
         one = armed(patient, kind)
@@ -508,8 +509,8 @@ def test_a_second_signal_does_not_wait_for_a_broker_that_is_away(run, mortal):
 
 PROGRAM, JAVA, WORKERS = "program", "java", "workers"
 NOTICED_S = 0.5
-"""How long the others are left with one that is gone."""
-# Who tells them may be kept from it for a while, on a machine that has much to do.
+"""The time that the others run after one has ended."""
+# A busy machine may delay the notification of the others.
 TOLD_LATE = """
 from barnabas.spark_connector.running import runner
 from barnabas.spark_connector.session import spark_process
@@ -540,7 +541,7 @@ def test_a_service_that_is_ended_with_all_its_processes_has_not_failed(run, orde
 
 
 @for_the_night(beside="tests/spark/test_pipeline.py::test_the_examples_write_each_result_once")
-def test_nobody_reads_the_lines_any_more(run):
+def test_closed_standard_output_ends_the_command(run):
     next(run.start())
     with run.process as process:
         process.stdout.close()

@@ -1,4 +1,4 @@
-"""What the functions for foreachBatch ask of their sinks, and when; no Spark is started."""
+"""The calls of the functions for foreachBatch to their sinks; no Spark is started."""
 
 import gc
 import pickle
@@ -68,7 +68,7 @@ class Frame:
 
 
 class Sinks:
-    """Makes stand-ins for both sinks, which note what they are asked."""
+    """Makes stand-ins for both sinks, which record their calls."""
 
     def __init__(self):
         self.asked = []
@@ -148,7 +148,7 @@ def options(tmp_path):
     }
 
 
-def test_one_transaction_is_told_where_the_batch_ends_and_starts_no_task_by_itself(sinks, options):
+def test_single_transaction_gets_the_end_of_the_batch_and_starts_no_task(sinks, options):
     write = single_transaction(options)
     for batch_id in (3, 4):
         write(Frame(sinks.asked), batch_id)
@@ -197,7 +197,7 @@ def test_new_batch_of_stateful_query_is_evaluated_once(sinks, stateful, make):
 
 @pytest.mark.parametrize("make", [single_transaction, two_phase])
 @pytest.mark.parametrize(("was_begun", "evaluations"), [(True, 1), (False, 0)])
-def test_begun_batch_with_a_table_is_evaluated_for_its_state(
+def test_started_batch_with_a_table_is_evaluated_for_its_state(
     sinks, stateful, make, was_begun, evaluations
 ):
     """The function may find the rows in the table and evaluate nothing."""
@@ -207,7 +207,7 @@ def test_begun_batch_with_a_table_is_evaluated_for_its_state(
     assert sinks.news().count("evaluated for its state") == evaluations
 
 
-def test_what_the_tasks_of_two_phases_left_when_one_failed_is_aborted(sinks, options):
+def test_transactions_of_two_phase_tasks_are_aborted_when_one_task_fails(sinks, options):
     with pytest.raises(RuntimeError, match="a task failed"):
         two_phase(options)(Frame(sinks.asked, fails=True), 3)
     assert sinks.news()[-3:] == ["tasks", ("abort", 3, []), "close"]
@@ -224,7 +224,7 @@ def test_an_abort_that_fails_does_not_hide_what_went_wrong_first(sinks, options,
 
 
 @pytest.mark.parametrize("make", [single_transaction, two_phase])
-def test_what_has_failed_is_not_used_again(sinks, options, make):
+def test_failed_sink_is_not_reused(sinks, options, make):
     write = make(options)
     sinks.fails = True
     with pytest.raises(RuntimeError, match="the sink failed"):
@@ -248,7 +248,7 @@ def test_a_sink_is_closed_too_when_spark_fails_behind_its_last_row(sinks, option
 
 
 @pytest.mark.parametrize("make", [single_transaction, two_phase])
-def test_what_spark_lets_go_of_is_closed_and_not_before(sinks, options, make):
+def test_sink_is_closed_when_spark_drops_it_and_not_before(sinks, options, make):
     """At the end of a query Spark does no more than that, some time after it."""
     write = make(options)
     for batch_id in (3, 4):
@@ -299,7 +299,7 @@ def test_partition_without_its_end_mark_is_refused(messages, is_whole):
 
 
 class FromTable(Frame):
-    """What a table has of a batch."""
+    """The rows of a batch in a table."""
 
     def toArrow(self):  # noqa: N802 - Spark's name
         self.asked.append("tasks from the table")
@@ -330,7 +330,7 @@ WRITES = {
 
 
 @pytest.mark.parametrize("make", WRITES)
-def test_a_table_is_written_when_the_batch_was_begun_and_before_the_topic(sinks, options, make):
+def test_table_is_written_after_the_batch_started_and_before_the_topic(sinks, options, make):
     sinks.reads_batches = True
     write = make(options, saving(sinks.asked))
     write(WithoutValue(sinks.asked), 3)
@@ -344,7 +344,7 @@ def test_a_table_is_written_when_the_batch_was_begun_and_before_the_topic(sinks,
 
 
 @pytest.mark.parametrize("make", WRITES)
-def test_what_is_decided_comes_neither_to_the_table_nor_to_the_topic(sinks, options, make):
+def test_decided_batch_is_written_neither_to_the_table_nor_to_the_topic(sinks, options, make):
     sinks.decided = 3
     write = make(options, saving(sinks.asked))
     write(Frame(sinks.asked), 3)
@@ -352,7 +352,7 @@ def test_what_is_decided_comes_neither_to_the_table_nor_to_the_topic(sinks, opti
 
 
 @pytest.mark.parametrize("make", WRITES)
-def test_what_a_table_returns_is_to_be_rows_for_the_topic(sinks, options, make):
+def test_result_of_a_table_must_be_rows_for_the_topic(sinks, options, make):
     with pytest.raises(WrongUse, match="table returned NoneType, not a DataFrame: return the rows"):
         make(options, saving(sinks.asked, None))(Frame(sinks.asked), 3)
     assert sinks.news()[-2:] == [("save", "query", 3), "close"]

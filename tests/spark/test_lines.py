@@ -1,6 +1,7 @@
-"""What the lines of the batches say, with a real Spark, for each kind of sink and each output mode.
+"""The contents of the batches' lines, with a real Spark, for each kind of sink and each output
+mode.
 
-The same rows go through all pipelines: each is named after what it does and its kind.
+The same rows go through all pipelines: each is named after its operation and its kind.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def kinds_of(what: str) -> list[object]:
     return [case(name.partition("-")[2], in_test=name in IN_TEST) for name in names]
 
 
-# Two a batch. What is late goes by the watermark of the batch before, so 20 is.
+# Two a batch. The watermark of the batch before decides which rows are late, so 20 is.
 SECONDS = (0, 10, 100_000, 100_010, 100_011, 100_012, 20, 100_020)
 pytestmark = pytest.mark.timeout(900)
 
@@ -118,7 +119,7 @@ class Batches:
 
     def _run(self, names: Sequence[str]) -> None:
         spark_data.create_topics(self.servers, [f"out-{name}" for name in names], 2)
-        # Packages that are fetched stand beside the connector's jars.
+        # Spark adds fetched packages beside the connector's jars.
         cache = f"spark.jars.ivy={cache_directory() / 'ivy'}"
         more = ("--packages", package("spark-avro"), "--conf", cache) if names is IN_TEST else ()
         file = self.write(names)
@@ -135,7 +136,7 @@ class Batches:
 
 @pytest.fixture(scope="module")
 def batches(barnabas, tmp_path_factory):
-    """What all pipelines report, by their names."""
+    """Return the reports of all pipelines, by their names."""
     servers = barnabas.bootstrap_servers
     spark_data.create_topics(servers, [INPUT], 2)
     spark_data.create_topics(servers, [EVENTS], 1)
@@ -232,7 +233,7 @@ PLACES = {
     ("two_phase", "update"): "C5-after",
     ("single_transaction", "append"): "P1-after-end",
 }
-"""Where each fails, its batch decided, by kind and output mode."""
+"""The place where each fails after its batch was decided, by kind and output mode."""
 COPIES = """
 from barnabas.spark_connector import Pipeline, Sink, Source
 

@@ -45,7 +45,7 @@ def jobs(request: pytest.FixtureRequest, tmp_path: Path) -> Jobs:
 
 
 @for_the_night(
-    beside="tests/spark_connector/test_sender.py::test_it_gives_up_when_the_time_is_over"
+    beside="tests/spark_connector/test_sender.py::test_sender_gives_up_after_its_timeout"
 )
 def test_broker_unavailable_beyond_the_timeout_ends_the_query(jobs, mortal, driver):
     impatient = [replace(job, options=IMPATIENT) for job in jobs(mortal)]

@@ -1,4 +1,4 @@
-"""Packages that Spark fetches stand beside the connector's jars, which the command fetches."""
+"""Packages that Spark fetches are used beside the connector's jars, which the command fetches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(900)
 
 @pytest.fixture(scope="module")
 def run(barnabas, tmp_path_factory):
-    """Return what runs the pipeline with more arguments: exit code, lines, and errors."""
+    """Return a function that runs the pipeline and returns exit code, lines, errors."""
     directory = tmp_path_factory.mktemp("packages")
     servers = barnabas.bootstrap_servers
     spark_data.create_topics(servers, ["numbers", "in-avro"], 1)
@@ -64,7 +64,7 @@ def test_a_pipeline_that_writes_avro(run, barnabas):
 
 
 @for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
-def test_what_is_missing_without_the_package(run):
+def test_missing_package_is_named(run):
     code, lines, errors = run()
     assert (code, lines) == (1, [])
     (line,) = errors

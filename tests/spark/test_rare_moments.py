@@ -18,7 +18,7 @@ from tests.waiting import WAIT_S
 
 @pytest.fixture
 def stop():
-    """What takes signals from now on, until the test is over."""
+    """Yield a Stop that receives signals until the end of the test."""
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     stop = Stop()
     stop.on_signals()
@@ -28,8 +28,8 @@ def stop():
 
 
 @pytest.mark.parametrize("waits", [False, True], ids=["first", "second"])
-def test_a_signal_that_comes_while_py4j_is_told_of_an_unused_object_is_not_lost(stop, waits):
-    """What is raised there Python prints, and goes on."""
+def test_signal_during_the_release_of_a_py4j_object_is_not_lost(stop, waits):
+    """Python prints an exception that is raised there, and continues."""
     stop.waits = stop.is_asked = waits
     with pytest.raises(Stopped):
         signalled_when_it_loses_an_object()

@@ -100,7 +100,7 @@ def access(broker: Protected, keys: Keys, listener: str, mechanism: str = "SCRAM
 
 
 def token_access(broker: Protected, keys: Keys, listener: str, settings):
-    """Return the same of who logs in with a token."""
+    """Return the servers and options of a client that logs in with a token."""
     settings = trusting(keys, LISTENERS[listener]) | settings
     options = {f"kafka.{key}": value for key, value in settings.items()}
     return {"servers": broker.servers(listener), "options": options}
@@ -111,7 +111,7 @@ def run(directory: Path, pipelines, sources, sinks, *arguments: str):
     settings = {"pipelines": pipelines, "sources": sources, "sinks": sinks}
     (directory / "settings.json").write_text(json.dumps(settings))
     (directory / "pipelines.py").write_text(PIPELINES)
-    # Whatever forgets to use a source's or sink's own servers comes to nobody.
+    # A source or sink that ignores its own servers reaches no broker.
     return start_command(directory, "pipelines.py", "127.0.0.1:1", *arguments)
 
 
@@ -141,9 +141,10 @@ def issuer(keys):
 
 
 def issued(issuer: TokenServerForTests, keys: Keys):
-    """Return the settings of who gets tokens there, as Spark's own clients take them, too.
+    """Return the settings of a client that gets tokens there, also for Spark's own.
 
-    A token is fetched anew in half of its time: on a busy machine the next one takes seconds.
+    The client fetches a new token after half of its lifetime: on a busy machine the next one takes
+    seconds.
     """
     trust = {"ssl.truststore.type": "PEM", "ssl.truststore.location": keys.trust}
     half = {"sasl.login.refresh.window.factor": "0.5", "sasl.login.refresh.window.jitter": "0"}

@@ -1,4 +1,4 @@
-"""What a Spark that stays in a worker changes for the files that come after it."""
+"""Effects of a Spark that stays in a worker on the test files that run after it."""
 
 from __future__ import annotations
 

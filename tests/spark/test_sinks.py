@@ -38,14 +38,14 @@ class Received(NamedTuple):
 
 
 class Pipeline:
-    """Numbers in one topic, whatever a test makes of them in another."""
+    """Numbers in one topic, and a test's results in another."""
 
     def __init__(self, spark, servers: str, kind: str, name: str, directory: Path) -> None:
         self.spark, self.servers, self.kind, self.sink_id = spark, servers, kind, f"{name}-{kind}"
         self.input, self.output = f"{self.sink_id}-in", f"{self.sink_id}-out"
         self.checkpoint = str(directory / "checkpoint")
         for topic in (self.input, self.output):
-            # The records' times are long ago, and retention goes by them.
+            # The records' times are long ago, and retention follows them.
             create(servers, topic, partitions=PARTITIONS, configs={"retention.ms": "-1"})
 
     def feed(self, numbers: range) -> None:
@@ -69,7 +69,7 @@ class Pipeline:
         return source.load().select("key", "value", "headers", "timestamp")
 
     def run(self, frame, **more: str) -> None:
-        """Write what there is; raises what the query failed with."""
+        """Write all input; raises the error of the query."""
         options = {
             "kafka.bootstrap.servers": self.servers,
             "sinkId": self.sink_id,
@@ -113,7 +113,7 @@ class Pipeline:
                 found.append(_received(message))
             else:
                 assert message.error().code() == confluent_kafka.KafkaError._PARTITION_EOF
-                # An end that moves is told once more.
+                # A partition end that moves is reported once more.
                 unfinished.discard(message.partition())
         consumer.close()
         return sorted(found, key=lambda each: each.timestamp)
@@ -173,7 +173,7 @@ def test_every_row_arrives_once_with_all_it_has(pipeline, barnabas):
 
 @kinds("two-phase")
 def test_a_failed_task_is_tried_again(pipeline, barnabas):
-    """Its first attempt fails after some of its rows were taken."""
+    """The first attempt of the task fails after some of its rows were taken."""
 
     def fail_at_first(batches):
         from pyspark import TaskContext
@@ -242,7 +242,7 @@ def test_the_files_of_a_checkpoint_in_a_hadoop_file_system(spark, tmp_path):
     (tmp_path / "checkpoint" / "offsets" / "3").touch()
     assert files.names("offsets") == ["3"]
     assert not list((tmp_path / "checkpoint").glob("*.tmp*"))
-    # What is local is read as it is, by whoever reads it.
+    # A local path is read as it is, by any user.
     found = files_at(f"{tmp_path}/checkpoint")
     assert isinstance(found, LocalFiles)
     assert found.read("note") == b"another"
@@ -261,7 +261,7 @@ def test_driver_heap_stays_flat(spark, barnabas, tmp_path, kind):
 
 
 def test_rows_that_java_has_cut_off_are_noticed(spark, barnabas, tmp_path):
-    """Its serving thread ends within a row, as it does without memory or with the whole JVM."""
+    """Java's serving thread ends within a row, as without memory or with the whole JVM."""
     create(barnabas.bootstrap_servers, "cut-off", partitions=1)
     options = {"kafka.bootstrap.servers": barnabas.bootstrap_servers, "sinkId": "cut-off"}
     from barnabas.spark_connector.sinks.foreach_batch import single_transaction

@@ -1,7 +1,7 @@
-"""A table and a topic in one batch, with Parquet and with Delta: both exact, whatever dies when.
+"""A table and a topic in one batch, with Parquet and with Delta: both exact, in spite of any death.
 
-Rows have chance in them, so no run of a batch gives those of another: that the topic has the very
-rows of the table shows that both come from one. tests/spark/full_crash_table.py has all places.
+Rows have random numbers, so no run of a batch gives those of another: equal rows in the topic and
+the table show that both come from one run. tests/spark/full_crash_table.py has all places.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def driver_for(sink: str, request: pytest.FixtureRequest) -> SparkDriver:
 
 
 # Rows with Parquet are also in test_crash_table.py.
-@for_the_night(beside="tests/spark/test_tables.py::test_a_batch_is_not_begun_with_other_offsets")
+@for_the_night(beside="tests/spark/test_tables.py::test_batch_is_not_started_with_other_offsets")
 def test_a_driver_is_overtaken_and_dies_between_table_and_topic(barnabas, store_driver, tmp_path):
     driver = store_driver
     with SparkDriver(tmp_path / "old", **delta_settings()) as old:
@@ -70,7 +70,7 @@ def test_a_driver_is_overtaken_and_dies_between_table_and_topic(barnabas, store_
 
 
 def what_is_not_decided_can_be_told(play: Play) -> None:
-    """Two batches are begun, the first is decided; of the second the table may have rows."""
+    """Two batches have started, the first is decided; the table may have rows of the second."""
     in_table, in_decided = len(rows_of(play.job)), len(decided_rows(play.job))
     if play.row.place == "T-aside":
         assert (in_table, in_decided) == (BATCH, BATCH)
@@ -80,8 +80,8 @@ def what_is_not_decided_can_be_told(play: Play) -> None:
 
 
 @pytest.mark.parametrize("sink", sinks("P1-parquet"))
-def test_a_batch_is_not_begun_with_other_offsets(sink, barnabas, request, tmp_path):
-    """A checkpoint that was put back to before the batch: Spark plans it anew, and longer."""
+def test_batch_is_not_started_with_other_offsets(sink, barnabas, request, tmp_path):
+    """Spark plans the batch again, and longer, after the checkpoint was put back to before it."""
     driver = driver_for(sink, request)
     play = Play(Row(sink, "T-written"), "planned-anew", barnabas, tmp_path)
     driver.run(play.job)

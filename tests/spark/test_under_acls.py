@@ -55,8 +55,8 @@ WORDS = {
     "read the group": r"does not allow spark\.money: .*GROUP_AUTHORIZATION_FAILED",
     "write the ids": r"not allow spark\.money: .*TRANSACTIONAL_ID_AUTHORIZATION_FAILED",
 }
-"""What the line says. The ledger is made once; without two-phase commit one goes on, as with Apache
-Kafka."""
+"""The message for each missing permission. The ledger is created once; without two-phase commit the
+sink continues, as with Apache Kafka."""
 REFUSED = [
     case("two_phase", ("write the output",), in_test=True),
     case("two_phase", ("read the source", "write the ledger", "write the ids"), in_test=False),
@@ -97,7 +97,7 @@ def write(broker, numbers):
 
 
 def run(broker, directory, kind):
-    """Let the pipeline do what there is; returns exit code, output and errors."""
+    """Run the pipeline over all records; return exit code, output and errors."""
     options = {f"kafka.{key}": value for key, value in client_settings(USER).items()}
     (directory / "options.json").write_text(json.dumps(options))
     (directory / "pipeline.py").write_text(PIPELINE.replace("KIND", kind))
@@ -110,7 +110,7 @@ def run(broker, directory, kind):
 
 
 def run_without(broker, directory, kind, name):
-    """Take one of the rights away, and let the pipeline be refused; returns what it says."""
+    """Remove one permission, run the pipeline until it is refused; return its message."""
     write(broker, [RECORDS])
     with WireClient(broker) as admin:
         remove_acls(admin, [RIGHTS[name]])
@@ -123,13 +123,13 @@ def run_without(broker, directory, kind, name):
 
 @pytest.mark.parametrize(("kind", "refused"), REFUSED)
 def test_with_the_rights_of_the_documentation(broker, tmp_path, kind, refused):
-    """Without one a line says which; once it is back, nothing is missing or there twice."""
+    """A line names the missing permission; once it is back, no record is missing or duplicated."""
     rights = dict(RIGHTS)
     if kind == "single_transaction":
         del rights["decide about the ids later"]
     with WireClient(broker) as admin:
         add_acls(admin, rights.values())
-    # Each permission is missed by a later run, but that to write, which the first one misses.
+    # A later run needs each permission, except the write permission, which the first run needs.
     if refused != ("write the output",):
         assert run(broker, tmp_path, kind)[::2] == (0, "")
         assert sorted(committed(broker.bootstrap_servers, "out")) == list(range(RECORDS))

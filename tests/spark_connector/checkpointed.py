@@ -33,14 +33,14 @@ PER_BATCH = 10
 
 
 class ConcurrentUpdate(Exception):
-    """What Spark ends a query with whose checkpoint another driver has written to."""
+    """The error that ends a query of Spark after another driver has written to its checkpoint."""
 
     def __str__(self) -> str:
         return "[CONCURRENT_STREAM_LOG_UPDATE] Concurrent update to the log."
 
 
 class SparkCheckpoint:
-    """What Spark keeps: each file is written once."""
+    """A checkpoint as Spark writes it: each file is written once."""
 
     def __init__(self, directory: Path, topics: tuple[str, ...] = ("in",)) -> None:
         self.directory = directory
@@ -65,7 +65,7 @@ class SparkCheckpoint:
         return found
 
     def plan(self, batch_id: int) -> None:
-        """Note where a batch ends, unless it was planned when the query began."""
+        """Record the end of a batch, unless it was planned when the query started."""
         ends = {topic: {"0": (batch_id + 1) * PER_BATCH} for topic in self.topics}
         self._add(f"offsets/{batch_id}", f"v1\n{{}}\n{json.dumps(ends)}")
 
@@ -116,7 +116,7 @@ class Driver:
         self._sink: SingleTransactionSink | Decider | None = None
 
     def take(self) -> None:
-        """As `python -m barnabas.spark run` does ahead of the query."""
+        """Take the sink, as `python -m barnabas.spark run` does before the query."""
         take_the_sink(self.options, self.files.topics, is_two_phase=self.kind != SINGLE)
 
     def run(self, last: int) -> None:
@@ -135,7 +135,7 @@ class Driver:
         self.is_first = False
 
     def write(self, batch_id: int) -> None:
-        """What a sink does with a batch."""
+        """Write a batch as its sink does."""
         end = checkpoint.batch_end(str(self.files.directory), batch_id)
         query_id = self.files.query_id
         if self.kind == DATA_SOURCE:
@@ -157,7 +157,7 @@ class Driver:
             sink.commit(batch_id, self._run_task(batch_id), end.fingerprint, end.offsets)
 
     def begin(self) -> bool:
-        """Note that the next batch is begun, as before a table is written; whether it was begun."""
+        """Record the start of the next batch; return whether it was started before."""
         if not self.files.is_planned(self.batch_id):
             self.files.plan(self.batch_id)
         self.is_first = True  # What is planned is not planned again.
@@ -227,12 +227,12 @@ def cluster_id_of(broker: Broker) -> str:
 
 
 def committed(broker: Broker, topic: str = "out") -> Counter[str]:
-    """What readers of committed records find."""
+    """Return the values that `read_committed` consumers find."""
     return Counter(
         (each.value or b"").decode() for each in broker.records(topic, "read_committed").result
     )
 
 
 def written(broker: Broker, topic: str = "out") -> int:
-    """How many records there are for any reader."""
+    """Return the number of records for `read_uncommitted` consumers."""
     return len(broker.records(topic).result)

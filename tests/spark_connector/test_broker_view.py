@@ -1,4 +1,4 @@
-"""What brokers are asked about the batches of a pipeline that runs."""
+"""Queries to brokers about the batches of a running pipeline."""
 
 import pytest
 
@@ -29,7 +29,7 @@ def broker():
 
 @pytest.fixture
 def _kept():
-    """What a worker of the data source keeps is closed."""
+    """Close the connections that a worker of the data source keeps."""
     yield
     for module in (kept_decider, starting):
         while module._kept:
@@ -55,7 +55,7 @@ def report(batch=0, query="query", ends=None):
 
 
 class Rows(Driver):
-    """Writes three records in batch 0, six in batch 1, and so on."""
+    """Writes three records in batch 0, six in batch 1, three more in each batch."""
 
     def _rows(self, batch_id):
         count = 3 * (batch_id + 1)
@@ -73,7 +73,7 @@ def test_the_rows_of_a_batch_are_those_that_were_decided(broker, tmp_path, kind)
         assert view.facts(report(0, files.query_id)).rows is None
         for batch in range(3):
             driver.run_batch()
-            # At once: the transaction's marker need not be there.
+            # At once: the transaction's marker may not be written yet.
             assert view.facts(report(batch, files.query_id)).rows == 3 * (batch + 1)
         rows = [view.facts(report(batch, files.query_id)).rows for batch in range(4)]
         assert rows == [3, 6, 9, None]
@@ -155,7 +155,7 @@ def test_the_age_of_the_oldest_transaction_of_a_sink(broker):
     view.close()
 
 
-def test_what_cannot_be_asked_for_stops_nothing_and_is_not_asked_for_again_at_once(monkeypatch):
+def test_failed_query_of_the_broker_stops_nothing_and_is_retried_later(monkeypatch):
     monkeypatch.setattr(broker_view, "PATIENCE_MS", 1000)
     with Broker() as gone:
         view = view_of(gone)

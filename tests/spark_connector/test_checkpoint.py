@@ -59,7 +59,7 @@ def test_a_batch_that_is_not_there_means_another_checkpoint(location):
     assert checkpoint.fingerprint(str(location), 7) is None
 
 
-def test_what_cannot_be_reached_is_unknown(tmp_path):
+def test_end_of_an_unreachable_checkpoint_is_unknown(tmp_path):
     with pytest.warns(RuntimeWarning, match="no such local directory"):
         end = checkpoint.batch_end(str(tmp_path / "elsewhere"), 0)
     assert end == (checkpoint.UNKNOWN, {})
@@ -79,7 +79,7 @@ def test_a_uri_is_read_through_pyarrow(location, monkeypatch):
 
 
 def check_files(uri, location):
-    """What is there, what is not, and what the sinks note."""
+    """Check reads of existing and missing files, and the incarnations that sinks record."""
     assert checkpoint.incarnation(uri) is None
     for text in ("one", "another"):
         checkpoint.note_incarnation(uri, text)
@@ -89,7 +89,7 @@ def check_files(uri, location):
     assert not checkpoint.is_finished(uri, 1)
 
 
-def test_what_cannot_be_noted_stops_nothing(location):
+def test_unwritable_incarnation_stops_nothing(location):
     (location / checkpoint.INCARNATION).mkdir()
     with pytest.warns(RuntimeWarning, match="cannot be written"):
         checkpoint.note_incarnation(str(location), "one")
@@ -124,7 +124,7 @@ def test_state_of_a_query_is_seen_in_its_checkpoint(location):
 
 @pytest.fixture
 def _in_the_driver(monkeypatch):
-    """Where Spark is, a local checkpoint is known to be one before there is a directory."""
+    """Make ``files_at`` treat a missing local directory as local, as in Spark's driver."""
     monkeypatch.setattr(
         checkpoint, "files_at", lambda location, _store=None: checkpoint_files.LocalFiles(location)
     )

@@ -134,7 +134,7 @@ def test_intervals_that_spark_takes(interval):
 
 
 class Frame:
-    """What a table has returned for the topic."""
+    """The result of a table for the topic."""
 
     sparkSession = None  # noqa: N815 - Spark's name
 
@@ -142,7 +142,7 @@ class Frame:
         self.dtypes = dtypes
 
 
-def test_what_a_table_returns_for_the_topic_has_no_other_columns():
+def test_rows_of_a_table_for_the_topic_have_no_other_columns():
     frame = Frame(*RIGHT)
     sink = Sink(sink_id="a", topic="out", table=lambda _rows, _batch: frame)
     assert with_checked_table(sink).table("rows", "batch") is frame
@@ -164,7 +164,7 @@ def test_the_stock_sink_may_do_what_it_can():
     )
 
 
-def test_what_the_sinks_themselves_say_about_their_options():
+def test_invalid_options_of_sinks_are_reported():
     with pytest.raises(WrongOption, match=r"kafka\.security\.protocol: TLS is none of"):
         check_pipelines([pipeline(options={"kafka.security.protocol": "TLS"})])
     with pytest.raises(WrongOption, match="transactionTimeoutMs"):
@@ -240,7 +240,7 @@ def test_a_source_reads_committed_records_from_their_beginning(monkeypatch):
     }
 
 
-def test_what_a_user_says_wins(monkeypatch):
+def test_options_of_a_user_override_defaults(monkeypatch):
     monkeypatch.setenv("BARNABAS_SERVERS", "from-the-command:1")
     options = {"startingTimestamp": 5, "KAFKA.isolation.level": "read_uncommitted"}
     options |= {"failOnDataLoss": False, "kafka.MAX.poll.records": 1}
@@ -269,7 +269,7 @@ def test_what_a_user_says_wins(monkeypatch):
     ],
 )
 def test_batches_that_follow_at_once_are_bounded(trigger, once, options, bound):
-    """Of a trigger with pauses they are not: more records than the bound may come in a pause."""
+    """A trigger with pauses has no bound: more records than the bound may arrive in a pause."""
     spark = MagicMock()
     each = pipeline(Source(topic="in", options=options), trigger=trigger)
     each.frame(spark, once=once)
@@ -324,7 +324,7 @@ def test_values_of_options_that_are_right():
     check_pipelines([pipeline(Source(topic="in", options=options))])
 
 
-def test_what_is_at_least_once_may_read_what_is_open():
+def test_at_least_once_pipeline_may_read_uncommitted():
     source = Source(topic="in", options={"kafka.isolation.level": "read_uncommitted"})
     check_pipelines([pipeline(source, kind="stock")])
 

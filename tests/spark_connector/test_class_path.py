@@ -1,4 +1,4 @@
-"""The connector's jars beside what a user adds: packages, and jars of his own."""
+"""The connector's jars beside a user's packages and jars."""
 
 import zipfile
 
@@ -17,7 +17,7 @@ FETCHED = [f"/cache/{jar.file_name}" for jar in SPARK_KAFKA_JARS]
 
 @pytest.fixture(autouse=True)
 def fetched(monkeypatch, tmp_path):
-    """The pinned jars as if they were there; whether anybody has asked for them."""
+    """Replace the pinned jars by a stand-in; return the list of calls for them."""
     asked = []
 
     def jars():
@@ -47,7 +47,7 @@ def test_packages_are_listed_with_commas_or_one_by_one():
 
 
 @pytest.mark.parametrize("wrong", ["avro", "a:b", "a:b:c:d", "a b:c:d", "a/b:c:d", f"{AVRO},x"])
-def test_what_is_no_package(wrong):
+def test_invalid_package_is_refused(wrong):
     with pytest.raises(WrongUse, match=r"--packages .* is not group:artifact:version, as in org"):
         with_packages(wrong)
 

@@ -39,7 +39,7 @@ def test_each_error_is_one_sentence(code, kind):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 250])
 def test_each_of_many_questions_gets_its_own_answer(count):
-    """They go over several connections at once, which bring their answers at different times."""
+    """The requests use several connections at once, whose responses arrive at different times."""
     ids = [f"id-{number}" for number in range(count)]
     with (
         Broker() as broker,

@@ -202,7 +202,7 @@ def test_two_pipelines_of_one_sink(file, capsys):
     assert (code, "2 pipelines have the sink id 'a'" in line) == (2, True)
 
 
-def test_what_only_the_broker_knows_is_1_and_does_not_start_spark(file, capsys):
+def test_error_found_by_the_broker_exits_with_1_without_spark(file, capsys):
     with Broker() as broker:
         servers = broker.bootstrap_servers
         code, line = run(capsys, file(HEAD + ONE.format("a")), "--servers", servers)
@@ -327,7 +327,7 @@ class View:
         ("something else", "something else"),
     ],
 )
-def test_what_is_said_of_a_failure_besides_what_spark_says(query, failure, says):
+def test_failure_gets_an_explanation_beside_that_of_spark(query, failure, says):
     pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
     running = Running.of(pipeline, query, "/c/a", View())
     assert str(running.failed_with(RuntimeError(failure))).startswith(f"a: {says}")
@@ -340,7 +340,7 @@ OVERTAKEN = RuntimeError(
 
 
 def running_with_starts(query, following):
-    """What runs, and the queries that are started after it."""
+    """Return a running pipeline, and the queries that are started after its first one."""
     pipeline = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
     return Running.of(pipeline, query, "/checkpoints/a", None, lambda: following.pop(0))
 
@@ -374,13 +374,13 @@ def test_a_query_that_has_ended_a_batch_or_was_fenced_is_not_started_again(failu
     assert str(failed.value).startswith(says)
 
 
-def test_a_query_is_not_started_again_for_ever():
+def test_query_is_not_restarted_forever():
     queries = [FakeQuery(isActive=False, failure=CONCURRENT) for _ in range(STARTS_MAX + 1)]
     with pytest.raises(QueryFailed, match="another driver runs this pipeline"):
         watch([running_with_starts(queries[0], queries[1:])], lambda _each: None, Stop())
 
 
-def test_what_does_not_end_in_its_time_is_not_waited_for():
+def test_late_action_is_not_awaited():
     ended, go_on = new_event(), new_event()
     try:
         assert not within(0.1, [ended.set, go_on.wait])
@@ -412,7 +412,7 @@ class FakeFrame:
     ],
     ids=["nothing", "table", "columns"],
 )
-def test_what_a_transform_returns_is_checked(frame, says):
+def test_result_of_a_transform_is_checked(frame, says):
     each = Pipeline(source=Source(topic="in"), sink=Sink(sink_id="a", topic="out"))
     with pytest.raises(WrongUse) as refused:
         check_frame(each, frame)
@@ -426,7 +426,7 @@ def test_where_checkpoints_are(tmp_path):
     assert checkpoint_of("hdfs://host/dir/", each) == "hdfs://host/dir/a"
 
 
-def test_what_a_user_sets_wins():
+def test_settings_of_a_user_override_defaults():
     assert settings_of("local[2]", {})["spark.sql.shuffle.partitions"] == "8"
     assert settings_of("local[2]", {"spark.ui.enabled": "true"})["spark.ui.enabled"] == "true"
     assert "spark.sql.shuffle.partitions" not in settings_of("spark://host:7077", {})

@@ -46,7 +46,7 @@ def encode_all(*batches, **settings):
 
 
 def read_back(encoded, limit_bytes=1_000_000):
-    """Return what was written, by topic and partition, in its order; check every batch."""
+    """Return the written rows, by topic and partition, in their order; check every batch."""
     written = defaultdict(list)
     sequences = defaultdict(int)
     for batch in encoded:
@@ -155,7 +155,8 @@ def test_every_row_arrives_once_and_in_order(
             places[topic, partition].append(expected_record(row))
         else:
             free.append((topic, expected_record(row)))
-    # A row that may go anywhere is taken out of where it is; the others are there, in order.
+    # A row without a fixed partition is removed from the partition that has it; the others are
+    # present, in order.
     for place, found in written.items():
         left = list(found)
         for record in places[place]:

@@ -75,7 +75,7 @@ def test_entries_say_how_many_records_a_batch_has_and_the_ones_before():
 
 
 def test_an_entry_without_counts_is_read_and_followed_by_one_with_them():
-    """As versions of the sink before wrote them, which pass over the counts of later ones."""
+    """Versions of the sink before wrote such entries, and ignore the counts of later ones."""
     fields = json.loads(encode(after(2)))
     del fields["recordCounts"]
     entry = decode(json.dumps(fields).encode())
@@ -117,11 +117,11 @@ def test_a_batch_must_be_the_one_that_was_decided():
         entry.check(batch_id, f"f{batch_id}")
         with pytest.raises(CheckpointMismatch, match=f"Batch {batch_id} ends at other offsets"):
             entry.check(batch_id, "another")
-    entry.check(3, "")  # Nobody knows what it ends at.
+    entry.check(3, "")  # The end of the batch is unknown.
     entry.check(9, "f9")
 
 
-def test_what_is_known_of_earlier_batches_is_bounded():
+def test_history_of_batches_is_bounded():
     entry = after(HISTORY_MAX + 50)
     assert len(entry.history) == HISTORY_MAX
     assert entry.knows(49) == "f49"
@@ -134,7 +134,7 @@ def test_a_batch_of_long_ago_is_not_taken_for_the_one_that_was_written_then():
     entry.check(49, "f49")
     with pytest.raises(CheckpointMismatch, match="Batch 48 is too far behind batch 149"):
         entry.check(48, "f48")
-    entry.check(48, "")  # Nobody can tell, with or without what was forgotten.
+    entry.check(48, "")  # The end is unknown, with or without the forgotten batches.
 
 
 def test_gaps_and_unknown_fingerprints_are_not_compared():

@@ -1,4 +1,5 @@
-"""Topics and brokers that began anew under a checkpoint, and checkpoints that are not current."""
+"""Topics and brokers that were recreated under a checkpoint, and checkpoints that are not
+current."""
 
 import shutil
 
@@ -83,7 +84,7 @@ def start(broker, files):
 
 
 def end_workers():
-    """Let go of what workers of a data source keep from batch to batch."""
+    """Close the connections that workers of a data source keep from batch to batch."""
     while kept_decider._kept:
         kept_decider._kept.pop().decider.close()
     while starting._kept:
@@ -128,7 +129,7 @@ def test_an_entry_of_before_is_filled_in(broker, files, start, monkeypatch, kind
     (files.directory / checkpoint.INCARNATION).unlink()
     end_workers()
     assert entry_of(broker, files).incarnation == UNKNOWN
-    recreate(broker, "in")  # Nobody can tell.
+    recreate(broker, "in")  # No sink can notice it.
     start(kind).run(1)
     assert entry_of(broker, files).incarnation.source.topics == {"in": id_of(broker, "in")}
     recreate(broker, "in")
@@ -183,13 +184,13 @@ def test_topics_that_rows_name_are_remembered(broker, files, start, kind):
         running.run(2)
     assert written(broker, "out-2") == 0
     start(kind, topic="", acceptIds=id_of(broker, "out-0")).run(2)
-    delete(broker, "out-1")  # Nobody writes to it any more.
+    delete(broker, "out-1")  # No sink writes to it any more.
     broker.create_topic("out-3")
     start(kind, topic="").run(3)
     assert committed(broker, "out-3") == expected(3)
 
 
-# ---------------------------------------------------------------------------------- what began anew
+# --------------------------------------------------------------------- recreated topics and brokers
 
 
 @pytest.mark.parametrize("topic", ["in", "out", "ledger"])
@@ -262,7 +263,7 @@ def test_a_topic_that_was_deleted_between_two_batches_is_missed(
 def test_a_topic_that_was_made_again_ahead_of_the_first_decision_is_refused(
     broker, files, start, monkeypatch, kind
 ):
-    """The query had planned a batch, which says where it reads on."""
+    """The query had planned a batch, whose plan contains the start of the next read."""
     with monkeypatch.context() as patch:
 
         def crash(*_decision):
@@ -278,7 +279,7 @@ def test_a_topic_that_was_made_again_ahead_of_the_first_decision_is_refused(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_broker_that_began_anew_is_refused_by_both_its_ids(broker, another, start, kind):
+def test_recreated_broker_is_refused_by_both_its_ids(broker, another, start, kind):
     start(kind).run(1)
     with pytest.raises(Recreated) as refused:
         start(kind, at=another).run(2)
@@ -290,7 +291,7 @@ def test_a_broker_that_began_anew_is_refused_by_both_its_ids(broker, another, st
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_checkpoint_that_no_ledger_knows_is_refused(broker, another, files, start, kind):
-    """Without its own note, as it is when another sink has written before."""
+    """The checkpoint has no record of its incarnation, as if another sink had written before."""
     start(kind).run(1)
     (files.directory / checkpoint.INCARNATION).unlink()
     with pytest.raises(CheckpointMismatch, match=r"batch 2, but the ledger .* has no batch of"):
@@ -305,7 +306,7 @@ def test_a_checkpoint_that_no_ledger_knows_is_refused(broker, another, files, st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_accepted_by_its_id_goes_on_and_is_noted(broker, files, start, kind):
+def test_topics_accepted_by_id_continue_and_are_recorded(broker, files, start, kind):
     start(kind).run(0)
     recreate(broker, "in")
     recreate(broker, "out")
@@ -327,7 +328,7 @@ def test_a_source_in_another_cluster(broker, another, files, start, kind):
     found = entry_of(broker, files).incarnation
     assert found.source == (cluster_id_of(another), {"in": id_of(another, "in")})
     assert found.sink.cluster_id == cluster_id_of(broker)
-    recreate(broker, "in")  # Of the same name, and nobody's business.
+    recreate(broker, "in")  # A topic of the same name that no query reads.
     start(kind, sourceServers=another.bootstrap_servers).run(2)
     recreate(another, "in")
     with pytest.raises(Recreated, match="the source's topic in had"):
@@ -359,7 +360,7 @@ def test_checkpoint_without_its_query_id_is_refused(broker, files, start, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_old_copy_of_the_checkpoint_is_refused_and_ends_nobody(
+def test_old_copy_of_the_checkpoint_is_refused_and_fences_no_driver(
     broker, files, start, tmp_path, kind
 ):
     running = start(kind)
@@ -389,8 +390,8 @@ def test_an_old_copy_whose_batches_end_elsewhere_is_refused_as_well(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_copy_of_all_of_the_checkpoint_goes_on(broker, files, start, tmp_path, kind):
-    """It was moved: of a driver that runs beside it, it is the later one."""
+def test_complete_copy_of_the_checkpoint_continues(broker, files, start, tmp_path, kind):
+    """The checkpoint was moved: beside the old driver, the new one is the later one."""
     start(kind).run(1)
     start(kind, checkpoint=files.copy_to(tmp_path / "moved")).run(2)
     assert committed(broker) == expected(0, 1, 2)
@@ -411,7 +412,7 @@ def test_a_checkpoint_that_is_further_than_the_ledger_is_refused(broker, files, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_driver_whose_first_batch_another_one_has_finished_ends_nobody(broker, start, kind):
+def test_driver_whose_first_batch_another_finished_fences_no_driver(broker, start, kind):
     first = start(kind)
     first.run(0)
     late = start(kind)  # It has read the checkpoint, and is not at its first batch yet.

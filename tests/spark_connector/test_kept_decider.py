@@ -50,7 +50,7 @@ def test_a_decider_is_kept_for_the_next_batch(made):
     assert not made[0].is_closed
 
 
-def test_whoever_did_not_commit_the_batch_before_makes_way_for_a_new_one(made):
+def test_decider_that_skipped_a_batch_is_replaced(made):
     for batch_id in (5, 7, 7):
         commit_with_decider(OPTIONS, "query", batch_id, nothing)
     assert [each.is_closed for each in made] == [True, True, False]
@@ -63,7 +63,7 @@ def test_only_the_last_one_is_kept(made):
     assert [each.is_closed for each in made] == [True, True, False]
 
 
-def test_that_of_another_query_or_sink_makes_way_for_a_new_one(made):
+def test_decider_of_another_query_or_sink_is_replaced(made):
     other = SinkOptions("localhost:9", "other")
     for batch_id, (options, query_id) in enumerate(
         [(OPTIONS, "one"), (OPTIONS, "two"), (other, "two")]
@@ -72,7 +72,7 @@ def test_that_of_another_query_or_sink_makes_way_for_a_new_one(made):
     assert [each.is_closed for each in made] == [True, True, False]
 
 
-def test_whoever_failed_is_not_used_again(made):
+def test_failed_decider_is_not_reused(made):
     commit_with_decider(OPTIONS, "query", 0, nothing)
     with pytest.raises(TransactionLost):
         commit_with_decider(OPTIONS, "query", 1, failing_with(TransactionLost("gone")))
@@ -81,8 +81,8 @@ def test_whoever_failed_is_not_used_again(made):
     assert len(made) == 2
 
 
-def test_whoever_was_fenced_gives_up_and_is_asked_to_abort(made):
-    """It knows that it has to leave alone what is there now; a new one would take the sink."""
+def test_fenced_decider_gives_up_and_aborts(made):
+    """The fenced decider must spare the current transactions; a new one would take the sink."""
     aborted = []
     commit_with_decider(OPTIONS, "query", 0, nothing)
     with pytest.raises(Fenced):
@@ -92,7 +92,7 @@ def test_whoever_was_fenced_gives_up_and_is_asked_to_abort(made):
     assert made[0].is_closed
 
 
-def test_a_query_that_is_started_again_is_not_fenced_for_ever(made):
+def test_restarted_query_is_not_fenced_forever(made):
     commit_with_decider(OPTIONS, "query", 0, nothing)
     with pytest.raises(Fenced):
         commit_with_decider(OPTIONS, "query", 1, failing_with(Fenced("another driver")))

@@ -61,14 +61,14 @@ def test_only_what_has_a_commit_counts(ledger):
     assert ledger._position == log.end
 
 
-def test_an_open_transaction_of_another_sink_holds_nobody_up(ledger):
+def test_open_transaction_of_another_sink_blocks_no_reader(ledger):
     log = Log().entry(2, 9, sink="other").entry(1, 0).marker(1, commit=True)
     ledger._take(memoryview(log.bytes))
     assert last(ledger) == {"query": 0}
     assert not ledger._undecided
 
 
-def test_transactions_that_interleave_are_told_apart(ledger):
+def test_interleaved_transactions_are_distinguished(ledger):
     log = Log().entry(1, 0).entry(3, 5, query="q2").marker(1, commit=True)
     ledger._take(memoryview(log.bytes))
     assert last(ledger) == {"query": 0}
@@ -81,7 +81,7 @@ def test_transactions_that_interleave_are_told_apart(ledger):
 
 @pytest.fixture
 def looks(ledger, monkeypatch):
-    """What comes at each look at the topic; at later ones nothing."""
+    """The bytes of each read of the topic; later reads are empty."""
     logs = []
 
     def read():
@@ -100,13 +100,13 @@ def test_the_end_of_an_open_transaction_of_this_sink_is_waited_for(ledger, looks
     assert ledger.queries("sink") == {"query": Entry(0)}
 
 
-def test_an_open_transaction_of_this_sink_is_not_waited_for_for_ever(ledger, looks):
+def test_open_transaction_of_this_sink_is_not_awaited_forever(ledger, looks):
     looks.append(Log().entry(1, 0).bytes)
     with pytest.raises(InDoubt, match="another driver of this sink is at work"):
         ledger.queries("sink")
 
 
-def test_what_was_read_is_not_read_again(ledger):
+def test_record_read_twice_is_taken_once(ledger):
     log = Log().entry(1, 0).marker(1, commit=True)
     ledger._take(memoryview(log.bytes))
     ledger._take(memoryview(log.bytes))
@@ -114,7 +114,7 @@ def test_what_was_read_is_not_read_again(ledger):
     assert ledger._position == 2
 
 
-def test_what_is_no_entry_is_passed_over(ledger):
+def test_records_that_are_no_entries_are_skipped(ledger):
     log = Log().plain(None, b"x").plain(b"\xff", b"x").plain(key_of("sink", "gone"), None)
     log.plain(key_of("sink", "by hand"), encode(Entry(3)))
     ledger._take(memoryview(log.bytes))

@@ -1,4 +1,4 @@
-"""What a broker is asked before a pipeline starts."""
+"""Queries to a broker before a pipeline starts."""
 
 import pytest
 

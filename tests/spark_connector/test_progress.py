@@ -132,7 +132,7 @@ def test_every_batch_is_reported_once():
     assert [each["batchId"] for each in watch.ended()] == [2]
 
 
-def test_a_query_that_goes_on_begins_with_any_batch():
+def test_resumed_query_begins_with_any_batch():
     query = FakeQuery()
     query.reports = [report(41)]
     assert [each["batchId"] for each in BatchWatch(query).ended()] == [41]

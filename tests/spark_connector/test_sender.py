@@ -69,7 +69,7 @@ class Leader:
         assert api is PRODUCE
         fault = self.cluster.fault(self.node_id)
         if fault == "lost answer":
-            while self.waiting:  # It had them all, but nobody hears of it.
+            while self.waiting:  # It received them all, but no acknowledgement arrives.
                 self.cluster.append_all(self.node_id, self.waiting.popleft())
             raise self.broken()
         if fault == "lost on the way":
@@ -93,7 +93,7 @@ class Leader:
 
 
 class Leaders:
-    """As much of a Cluster as a sender uses; partitions are led by `partition % LEADERS`."""
+    """The part of a Cluster that a sender uses; partitions are led by `partition % LEADERS`."""
 
     request_timeout_ms = 1000
 
@@ -208,7 +208,7 @@ def test_requests_are_bounded():
     ],
     ids=range(7),
 )
-def test_what_passes_changes_nothing(faults):
+def test_transient_errors_lose_and_repeat_no_batch(faults):
     leaders = Leaders(faults)
     sender = sender_of(leaders)
     for number in range(40):
@@ -219,7 +219,7 @@ def test_what_passes_changes_nothing(faults):
     assert not leaders.faults
 
 
-def test_what_was_sent_and_never_arrived_is_sent_again():
+def test_batch_lost_on_the_way_is_sent_again():
     leaders = Leaders([None] * 3 + ["lost on the way"])
     sender = sender_of(leaders)
     for number in range(3):
@@ -229,10 +229,10 @@ def test_what_was_sent_and_never_arrived_is_sent_again():
     assert not leaders.faults
 
 
-def test_answers_to_somebody_who_gave_up_are_not_taken():
+def test_responses_for_a_sender_that_gave_up_are_ignored():
     leaders = Leaders()
     for number in range(IN_FLIGHT_MAX):
-        batches = {5: b""}  # It would be acknowledged as whatever is awaited.
+        batches = {5: b""}  # The sender would take it for the acknowledgement of its own request.
         leaders.node(0, "data").waiting.append(batches)
         sender = sender_of(leaders)
         leaders.last.clear()
@@ -285,7 +285,7 @@ def test_a_new_leader_is_found():
     ],
     ids=lambda each: each.name if isinstance(each, ErrorCode) else None,
 )
-def test_what_no_repetition_helps_is_raised_in_one_sentence(code, error):
+def test_permanent_error_is_raised_in_one_sentence(code, error):
     sender = sender_of(Leaders([None, code]))
     sender.send(batch(0, 0))
     with pytest.raises(error) as caught:
@@ -300,7 +300,7 @@ def test_a_duplicate_is_a_success():
     sender.flush()
 
 
-def test_it_gives_up_when_the_time_is_over():
+def test_sender_gives_up_after_its_timeout():
     sender = sender_of(Leaders([None] + [ErrorCode.REQUEST_TIMED_OUT] * 10**6, timeout_ms=20))
     sender.send(batch(0, 0))
     with pytest.raises(BrokerUnreachable):

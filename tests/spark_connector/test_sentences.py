@@ -333,7 +333,7 @@ Caused by: org.apache.spark.SparkException: wrapped again
         pytest.param("", "Exception", id="nothing"),
     ],
 )
-def test_what_is_left_of_a_report(text, sentence):
+def test_report_is_shortened_to_one_sentence(text, sentence):
     assert sentence_of(Exception(text)) == sentence
 
 
@@ -371,7 +371,7 @@ def test_what_is_left_of_a_report(text, sentence):
         ("TimeoutException: Timed out waiting for a node assignment. Call: x", "did not answer"),
     ],
 )
-def test_what_spark_says_in_other_words(text, says):
+def test_errors_of_spark_are_reworded(text, says):
     assert says in sentence_of(Exception(text))
 
 
@@ -393,7 +393,7 @@ def test_what_spark_says_in_other_words(text, says):
         pytest.param(OF_THE_DRIVER, id="one of the driver, at its start"),
     ],
 )
-def test_a_worker_has_died_whatever_spark_meets_first(text):
+def test_death_of_a_worker_is_found_in_any_error_of_spark(text):
     assert sentence_of(Exception(text)).startswith("a Python worker process died")
 
 
@@ -436,12 +436,12 @@ def test_a_worker_has_died_whatever_spark_meets_first(text):
     ],
 )
 def test_no_worker_has_died_of_what_others_have_met(text, sentence):
-    """Even if Spark says so, as it does of whatever goes wrong with a worker's rows."""
+    """Spark reports a dead worker for any error in a worker's rows."""
     assert sentence_of(Exception(text)).startswith(sentence)
 
 
 class Captured(Exception):
-    """As PySpark has a failure of Java's: its cause is not Python's."""
+    """A Java failure as PySpark raises it: its cause is not Python's."""
 
     def __init__(self, text, cause=None, stack=""):
         super().__init__(text)
@@ -484,7 +484,7 @@ thonStreamingSourceRunner.scala:208)
 
 
 def test_a_worker_of_the_driver_has_died():
-    """Of what fails there Spark's text has no stack, and the message of this is empty."""
+    """Spark's text of such a failure has no stack, and the message of the cause is empty."""
     failure = Captured(STREAM_FAILED, Captured("java.io.EOFException", stack=SOURCE_OF_PYTHONS))
     assert sentence_of(failure).startswith("a Python worker process died")
     known = known_sentence_of(failure)
@@ -499,7 +499,7 @@ def test_a_failure_with_a_cause_of_pythons():
     assert sentence_of(failure) == "Another driver."
 
 
-def test_what_only_says_that_something_has_failed_gives_way_to_its_cause():
+def test_generic_failure_is_replaced_by_its_cause():
     cause = Captured("[INVALID_CONF_VALUE] The value 'x' is invalid. SQLSTATE: 22022;\nmore")
     failure = Captured("Error while instantiating 'org.apache.spark.SessionStateBuilder':", cause)
     assert sentence_of(failure) == "[INVALID_CONF_VALUE] The value 'x' is invalid."

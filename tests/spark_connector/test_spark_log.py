@@ -1,4 +1,4 @@
-"""What is left of all that Java and Spark print when they do not start."""
+"""The log of Java and Spark, reduced to the reason why they did not start."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_the_reason_for_not_starting(printed, reason):
     assert reason_in([line.strip() for line in printed.splitlines() if line.strip()]) == reason
 
 
-def test_that_spark_has_given_up_is_in_its_log():
+def test_log_of_spark_contains_the_reason_of_its_end():
     with SparkLog(verbose=False) as log:
         assert log.reason_of_its_end() is None
         log.popen_arguments()["stderr"].write(

@@ -1,4 +1,4 @@
-"""Tables beside a topic, without Spark: what is begun, and what is decided."""
+"""Tables beside a topic, without Spark: started and decided batches."""
 
 from types import SimpleNamespace
 from unittest.mock import MagicMock
@@ -57,7 +57,7 @@ def condition(broker, sink_id="sink"):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_begun_is_not_decided(broker, files, start, kind):
+def test_started_batch_is_not_decided(broker, files, start, kind):
     assert condition(broker) == "false"
     with Cluster(broker.bootstrap_servers, client_id="test", timeout_ms=10_000) as cluster:
         assert not cluster.existing(["ledger"]), "who reads has made it"
@@ -91,10 +91,10 @@ def test_all_queries_of_a_sink_count(broker, files, start, tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_begun_is_not_begun_with_other_offsets(
+def test_started_batch_is_not_started_with_other_offsets(
     broker, files, start, tmp_path, monkeypatch, kind
 ):
-    """The checkpoint was put back to before the batch was planned, and Spark plans it anew."""
+    """Spark plans the batch again after the checkpoint was put back to before its plan."""
     running = start(kind)
     running.run(0)
     copy = files.copy_to(tmp_path / "copy")
@@ -108,7 +108,7 @@ def test_what_was_begun_is_not_begun_with_other_offsets(
             CheckpointMismatch, match=f"delete the rows of batch 1 and query {files.query_id}"
         ):
             attempt()
-    # Nobody was fenced by one who is refused.
+    # The refused driver fenced no other driver.
     running.begin()
     with pytest.raises(CheckpointMismatch, match="acceptNewPlan to 1"):
         start(kind, copy, acceptNewPlan="0").take()
@@ -122,7 +122,7 @@ def test_what_was_begun_is_not_begun_with_other_offsets(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_begun_goes_on_with_its_own_offsets(broker, files, start, tmp_path, kind):
+def test_started_batch_continues_with_its_own_offsets(broker, files, start, tmp_path, kind):
     start(kind).begin()
     moved = files.copy_to(tmp_path / "moved")
     driver = start(kind, moved)
@@ -132,8 +132,8 @@ def test_what_was_begun_goes_on_with_its_own_offsets(broker, files, start, tmp_p
     assert committed(broker) == {"0": 1, "1": 1}
 
 
-def test_a_query_that_has_only_begun_is_no_other_query_of_the_sink(broker, files, start, tmp_path):
-    """Its first batch failed, in its table perhaps, and the checkpoint was thrown away."""
+def test_query_that_only_started_is_no_other_query_of_the_sink(broker, files, start, tmp_path):
+    """The first batch failed, perhaps in its table, and the checkpoint was deleted."""
     start(SINGLE).begin()
     new = SparkCheckpoint(tmp_path / "new")
     start(TWO_PHASE, new).run(0)

@@ -48,16 +48,16 @@ PATIENCE_S = 60
 STARTS_MAX = 5
 PLAYS_OF_A_LEDGER = 10
 GIVES_UP = (Fenced, Overtaken, ConcurrentUpdate, TransactionLost)
-"""What ends a driver that another one is in the way of."""
+"""Errors that end a driver when another one is active."""
 
 _actor: ContextVar[Actor | None] = ContextVar("actor", default=None)
 """Driver of this thread."""
 _kept: ContextVar[dict[int, list]] = ContextVar("kept")
-"""What the driver of this thread keeps, by the object that keeps it."""
+"""The objects that the driver of this thread keeps, by the id of their owner."""
 
 
 class PerThread:
-    """What a process keeps, for drivers that are threads."""
+    """A process's kept objects, for drivers that are threads."""
 
     def __init__(self) -> None:
         self.all: list = []
@@ -78,7 +78,7 @@ class PerThread:
 
 
 class Actor:
-    """A driver in a thread, which takes a step when it is told to."""
+    """A driver in a thread, which takes a step at each command."""
 
     def __init__(self, name: str, work) -> None:
         self.name = name
@@ -125,7 +125,7 @@ def pause(place: str) -> None:
 
 @pytest.fixture
 def _steps(monkeypatch):
-    """Let drivers stop ahead of what the others can see."""
+    """Stop drivers before each effect that the others can see."""
 
     def stop_ahead_of(owner, name, place, when=lambda _self: True):
         original = getattr(owner, name)

@@ -34,7 +34,7 @@ FIRST = {
     ("OffsetCommit", 8, "topics.partitions"),
     ("Metadata", 9, "topics"),
 }
-"""What a broker is slowest with; the others come in any order."""
+"""Arrays that are slowest for a broker; the others follow in any order."""
 SESSIONS = 3
 VICTIM = "victim"
 
@@ -76,12 +76,12 @@ def _paths(within: Struct, version: int, path: tuple[str, ...] = ()) -> Iterator
 def enormous(
     place: Place, count: int, make: Callable[[], Any] | None = None, *, is_named: bool = True
 ) -> bytes | None:
-    """A whole frame with ``count`` entries in that array, each with a name of its own.
+    """Return a frame with ``count`` entries in that array, each with a name of its own.
 
-    Made of bytes, since no client could encode as many in time: what one entry more adds is the
-    entry, and the first byte that changes is the count. None where that is not so. ``make`` returns
-    a request to begin with, instead of the sample; without ``is_named`` all entries are the one
-    that stands there.
+    The frame is made of bytes, since no client could encode as many in time: the bytes that one
+    more entry adds are the entry, and the first byte that changes is the count. Return None if that
+    does not hold. ``make`` returns the request to start from, instead of the sample; without
+    ``is_named`` all entries are copies of the existing one.
     """
     route = next(each for each in ROUTES if each.name == place.api)
 
@@ -124,7 +124,7 @@ def _count(count: int, *, flexible: bool) -> bytes:
 
 
 def _fill(module: str, message: Any, path: list[str], count: int, *, is_named: bool) -> None:
-    """Put ``count`` equal entries where ``path`` leads; what is missing on the way is made."""
+    """Put ``count`` equal entries at the end of ``path``; create the missing parts of the path."""
     within = SCHEMAS[module].sections["request"]
     for step, name in enumerate(path):
         field = next(each for each in within.fields if each.name == name)

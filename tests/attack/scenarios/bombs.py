@@ -29,7 +29,7 @@ TOPICS = {
     "appended": {"message.timestamp.type": "LogAppendTime"},
     "recompressed": {"compression.type": "gzip"},
 }
-"""What a topic asks of a batch decides how far the broker looks into it."""
+"""The settings of a topic decide how much of a batch the broker reads."""
 RECORDS = 1_000_000
 EXPANDED_BYTES = 4 << 30
 PATIENCE_S = 120.0
@@ -87,7 +87,7 @@ def snappy_bomb(expanded_bytes: int = 64 * MIB) -> bytes:
 
 
 def snappy_lie() -> bytes:
-    """A bare snappy block that says it had four gigabytes."""
+    """Return a bare snappy block with a declared size of four gigabytes."""
     return b"\xff\xff\xff\xff\x0f" + b"\0" * 100
 
 
@@ -117,14 +117,14 @@ def compressed_tiny(count: int = RECORDS) -> bytes:
 
 def _garbage(rng: random.Random) -> Made:
     codec = rng.choice((0, 0, compression.ZSTD, compression.GZIP, compression.LZ4))
-    # More of them uncompressed are looked into only where the topic asks for it.
+    # The broker reads more of them uncompressed only if the topic requires it.
     count = rng.choice((1, 2, FEW_RECORDS, 100, RECORDS) if codec else (1, 2, FEW_RECORDS))
     whole = tiny_records(10)
     body = rng.choice(
         (
             rng.randbytes(rng.randrange(1, 5000)),
             b"",
-            # Nine records and a piece, of which the header says that they are another number.
+            # Nine records and a piece, under a header with another count.
             whole[: rng.randrange(len(whole) - 3, len(whole))],
             whole + b"\0" * 50,
             b"\xff" * 100,
@@ -145,7 +145,7 @@ async def _produce(
     *,
     at_once: int,
 ) -> Sent:
-    """Produce what is made to all kinds of topics; returns how often each error was answered."""
+    """Send the batches of ``make`` to all kinds of topics; return the count of each error."""
     for topic, configs in TOPICS.items():
         await create_topic(target.broker.port, topic, PARTITIONS, configs)
     sent = Sent()
@@ -189,7 +189,7 @@ async def bombs(target: Target, seed: int, duration_s: float) -> Sent:
 async def tiny(target: Target, seed: int, duration_s: float) -> Sent:
     """Sixteen batches of a million records without a byte in one Produce, one after the other.
 
-    Who sent them goes before they are looked into: that may take longer than an attack in small.
+    The client leaves before the broker reads them: that may take longer than a small attack.
     """
     rng = random.Random(seed)
     for topic, configs in TOPICS.items():

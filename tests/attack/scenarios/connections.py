@@ -49,7 +49,7 @@ async def storm(target: Target, seed: int, duration_s: float) -> Sent:
 
 
 async def pipeline(target: Target, seed: int, duration_s: float) -> Sent:
-    """Requests in thousands on one connection before an answer is read; all of them are answered.
+    """Send thousands of requests before reading a response; each gets its response.
 
     Another connection does the same and reads nothing at all.
     """

@@ -1,6 +1,6 @@
 """Files of a killed broker's directory, damaged one at a time: served in full or refused by name.
 
-The records are those of the active segments; sealed ones are read by whoever scrubs them.
+The records are those of the active segments; only a scrub reads sealed ones.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
 
 
 class Left(NamedTuple):
-    """What a killed broker has promised."""
+    """The records and the producer id that a killed broker acknowledged."""
 
     records: dict[str, Acknowledged]
     producer_id: int
@@ -111,7 +111,7 @@ class Damaging:
         return self.sent
 
     def _fill(self) -> Left:
-        """Two lives, so that both checkpoints are there, and a kill."""
+        """Run a broker twice, so that both checkpoints exist, and kill it."""
         workshop = self._workshop
         records: dict[str, Acknowledged] = {}
         with workshop.broker(self._original, **SETTINGS) as broker:
@@ -146,7 +146,7 @@ class Damaging:
         self._workshop.discard(copy)
 
     def _compare(self, broker: AttackedBroker, left: Left) -> str:
-        """What of the promises is broken; nothing: an empty text."""
+        """Return the lost records or topics in words, or an empty text."""
         with WireClient(broker) as client:
             topics = {topic.name for topic in client.ask(METADATA, MetadataRequest(None), 9).topics}
         if missing := set(left.records) - topics:
@@ -172,7 +172,7 @@ def _producer_id(broker: AttackedBroker) -> int:
 
 
 def damage(workshop: Workshop, seed: int, duration_s: float) -> Sent:
-    """Damage a copy after the other for so long, but each file that all depends on once."""
+    """Damage one copy after the other for ``duration_s``, and each essential file at least once."""
     return Damaging(workshop).run(seed, duration_s)
 
 

@@ -1,7 +1,7 @@
 """File calls of a real broker that fail, one after the other: every kind, file, error and place.
 
-A broker may answer the protocol's own error, or stop with one clear line and an exit code. It never
-hangs, never writes a traceback, and after a restart everything that was acknowledged is there.
+A broker may return the protocol's own error, or stop with one clear line and an exit code. It never
+hangs and never writes a traceback. After a restart every acknowledged record exists.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ END_TIMEOUT_S = 90.0
 FOR_EVER_S = 8.0
 MENDED_S = 60.0
 FAULT_S = 3.0
-"""How long is waited for the call that is to fail: some come with a checkpoint only."""
+"""Maximum wait for the call that fails: some calls belong to a checkpoint only."""
 ROUNDS_LEAST = 14
 RECORDS = "recorded"
 PAID = "paid"
@@ -75,7 +75,7 @@ FILES: dict[str, tuple[str, ...]] = {
 
 
 class Fault(NamedTuple):
-    """What goes wrong; ``at_start``: already while the broker starts."""
+    """A fault; ``at_start``: the broker gets it during its start."""
 
     kind: str
     path: str
@@ -107,7 +107,7 @@ FIRST = (
     Fault("read", "journal-", errno.EIO, 0, FOR_EVER, True),
     Fault("write", "commit-mark", errno.ENOSPC, 0, FOR_EVER, False),
 )
-"""What `make test` always tries."""
+"""The faults that `make test` always injects."""
 
 
 def faults(rng: random.Random) -> Iterator[Fault]:
@@ -123,7 +123,7 @@ def faults(rng: random.Random) -> Iterator[Fault]:
 
 @dataclass
 class Load:
-    """What was sent, and what of it was acknowledged."""
+    """The sent records, and the acknowledged ones."""
 
     records: dict[int, bytes] = field(default_factory=dict)
     paid: list[bytes] = field(default_factory=list)
@@ -232,7 +232,8 @@ class Hurting:
         if fault.at_start:
             self._broker.kill()
         shim.fail(*fields, skip=fault.skip, times=fault.times)
-        end = threading.Timer(FOR_EVER_S, shim.stop)  # Room comes back; who waits for it goes on.
+        # The disk gets room again, and waiting requests continue.
+        end = threading.Timer(FOR_EVER_S, shim.stop)
         end.start()
         try:
             if not fault.at_start or self._start(fault):
@@ -263,9 +264,10 @@ class Hurting:
         self._look_at_log(str(fault))
 
     def _wait_for_end(self, fault: Fault) -> None:
-        """The broker hung up: its process has to end by itself, and to say so.
+        """Wait until the broker ends by itself with a log line, after it closed the connection.
 
-        Unless it could not read what it had begun to send: then it only hangs up, and says so.
+        If it could not read a file that it had started to send, it only closes the connection, and
+        logs that.
         """
         patience_s = END_TIMEOUT_S if fault.kind != "sendfile" else 1.0
         code = self._broker.wait(patience_s)
@@ -298,7 +300,7 @@ class Hurting:
         return self._broker.is_running
 
     def _verify(self, after: str) -> None:
-        """Everything that was acknowledged is there."""
+        """Check that every acknowledged record exists."""
         workshop, load, broker = self._workshop, self._load, self._broker
         try:
             found = self._values(RECORDS)
@@ -344,7 +346,7 @@ class Hurting:
 
 
 def hurt(workshop: Workshop, seed: int, duration_s: float) -> Sent:
-    """Let calls fail for so long, but each of the first ones at least."""
+    """Make calls fail for ``duration_s``, and each of FIRST at least once."""
     return Hurting(workshop).run(seed, duration_s)
 
 

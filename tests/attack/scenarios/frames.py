@@ -19,7 +19,7 @@ from tests.protocol.random_messages import RandomMessages, all_cases
 SENDERS = 8
 """Connections at a time."""
 FRAMES_MOST = 4
-"""Of one connection: a spoilt one is mostly the last."""
+"""The number of frames on one connection: a spoilt one is mostly the last."""
 PATIENCE_S = 60.0
 HEADER_BYTES = 14
 """Key, version, correlation id, length of the client's id, and its first characters."""
@@ -49,7 +49,7 @@ def spoilt(payload: bytes, rng: random.Random) -> bytes:
 
 
 async def mutate_frames(target: Target, seed: int, duration_s: float) -> Sent:
-    """Every frame is answered or refused by closing: never a hang, never an error of ours."""
+    """Send mutated frames: each gets a response or a closed connection, without a hang."""
     frames = valid_frames(VICTIM)
     order = random.Random(seed)
     sent = Sent()
@@ -83,7 +83,7 @@ async def _send(peer: Peer, data: bytes, target: Target) -> None:
 
 
 async def make_up_requests(target: Target, seed: int, duration_s: float) -> Sent:
-    """Requests of every API and version that are well-formed, every value of them by chance."""
+    """Send well-formed requests of every API and version, with random values."""
     messages = RandomMessages(seed)
     rng = random.Random(seed)
     served = {route.key: route for route in ROUTES}

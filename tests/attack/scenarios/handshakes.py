@@ -1,6 +1,7 @@
-"""Strangers at listeners with TLS: handshakes by the thousand that end nowhere, and misuse of TLS.
+"""Strangers at listeners with TLS: thousands of incomplete handshakes, and misuse of TLS.
 
-The neighbour is at a listener without; a user who is logged in over TLS works on, and comes again.
+The neighbour uses a listener without TLS; a user with a login over TLS keeps working, and
+reconnects.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ VERSIONS = (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)
 
 
 async def log_in(port: int) -> Wire:
-    """Return a user's connection; raises ConnectionError where it is hung up on."""
+    """Return a user's connection; raise ConnectionError if the broker closes it."""
     wire = await SecureWire.connect(HOST, port)
     try:
         await wire.shake()
@@ -60,15 +61,15 @@ async def beside_a_user(
     refused_most: int = 20,
     login_most_s: float = PATIENCE_S,
 ) -> None:
-    """Have a user work on during an attack, and log in again and again on new connections.
+    """Run a user during an attack, which logs in repeatedly on new connections.
 
-    A handshake may have to make room for others of its address; then the user comes again, as
-    clients do. Once the attack is over, nothing is in the way any more.
+    A handshake may have to make room for others of its address; then the user reconnects, as
+    clients do. After the attack every handshake must succeed.
     """
     port = target.broker.login_port
     refused_in_a_row = most_refused = 0
     async with await log_in(port) as user:
-        # Behind the user's own login, which nobody comes again for.
+        # After the user's own login, which is not repeated.
         attacking = asyncio.ensure_future(attack)
         while not attacking.done():
             found = await user.ask(METADATA, MetadataRequest([]), 9)
@@ -171,7 +172,7 @@ async def _beginning(
 # --------------------------------------------------------------- of clients that have shaken hands
 
 Misuse = Callable[[Target, random.Random, float], Awaitable[int]]
-"""What one client does; returns how many pieces it could send."""
+"""The actions of one client; returns the number of pieces that it could send."""
 
 
 async def renew(target: Target, rng: random.Random, _until_s: float) -> int:
@@ -192,7 +193,7 @@ async def renew(target: Target, rng: random.Random, _until_s: float) -> int:
                     count += 1
                 await peer.send_sealed(records)
         except OSError:
-            pass  # Hung up on: what is to happen.
+            pass  # The expected result: the broker closed the connection.
         hung_up, _ = await reading
         target.expect(hung_up, f"one who renews keys of {version.name} was not hung up on")
         return count
@@ -223,12 +224,12 @@ async def nonsense(target: Target, rng: random.Random, until_s: float) -> int:
                 hung_up, _ = await peer.hung_up_sealed(PATIENCE_S)
                 target.expect(hung_up, f"{kind}, {data[:8]!r} was not hung up on")
             except OSError:
-                continue  # Hung up on: what is to happen.
+                continue  # The expected result: the broker closed the connection.
     return count
 
 
 async def never_read(target: Target, rng: random.Random, until_s: float) -> int:
-    """Ask for as much as there is, and read nothing."""
+    """Send large requests, and read no response."""
     asked = rng.choice(
         (
             frame(API_VERSIONS, 3, ApiVersionsRequest("attack", "1")),

@@ -1,4 +1,4 @@
-"""Frames that are announced and never come whole: who claims memory for nothing."""
+"""Frames that are announced and never complete: clients that claim memory without use."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from tests.attack.peer import Peer
 from tests.attack.scenario import MIB, Limits, Scenario, Sent, Target
 
 ANNOUNCED_BYTES = 100 * MIB - 1000
-"""Of a frame that never comes; just below the limit of one request."""
+"""The size of a frame that never completes; just below the limit of one request."""
 OUTLASTING_S = 6.0
-"""Those who hold what others need hold it for longer than the neighbour may wait."""
+"""Time for which clients hold memory that others need: longer than the neighbour may wait."""
 NEIGHBOUR_S = 3.0
 DRIP_BYTES, DRIP_S = 4000, 0.1
 
@@ -23,10 +23,7 @@ Life = Callable[[Peer], Awaitable[None]]
 
 
 async def _keep_open(target: Target, count: int, duration_s: float, live: Life) -> int:
-    """Let ``count`` connections live for ``duration_s``; one that is closed comes again.
-
-    Returns how many there were.
-    """
+    """Keep ``count`` connections open, replace closed ones; return the number opened."""
     until_s = time.monotonic() + duration_s
     opened = 0
 

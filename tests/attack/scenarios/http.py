@@ -1,4 +1,4 @@
-"""The HTTP port held by those who ask for nothing, or too much, or do not read the answer."""
+"""The HTTP port under connections that send nothing, send too much, or do not read the response."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ async def slow_readers(target: Target, seed: int, duration_s: float) -> Sent:
 
 
 async def tabs(target: Target, seed: int, duration_s: float) -> Sent:
-    """As if 500 tabs of a browser watched at a time; some read what they are shown."""
+    """Watch as 500 tabs of a browser would at a time; some read the events."""
     rng = random.Random(seed)
 
     async def ask(peer: Peer) -> None:
@@ -70,7 +70,7 @@ async def _hold(
     connect: Callable[[], Awaitable[Peer]],
     ask: Callable[[Peer], Awaitable[None]],
 ) -> Sent:
-    """Keep HELD connections open; who loses its own comes again. The neighbour asks meanwhile."""
+    """Keep HELD connections open, replace closed ones; the neighbour sends requests, too."""
     sent = Sent()
     until_s = time.monotonic() + duration_s
 
@@ -110,7 +110,7 @@ def _abuse(rng: random.Random) -> bytes:
 
 
 async def abuse(target: Target, seed: int, duration_s: float) -> Sent:
-    """Every question that is none is answered with an error or closed, at once or in time."""
+    """Send malformed requests: each gets an error response or a closed connection."""
     sent = Sent()
     until_s = time.monotonic() + duration_s
 

@@ -69,7 +69,7 @@ LIARS = 24
 PATIENCE_S = 90.0
 """A join waits for the other members of its group."""
 IDS_MOST = 100_000
-"""Of one kind."""
+"""The number of ids of one kind."""
 IDS_AT_ONCE = 50
 NAMERS = 16
 
@@ -78,7 +78,7 @@ Lie = tuple[Any, int, Any]
 
 
 class Known:
-    """What liars learned from answers, and use where it does not belong."""
+    """Values that liars learned from responses, and use in wrong places."""
 
     def __init__(self) -> None:
         self.members: list[str] = []
@@ -269,7 +269,7 @@ class Liar:
 
 
 async def lie(target: Target, seed: int, duration_s: float) -> Sent:
-    """Every lie is answered; the liars share what they learn, and contradict each other."""
+    """Send lies: each gets a response; the liars share their knowledge."""
     await create_topic(target.broker.port, VICTIM, PARTITIONS)
     known = Known()
     sent = Sent()
@@ -292,7 +292,7 @@ async def lie(target: Target, seed: int, duration_s: float) -> Sent:
 
 
 async def _tell(wire: Wire, liar: Liar, known: Known, sent: Sent) -> bool:
-    """Tell one lie; whether the connection is of further use."""
+    """Send one lie; return whether the connection is still usable."""
     api, version, request = liar.lie()
     sent["lies"] += 1
     try:
@@ -321,7 +321,7 @@ def _named_requests(number: int) -> list[bytes]:
     return [
         frame(OFFSET_COMMIT, 8, OffsetCommitRequest(name, -1, "", None, -1, [topic])),
         frame(CONSUMER_GROUP_HEARTBEAT, 1, joining),
-        # Is told its id, and would have to come again.
+        # The response has its id, with which it would have to join again.
         frame(JOIN_GROUP, 5, classic),
         frame(HEARTBEAT, 4, HeartbeatRequest(f"{name}-heart", 1, "nobody")),
         frame(INIT_PRODUCER_ID, 4, InitProducerIdRequest(name, TRANSACTION_MS)),
@@ -354,6 +354,6 @@ async def name_many(target: Target, seed: int, duration_s: float) -> Sent:
 
 SCENARIOS = (
     Scenario("lies", lie, Limits(descriptors_left=100)),
-    # What was committed and who may begin transactions is data: it stays until its time is up.
+    # Committed offsets and transactional ids are data: they stay until they expire.
     Scenario("many-ids", name_many, Limits(left_bytes=500 * MIB, descriptors_left=120)),
 )

@@ -27,7 +27,7 @@ SETTINGS = {
 HALF_OPEN = 500
 LOGIN_TIMEOUT_S = 3
 PATIENCE_S = 60.0
-"""Far more than it takes until somebody is hung up on."""
+"""Maximum time until the broker closes the connection; far more than it needs."""
 TOKEN_BYTES = 500_000
 LONG_TOKENS = 2000
 TIMED = SETTINGS | {"barnabas.login.timeout.ms": str(LOGIN_TIMEOUT_S * 1000)}
@@ -47,7 +47,7 @@ def bare(data: bytes) -> bytes:
 
 
 def stranger(rng: random.Random) -> bytes:
-    """What somebody sends who has no business here."""
+    """Return the bytes of a client without valid credentials."""
     return rng.choice(
         (
             VERSIONS + PLAIN + token(b"\0alice\0" + rng.randbytes(8).hex().encode()),

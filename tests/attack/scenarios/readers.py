@@ -27,7 +27,7 @@ async def sip(peer: Peer, pause_s: float) -> None:
 
 
 async def _store(target: Target) -> None:
-    """A topic with 20 MB to be asked for."""
+    """Create a topic with 20 MB to fetch."""
     await create_topic(target.broker.port, VICTIM, 1)
     async with await target.wire() as wire:
         for _ in range(STORED_VALUES):

@@ -1,4 +1,4 @@
-"""Requests that are begun and not ended, or ended and not handled, until memory is full of them."""
+"""Requests that are incomplete, or complete and not handled, until memory is full of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ LARGEST_MIB = 100
 HELLO = frame(API_VERSIONS, 0, ApiVersionsRequest())
 PAUSE_S = 0.1
 WAIT_MS = 8000
-"""Of a Fetch; the end of a client is seen behind what it sent, once that is read."""
+"""The maximum wait of a Fetch; the broker sees a client's end only after reading all that
+it sent."""
 VICTIM = "victim"
 AT_A_TIME = 200
 """Connections that are opened at a time: more would only wait for each other."""
@@ -53,7 +54,7 @@ async def small_halves(target: Target, seed: int, duration_s: float) -> Sent:
 
 
 async def behind_parked_fetches(target: Target, seed: int, duration_s: float) -> Sent:
-    """Whole requests behind a Fetch that waits: they are read ahead, and nobody handles them."""
+    """Send whole requests behind a waiting Fetch: the broker only reads them ahead."""
     await create_topic(target.broker.port, VICTIM, 1)
     asked = fetch_request(11, (Named(VICTIM), (0, 0)), max_wait_ms=WAIT_MS, min_bytes=MIB)
     parked = frame(FETCH, 11, asked)
@@ -71,7 +72,7 @@ async def _greet(peer: Peer) -> None:
 
 
 async def _hold(target: Target, duration_s: float, what: str, number: int, begin: Begin) -> Sent:
-    """Keep ``number`` connections as ``begin`` leaves them; who is closed comes again."""
+    """Keep ``number`` connections as ``begin`` leaves them; a closed one is replaced."""
     sent = Sent()
     until_s = time.monotonic() + duration_s
     opening = asyncio.Semaphore(AT_A_TIME)

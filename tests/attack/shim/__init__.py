@@ -17,7 +17,7 @@ from typing import NamedTuple
 from tests.counterparts.compiler import compiler
 
 SHORT = -1
-"""In place of an error: the call does half of what it was asked for."""
+"""In place of an error: the call does half of its work."""
 FOR_EVER = 1 << 30
 _CONTROL = struct.Struct("<5i32s256s")
 _HITS = struct.Struct("<i")
@@ -26,7 +26,7 @@ _EVENT = struct.Struct("<IIQQ")
 
 
 class Kind(IntEnum):
-    """What an event of a trace is."""
+    """The kind of an event in a trace."""
 
     WRITTEN = 1
     WRITTEN_DURABLY = 2
@@ -45,7 +45,7 @@ class Event(NamedTuple):
 
 
 class Shim:
-    """The library, and the page through which it is told what to do."""
+    """The library, and the page that controls it."""
 
     def __init__(self, directory: Path) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -72,19 +72,19 @@ class Shim:
         }
 
     def fail(self, kind: str, path: str, error: int, *, skip: int = 0, times: int = 1) -> None:
-        """Let ``times`` calls of a kind fail, on files with ``path`` in their path, after some."""
+        """Make ``times`` calls fail, on files with ``path`` in their path, after ``skip``."""
         self.stop()
         fields = (error, skip, times, 0, kind.encode(), path.encode())
         self._control[:] = _CONTROL.pack(0, *fields)
         self._control[:4] = _HITS.pack(1)
 
     def stop(self) -> None:
-        """Let everything go well again."""
+        """End all faults."""
         self._control[:4] = _HITS.pack(0)
 
     @property
     def hits(self) -> int:
-        """How many calls have failed since the last ``fail``."""
+        """The number of calls that have failed since the last ``fail``."""
         (hits,) = _HITS.unpack_from(self._control, _HITS_AT)
         return int(hits)
 

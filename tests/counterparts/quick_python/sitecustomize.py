@@ -1,8 +1,8 @@
-"""What every Python of a Spark of the tests begins with: PySpark is imported from where pip put it.
+"""Startup code of every Python that Spark starts in tests: import PySpark from where pip put it.
 
-Spark puts its pyspark.zip in front of that. It has the same files and none of them compiled, and
-Python keeps nothing of what it compiles out of an archive: half a second of processor time in each
-daemon, of which a query with a data source has one for each thing that Spark asks it.
+Spark puts its pyspark.zip before that path. The archive has the same files, none of them compiled,
+and Python does not keep the code that it compiles from an archive. That costs each daemon half a
+second of processor time, and a query with a data source has one daemon for each call of Spark.
 """
 
 import sys

@@ -27,7 +27,7 @@ def any_broker(request, tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def classic_broker(tmp_path_factory):
-    """No KIP-890, no KIP-939."""
+    """Yield a broker without KIP-890 and KIP-939."""
     with Broker(storage=tmp_path_factory.mktemp("classic"), config=CLASSIC) as running:
         create(running.bootstrap_servers, "source", partitions=1)
         yield running

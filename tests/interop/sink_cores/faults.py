@@ -1,4 +1,4 @@
-"""How brokers of the Spark sinks' tests are set, and what goes wrong on purpose."""
+"""Settings of the brokers for the Spark sinks' tests, and the faults that the tests inject."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from barnabas.spark_connector.ledger.sweep import describe
 from tests.interop.spark_sink import PARTITIONS, PLACES, check_all_is_settled, restart_after_crash
 
 CLASSIC = {"barnabas.transaction.version": "1"}
-"""No KIP-890, no KIP-939."""
+"""Settings without KIP-890 and KIP-939."""
 PINNING = {"transaction.two.phase.commit.enable": "true"}
 
 
 def lose_answers(monkeypatch, api, count):
-    """Break the connection after the broker has done what was asked of it."""
+    """Break the connection after the broker has completed a request, ``count`` times."""
     left = [count]
     receive = Connection.receive
 
@@ -57,7 +57,7 @@ def abort_by_hand(query, chosen):
 
 
 def lose_decision(monkeypatch, *, arrives):
-    """Let the broker decide, or not even be asked, and nobody know."""
+    """Lose the response of a decision, or without ``arrives`` also its request."""
 
     def unanswered(*asked, **how):
         if arrives:

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.timeout(280)
 LEASE_MS = 1500
 BROKERS = 3
 KEEPS_ALL, DIES = 0, 2
-"""Numbers of brokers: who leads everything, and who dies without having led anything."""
+"""Node numbers: the broker that leads everything, and the broker that dies without having led."""
 CONFIG = PINNING | {
     "barnabas.lease.ms": str(LEASE_MS),
     "auto.leader.rebalance.enable": "false",
@@ -32,7 +32,7 @@ def give_everything_to(cluster, number, ledger_topic, topic) -> None:
         cluster.move(name, partition, number)
 
 
-def test_batches_go_on_when_a_broker_is_gone_for_good_and_another_one_is_cut_off(topic, start):
+def test_batches_continue_after_one_broker_is_lost_and_another_is_cut_off(topic, start):
     with Cluster(BROKERS, config=CONFIG, seed=SEED) as cluster:
         cluster.create_topic("source")
         cluster.create_topic(topic, partitions=PARTITIONS)
@@ -41,11 +41,12 @@ def test_batches_go_on_when_a_broker_is_gone_for_good_and_another_one_is_cut_off
         give_everything_to(cluster, KEEPS_ALL, query.options.ledger_topic, topic)
         watching = query.connected()
         assert oldest_transaction_ms(watching, topic) == 0
-        # The others name it until its lease is over, and nothing but the sweep has to do with it.
+        # The others name it until its lease has ended, and only the sweep depends on it.
         cluster.kill(DIES, expire=False)
         query.run(1)
         assert oldest_transaction_ms(watching, topic) == 0
-        # It answers, and takes itself for the leader of everything. It is asked first.
+        # It still responds, and considers itself the leader of everything. It gets the first
+        # request.
         cluster.cut_from_store(KEEPS_ALL, expire=True)
         query.run(2)
         cluster.mend_to_store(KEEPS_ALL)

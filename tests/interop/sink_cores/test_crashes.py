@@ -64,7 +64,7 @@ def test_a_crash_at_every_step_by_the_classic_protocol(
     check_all_is_settled(classic_broker, query, query.finished + 1)
 
 
-def test_a_sink_goes_on_after_a_failure_by_the_classic_protocol(
+def test_sink_continues_after_a_failure_with_transaction_protocol_v1(
     classic_broker, topic, monkeypatch, start
 ):
     create(classic_broker.bootstrap_servers, topic, partitions=PARTITIONS)
@@ -145,7 +145,7 @@ def test_another_driver_comes_in_the_middle_of_a_commit(
     check_all_is_settled(any_broker, new, 2)
 
 
-def test_a_batch_that_comes_again_is_skipped(any_broker, sink, start):
+def test_repeated_batch_is_skipped(any_broker, sink, start):
     query = start("data-source", sink)
     messages = query.run_tasks(0)
     decider = Decider(sink, None, query.connected())
@@ -160,7 +160,7 @@ def test_a_batch_that_comes_again_is_skipped(any_broker, sink, start):
     check_all_is_settled(any_broker, query, 1)
 
 
-def test_losers_and_zombies_are_not_seen_and_hold_nobody_up(any_broker, sink, start):
+def test_losing_and_zombie_tasks_are_invisible_and_block_no_reader(any_broker, sink, start):
     query = start("two-phase", sink)
     query.run(0)
     zombie = query.participant(1, 7)
@@ -247,12 +247,13 @@ KAFKA_2_5 = {
     "CreateTopics": 5,
     "DescribeConfigs": 2,
 }
-"""What Apache Kafka 2.5 speaks of what the sinks send; transactions cannot be listed there."""
+"""The newest versions in Apache Kafka 2.5 of the requests that the sinks send; it cannot list
+transactions."""
 
 
 @pytest.fixture
 def as_kafka_2_5(monkeypatch):
-    """Let the client see no more of a broker than Apache Kafka 2.5 has."""
+    """Limit the client to the APIs and versions of Apache Kafka 2.5."""
 
     def introduce(self):
         real(self)
@@ -288,6 +289,7 @@ def test_a_crash_at_every_step_as_with_apache_kafka_2_5(
     with pytest.raises(Fenced):
         old.run(7)
     as_kafka_2_5.undo()
-    # What the fenced driver's tasks left over would end by its timeout: nobody can list it there.
+    # Open transactions of the fenced driver's tasks would end by their timeout: no client can list
+    # them there.
     Decider(sink, "query", new.connected()).recover()
     check_all_is_settled(any_broker, new, 8)

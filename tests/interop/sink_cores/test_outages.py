@@ -34,7 +34,7 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.timeout(280)
 
 
-def test_a_decided_batch_outlives_a_broker_that_is_away_for_longer_than_the_timeout(
+def test_decided_batch_survives_an_outage_longer_than_the_timeout(
     killed_broker, topic, monkeypatch, start
 ):
     create(killed_broker.bootstrap_servers, topic, partitions=PARTITIONS)
@@ -63,7 +63,7 @@ def one_task(query):
 
 
 def in_time(run):
-    """Return what running a batch has returned before its transactions timed out.
+    """Return the result of a batch that ran before its transactions timed out.
 
     A busy machine may need longer than that for the tasks: then the batch is only run again.
     """
@@ -178,7 +178,7 @@ FORGETFUL = {
 
 
 @pytest.mark.parametrize("kind", ["single", "data-source"])
-def test_a_driver_goes_on_when_the_broker_has_forgotten_its_id(
+def test_driver_continues_after_its_transactional_id_expired(
     killed_broker, topic, monkeypatch, start, kind
 ):
     monkeypatch.setattr("barnabas.spark_connector.ledger.ownership.IDLE_S", 0.0)

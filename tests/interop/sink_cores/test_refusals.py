@@ -1,4 +1,4 @@
-"""Which queries a Spark sink refuses, and what it knows of the broker."""
+"""The queries that a Spark sink refuses, and its knowledge of the broker."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_another_query_does_not_end_the_one_that_runs(any_broker, sink, start):
 def test_a_query_whose_first_decision_is_on_its_way_is_refused_only_without_it(
     any_broker, sink, monkeypatch, topic, start, decides
 ):
-    """Its driver is gone with the ledger's entry written; the broker ends that a moment later."""
+    """The driver dies with its ledger entry written; the broker ends that a moment later."""
     start("two-phase", sink).run(0)
     query = start("single", options(any_broker, topic, newQuery="true"), "another checkpoint")
     restart_after_crash(monkeypatch, query, "P1-before-end", 0)
@@ -106,7 +106,7 @@ def cluster_ids(query, *topics):
         return cluster.home(topics).topics
 
 
-def test_one_sink_goes_on_where_the_other_stopped(any_broker, sink, monkeypatch, start):
+def test_one_sink_resumes_where_the_other_stopped(any_broker, sink, monkeypatch, start):
     query = start("two-phase", sink)
     restart_after_crash(monkeypatch, query, "C4-after", 2)
     query.kind = "single"

@@ -1,4 +1,4 @@
-"""What a Spark sink spares, settles and never assumes: other drivers' work, and its own doubts."""
+"""Transactions that a Spark sink spares or settles: other drivers' work, and its own in doubt."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_sweep_that_is_overtaken_spares_what_was_decided_since(
     check_all_is_settled(any_broker, query, 2)
 
 
-def test_a_task_that_fails_holds_nobody_up(any_broker, sink, start):
+def test_failed_task_blocks_no_reader(any_broker, sink, start):
     task = start("two-phase", sink).participant(0, 0)
     task.write([rows(sink.topic, 0, 0)])
     assert task.prepared().record_count
@@ -86,7 +86,7 @@ def test_a_task_that_fails_holds_nobody_up(any_broker, sink, start):
     assert open_transactions(sink) == []
 
 
-def test_a_batch_that_fails_ahead_of_its_decision_holds_nobody_up(any_broker, topic, start):
+def test_batch_that_fails_before_its_decision_blocks_no_reader(any_broker, topic, start):
     create(any_broker.bootstrap_servers, topic, partitions=PARTITIONS)
     sink = options(any_broker, topic, transactionTimeoutMs="600000")  # longer than we wait
     query = start("single", sink)
@@ -145,9 +145,7 @@ def test_a_decision_without_an_answer_is_not_made_twice(any_broker, sink, monkey
     check_all_is_settled(any_broker, query, 1)
 
 
-def test_a_batch_that_is_lost_in_part_ahead_of_its_decision_holds_nobody_up(
-    any_broker, sink, start
-):
+def test_batch_partly_lost_before_its_decision_blocks_no_reader(any_broker, sink, start):
     query = start("two-phase", sink)
     decider = Decider(sink, "query", query.connected())
     decider.recover()
@@ -163,7 +161,7 @@ def test_a_batch_that_is_lost_in_part_ahead_of_its_decision_holds_nobody_up(
     check_all_is_settled(any_broker, query, 1)
 
 
-def test_whoever_was_fenced_spares_what_the_new_one_has_open(any_broker, sink, start):
+def test_fenced_decider_spares_open_transactions_of_the_new_one(any_broker, sink, start):
     old, new = start("two-phase", sink), start("two-phase", sink)
     first, second = (Decider(sink, "query", each.connected()) for each in (old, new))
     first.recover()
@@ -177,7 +175,7 @@ def test_whoever_was_fenced_spares_what_the_new_one_has_open(any_broker, sink, s
     check_all_is_settled(any_broker, new, 1)
 
 
-def test_whoever_was_fenced_spares_what_another_was_told_as_well(
+def test_fenced_decider_spares_transactions_that_another_decider_received(
     any_broker, sink, monkeypatch, start
 ):
     query = start("data-source", sink)
@@ -198,7 +196,7 @@ def test_whoever_was_fenced_spares_what_another_was_told_as_well(
     check_all_is_settled(any_broker, query, 1)
 
 
-def test_what_is_decided_just_ahead_of_the_fence_is_known(any_broker, sink, monkeypatch, start):
+def test_batch_decided_just_before_the_fence_is_known(any_broker, sink, monkeypatch, start):
     old, new = start("single", sink), start("single", sink)
     old.run(0)
     new.finished = 0
