@@ -1,4 +1,4 @@
-"""What docs/attacks.md names: scenarios, and tests of what has to become of an attack."""
+"""The names in docs/attacks.md: scenarios, and tests of the results of attacks."""
 
 from __future__ import annotations
 
