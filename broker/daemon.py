@@ -41,7 +41,7 @@ def run(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
 
 
 def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
-    """Return what makes the event loop: uvloop's where it is installed."""
+    """Return the factory of the event loop: uvloop's if it is installed."""
     try:
         import uvloop
     except ImportError:
@@ -51,14 +51,14 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop]:
 
 async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     server = BrokerServer(config)
-    asked = asyncio.Event()
+    stop_requested = asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def ask(number: int) -> None:
-        if asked.is_set():
+        if stop_requested.is_set():
             logger.warning("second signal, ending at once signal=%s", signal.Signals(number).name)
             end_process(128 + number)
-        asked.set()
+        stop_requested.set()
 
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, ask, number)
@@ -67,13 +67,13 @@ async def _serve(config: BrokerConfig, on_ready: Callable[[str], None]) -> int:
     # What a start makes stays: the collector need not look at it, now or later.
     gc.collect()
     gc.disable()
-    if not await _started(server, asked):
+    if not await _started(server, stop_requested):
         return 0
     for line in (*listening_lines(server), *console_lines(server), ready_line(server)):
         on_ready(line)
     collecting = loop.create_task(_collect_once_loaded(server))
     failure = loop.create_task(server.wait_for_failure())
-    stopping = loop.create_task(asked.wait())
+    stopping = loop.create_task(stop_requested.wait())
     await asyncio.wait({failure, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     collecting.cancel()
@@ -119,13 +119,13 @@ def console_lines(server: BrokerServer) -> list[str]:
 
 
 async def _collect_once_loaded(server: BrokerServer) -> None:
-    """Let the collector work on what comes after the start, of which the coordinators are part."""
+    """Enable the collector once the coordinators are loaded, for objects that are created later."""
     await server.coordinators_loaded()
     collect_new_objects()
 
 
 def collect_new_objects() -> None:
-    """Enable the collector for objects that are made from now on."""
+    """Enable the collector for objects that are created from now on."""
     gc.freeze()
     gc.set_threshold(*COLLECTOR_THRESHOLDS)
     gc.callbacks.append(_freeze_survivors)
@@ -143,11 +143,11 @@ def _freeze_survivors(phase: str, info: dict[str, int]) -> None:
         gc.freeze()
 
 
-async def _started(server: BrokerServer, asked: asyncio.Event) -> bool:
-    """Start a broker; False when it was asked to stop before that was done."""
+async def _started(server: BrokerServer, stop_requested: asyncio.Event) -> bool:
+    """Start a broker; return False if a stop was requested before the start was complete."""
     loop = asyncio.get_running_loop()
     starting = loop.create_task(server.start())
-    stopping = loop.create_task(asked.wait())
+    stopping = loop.create_task(stop_requested.wait())
     await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
     stopping.cancel()
     if not starting.done():

@@ -1,13 +1,13 @@
-"""The broker as a whole: what is made of what, in which order it starts, and how it ends.
+"""The broker as a whole: its parts, the order of its start, and its two ends.
 
-Start: addresses are reserved, the data directory is locked, metadata is opened, logs are recovered,
-topics are shown, and only then do sockets listen: no client ever meets a broker that does not know
-yet what it holds. Nor one of a cluster that has not seen the others: told of that one alone,
-librdkafka (2.16) gives up what it knew of the rest, and may wait for that ever after.
+The start reserves addresses, locks the data directory, opens metadata, recovers logs and shows
+topics. Only then do sockets listen, so that each client finds all topics. A broker of a cluster
+first learns of the other brokers: if Metadata lists only one broker, librdkafka (2.16) drops the
+others, and may wait for one of them forever.
 
-Two ends. ``stop`` is the orderly one: answers in flight leave, a checkpoint makes the next start
-read no journal. ``fatal`` is the other: when something durable can no longer be promised (an fsync
-failed, memory and disk disagree) nothing more is answered and the process ends at once (D9).
+``stop`` is the orderly end: responses in flight leave, and because of a checkpoint the next start
+reads no journal. ``fatal`` is the end if the broker can no longer guarantee durability (an fsync
+failed, memory and disk disagree): no response is sent and the process ends at once (D9).
 """
 
 from __future__ import annotations
@@ -102,41 +102,41 @@ from barnabas.storage.store.store_parts import StoreCallbacks
 logger = logging.getLogger("barnabas.broker.server")
 
 DRAINING_SHARE: Final = 0.75
-"""Of the time for an orderly end, what others have to take over; the rest is for answers."""
+"""The share of the stop's time in which other brokers take over; the rest is for responses."""
 
 
 class BrokerServer:
     """One broker: build it, ``start`` it, ``stop`` it. All on one event loop.
 
     ``file_system`` and ``metastore`` are for tests that keep data in memory; the caller
-    closes the metastore that it passes. ``view``: of the cluster; None: this broker is alone.
-    ``peers`` makes what it asks the other brokers with, on the loop, before storage is opened.
-    ``durable_logs``: where logs are read that come from other brokers; None: none ever come.
-    ``base``: the store of the cluster that this broker is to join, in place of the one that
+    closes the metastore that it passes. ``view`` is the view of the cluster, or ``None`` for a
+    single broker. ``peers`` creates the client of the other brokers, on the loop, before storage is
+    opened. ``durable_logs`` reads logs of other brokers, or is ``None`` if there are none.
+    ``base`` is the store of the cluster that this broker is to join, in place of the one that
     ``barnabas.metadata`` names; the server closes it. ``over`` and ``lease_clock``: see
     ``Newcomer``.
     """
 
     leadership: Leadership | None = None
-    """Which partitions are led here now; None: all whose log is here, for good."""
+    """The partitions that are led here, or ``None`` if this broker leads all its logs."""
     peers: Peers | None = None
-    """The other brokers; None: there are none. So it is with the next four."""
+    """The other brokers, or ``None`` without a cluster, as are the next five attributes."""
     remote_coordinators: RemoteCoordinators | None = None
-    """Those of the transactions that come here, wherever they are."""
+    """The coordinators, on any broker, of the transactions with partitions here."""
     leadership_check: LeadershipCheck | None = None
-    """Whether a partition is led here still."""
+    """The check whether this broker still leads a partition."""
     moves: Moves | None = None
-    """Who is to lead partitions of the cluster."""
+    """The moves of partitions between the cluster's brokers."""
     _newcomer: Newcomer | None = None
-    """This broker where it is to join a cluster."""
+    """The broker before it joins its cluster."""
     _member: ClusterMember | None = None
-    """This broker as one of the cluster, once it has joined."""
+    """The broker as a member of the cluster, once it has joined."""
     metastore_calls: MetaStoreCalls | None = None
-    """How the MetaStore is called once the broker has started; None: on the loop. Set it before."""
+    """The caller of the MetaStore, or ``None`` for calls on the loop. Set it before the start."""
     asks_for_login = False
-    """Whether the console asks who somebody is."""
+    """Whether the console requires a login."""
     changes_refused: str | None = None
-    """Why nothing can be changed over HTTP; None where it can."""
+    """The reason why the HTTP API refuses changes, or ``None`` if it accepts them."""
     login_closed_reason: str | None = None
     """The reason why every login at the console fails, or ``None`` if a login can succeed."""
 
@@ -216,8 +216,8 @@ class BrokerServer:
         """Recover, then listen.
 
         Raises ConfigError, ListenError, and what storage raises where a directory cannot be used:
-        AlreadyLocked, Corrupt, MetaStoreError, OSError. Nothing stays open then, nor when this is
-        cancelled: that loses nothing, the next start begins anew.
+        AlreadyLocked, Corrupt, MetaStoreError, OSError. After an exception or a cancellation
+        nothing stays open; no data is lost, and the next start runs from the beginning.
         """
         self.loop = asyncio.get_running_loop()
         self._ended = asyncio.Event()
@@ -305,7 +305,7 @@ class BrokerServer:
         return is_complete
 
     async def _stop_serving(self) -> None:
-        """Have others of a cluster take over, then answer what is in flight; all of it in time."""
+        """Hand partitions over, then finish requests in flight, within the shutdown's time."""
         timeout_ms = self.config.shutdown_timeout_ms
         if self._member is not None:
             begun_s = self.clock.monotonic()
@@ -315,7 +315,7 @@ class BrokerServer:
         await self.sockets.stop(max(timeout_ms, 0))
 
     async def crash(self) -> None:
-        """End as ``kill -9`` would: nothing more is written, sent or answered."""
+        """End as by ``kill -9``: nothing more is written or sent."""
         self._engine.dead = True
         if self._housekeeping is not None:
             self._housekeeping.stop()
@@ -327,7 +327,7 @@ class BrokerServer:
         self.abandon()
 
     def abandon(self) -> None:
-        """Let go of files and threads without writing anything more."""
+        """Close files and end threads without writing anything more."""
         self._engine.dead = True
         self.loop_monitor.stop()
         self.sockets.close_listeners()
@@ -344,23 +344,23 @@ class BrokerServer:
         self._release()
 
     def fatal(self, error: BaseException) -> None:
-        """Stop serving for good: most often something durable can no longer be promised (D9)."""
+        """Stop serving permanently, mostly because durability is no longer guaranteed (D9)."""
         if self._engine.dead:
             return
         self._engine.dead = True
-        # First it is said why: who sees on another thread that it has failed finds it said.
+        # The log line comes first: a thread that sees ``failure`` finds the reason in the log.
         logger.critical("broker stops: %s", words_of_end(error))
         self.failure = error
         self.sockets.cut_off()
         self._ended.set()
 
     async def coordinators_loaded(self) -> None:
-        """Return when everything is read that coordinators go by."""
+        """Wait until the logs of the coordinators are read."""
         await self.groups.log.replayed.wait()
         await self.transactions.log.replayed.wait()
 
     async def wait_for_failure(self) -> BaseException:
-        """Return what ended this broker, if anything ever does."""
+        """Wait for the error that ends this broker, and return it."""
         await self._ended.wait()
         assert self.failure is not None
         return self.failure
@@ -369,11 +369,11 @@ class BrokerServer:
 
     @property
     def recovery(self) -> Progress | None:
-        """Return how far opening storage has come, once there is something to say."""
+        """Return the progress of the recovery, or ``None`` if it has not started."""
         return self._home.progress
 
     def cluster_warnings(self) -> dict[str, str]:
-        """Return what is not as it should be between this broker and its cluster, by what it is."""
+        """Return the warnings about this broker's place in its cluster, by kind."""
         return {} if self._member is None else self._member.warnings()
 
     @property
@@ -382,12 +382,12 @@ class BrokerServer:
         return self.sockets.listeners
 
     def flush_answers(self) -> None:
-        """Answer the fetches that are due and write everything that is ready."""
+        """Complete the fetches that are due and write all responses that are ready."""
         self.fetch_waits.answer_due()
         self.sockets.delivery.flush()
 
     def reload_certificates(self) -> None:
-        """Look at the stores of all listeners again, once there is a broker."""
+        """Reload the key stores of all listeners, if the broker has started."""
         if self.stage is Stage.LISTENING:
             self.certificates.reload()
 
@@ -453,7 +453,7 @@ class BrokerServer:
         self.scrubber = LogScrubber(self.config, self.logs, self.loop, self.clock)
         self.logs.callbacks.on_suspected = self.scrubber.suspect
         if self._durable_logs is not None:
-            self._let_logs_move(self._durable_logs)
+            self._follow_leadership(self._durable_logs)
 
     def _make_newcomer(self) -> None:
         """Make what joins a cluster, if there is one; raises ConfigError."""
@@ -474,7 +474,7 @@ class BrokerServer:
         self.config = replace(self.config, node_id=self.node_id)
         self.view = member.view
         self.peers = member.new_peers()
-        self._let_logs_move(member.durable_logs)
+        self._follow_leadership(member.durable_logs)
         self.logs.callbacks.on_forgotten = member.forgotten
         self.moves, self.leadership_check = member.moves, member.leadership_check
 
@@ -530,12 +530,12 @@ class BrokerServer:
         self.groups, self.markers, self.transactions = made.groups, made.markers, made.transactions
         self.remote_coordinators = made.remote
 
-    def _let_logs_move(self, durable_logs: DurableLogs) -> None:
-        """Have logs come and go with what this broker leads."""
+    def _follow_leadership(self, durable_logs: DurableLogs) -> None:
+        """Open and close logs as this broker gains and loses partitions."""
         self.leadership = Leadership(self, self.logs, self.view, durable_logs, self._log_removed)
         self.logs.callbacks.on_forgotten = self.leadership.forgotten
         self.logs.callbacks.on_session_lost = self.leadership.session_lost
-        self.scrubber.on_damaged_copy = self.leadership.read_anew
+        self.scrubber.on_damaged_copy = self.leadership.reload
 
     def _require_no_failure(self) -> None:
         """Raise what has ended this broker."""

@@ -423,8 +423,8 @@ class BrokerConfig(SecurityConfig):
     request_undivided_elements_max: int = setting(
         "barnabas.request.undivided.elements.max", INT, 40_000, at_least(1000)
     )
-    """The same for requests that are handled in one go (JoinGroup, LeaveGroup, DeleteTopics and so
-    on), which all others wait for; and most partitions of one fetch session."""
+    """The same for requests that are handled in one go, such as JoinGroup, LeaveGroup and
+    DeleteTopics, which all others wait for; and most partitions of one fetch session."""
     connection_pipeline_max_requests: int = setting(
         "barnabas.connection.pipeline.max.requests", INT, 1000, at_least(1)
     )

@@ -195,8 +195,8 @@ class TopicKeys:
     min_insync_replicas: Final = _key(
         "min.insync.replicas", INT, 1, at_least(1), ("min.insync.replicas",)
     )
-    """Accepted for compatibility: every acknowledged record is durable, and no replica can be out
-    of sync."""
+    """Accepted for compatibility: every acknowledged record is durable, and no replica can lag
+    behind."""
     preallocate: Final = _key("preallocate", BOOLEAN, default=False, synonyms=("log.preallocate",))
     """Accepted for compatibility: space is reserved ahead of the end of every segment, in steps of
     1 to 32 MiB."""

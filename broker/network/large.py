@@ -1,23 +1,23 @@
-"""Requests that are more than a moment's work: decoded and encoded aside, handled in slices.
+"""Large requests: decoded and encoded on threads, handled in slices.
 
 Rules of this file:
 
-* **A request of more than ``LARGE_BYTES`` that is no Produce** comes here; its connection handles
-  nothing else until it is answered, so each has one of them at a time.
-* **Decoding and encoding leave the loop.** The generated codecs are interpreted, so the thread lets
-  go of the interpreter every switch interval. After it has worked it rests as long: half of the
-  interpreter is left to the loop, however much is asked. Large frames have a thread of their own,
-  so that small ones do not wait behind them.
-* **A handler takes a long request in slices** (``Route.in_slices``), in parts where nothing binds
-  its elements (``api/division.py``): between two slices anything may happen, as between two
-  requests, and the handler takes care of that.
-* **One slice in each turn of the loop**, for all connections together: who has used up its slice
-  waits behind the others that have work like this, so that who asks for much waits for it himself.
-* **Few are worked on at a time**, the others wait as bytes. One that waits for others, and not for
-  this broker's work, leaves its place.
-* **How much may be asked at all** is limited by bytes and by elements of arrays, less where the
-  request cannot be divided. Beyond that it is INVALID_REQUEST, for the request as a whole; where
-  the API has no such error, the connection closes.
+* **A large request** has more than ``LARGE_BYTES`` and is no Produce. Its connection handles no
+  other request until the response, so each connection has one large request at a time.
+* **Decoding and encoding leave the loop.** The generated codecs are interpreted, so the thread
+  releases the interpreter every switch interval. After its work the thread rests for the same time:
+  half of the interpreter is left to the loop under any load. Very large frames have a thread of
+  their own, so that smaller ones do not wait for them.
+* **A handler processes a long request in slices** (``Route.in_slices``), or in parts if its
+  elements are independent (``api/division.py``). Other requests may run between two slices, and
+  the handler allows for that.
+* **One slice in each turn of the loop**, for all connections together. After its slice a request
+  waits for the slices of all others, so a client with a large request delays mainly itself.
+* **Few requests are in progress at a time**, the others wait as bytes. A request that waits for
+  other clients, and not for this broker's work, frees its place.
+* **The size of a request** is limited by bytes and by elements of arrays; the limit is lower if the
+  request cannot be divided. A request beyond it gets INVALID_REQUEST as a whole; if its API has no
+  such error, the connection closes.
 """
 
 from __future__ import annotations
@@ -71,11 +71,11 @@ class Client(Protocol):
         """Stop counting the frame, whose memory is free again; called once or twice."""
 
     def charge(self, answer: Deferred[Any], response: Any) -> None:  # noqa: ANN401
-        """Count what the request has used, of a client with limits."""
+        """Count the request's usage for the client's quotas, if the client has any."""
 
 
 class _Place:
-    """The place of a request among those that are worked on, and its frame.
+    """The place of a request among those in progress, and its frame.
 
     Both are taken while a thread decodes the frame, although the client may leave meanwhile.
     """
@@ -86,18 +86,18 @@ class _Place:
         self._client = client
         self.frame = frame
         self.slots: asyncio.Semaphore | None = None
-        """Where it counts, or None."""
+        """The semaphore that the place counts for, or ``None``."""
         self._is_decoding = False
         self._has_ended = False
 
     def leave(self) -> None:
-        """Let the next request be worked on."""
+        """Free the place for the next request."""
         slots, self.slots = self.slots, None
         if slots is not None:
             slots.release()
 
     def begin_decoding(self) -> None:
-        """Take note that a thread gets the frame."""
+        """Record that a thread uses the frame."""
         self._is_decoding = True
 
     def decoded(self) -> None:
@@ -109,7 +109,7 @@ class _Place:
             self.leave()
 
     def end(self) -> None:
-        """Leave, and free the frame; as long as a thread has it, that waits."""
+        """Free the place and the frame, or mark them to be freed once the thread has ended."""
         self._has_ended = True
         if not self._is_decoding:
             self.decoded()
@@ -276,5 +276,5 @@ class LargeRequests:
 
 
 def too_large(reason: str) -> KafkaError:
-    """Return what a request is refused with that asks for more than one may."""
+    """Return the error for a request that exceeds a limit."""
     return KafkaError(ErrorCode.INVALID_REQUEST, f"too large: {reason}")

@@ -1,20 +1,20 @@
-"""The requests of one connection: frames in, answers owed in their order, reasons to pause.
+"""The requests of one connection: frames in, responses in their order, reasons to pause.
 
 Nothing here receives, sends or waits: a connection (connection.py) puts bytes into the frames,
 calls ``process``, and writes what is in ``out``.
 
 Rules of this file:
 
-* **Nothing is awaited and no Task or Future is made** for a request. A handler that waits is a
-  ``Run`` (``broker/api/driver.py``), which is started here and resumed by what it waits for.
-* **Answers leave in request order.** ``_owed`` holds what is owed: a list of chunks that is ready,
-  or a Deferred that is not. Nothing is put into ``out`` while an older answer is missing.
-* **Not handling is how everything is slowed down.** Each reason to handle nothing more is a bit of
-  ``pauses``; frames stay in the buffer, and when that is full the socket is not read. The peer
-  feels it as TCP back-pressure. When the last bit is gone, work goes on.
-* **Completing an answer never runs another handler.** It queues the connection for delivery, so
-  that a handler which completes a hundred waiting fetches is not interrupted by what comes behind
-  them, and all answers of one loop iteration leave a connection in one write.
+* **The pipeline awaits nothing and creates no Task or Future** for a request. A handler that waits
+  is a ``Run`` (``broker/api/driver.py``); the pipeline starts it, and its event resumes it.
+* **Responses leave in request order.** ``_due`` has a list of chunks for a ready response and a
+  Deferred for any other. Nothing is put into ``out`` while an older response is missing.
+* **The pipeline slows a client down by not handling its requests.** Each reason is a bit of
+  ``pauses``; frames stay in the buffer, and the socket is not read once that is full. The peer
+  sees TCP back-pressure. The pipeline resumes when the last bit is cleared.
+* **Completing a response never runs another handler.** It queues the connection for delivery, so a
+  handler that completes a hundred waiting fetches is not interrupted by the requests after them.
+  All responses of one loop iteration leave a connection in one write.
 """
 
 from __future__ import annotations
@@ -71,21 +71,21 @@ _request_header: Final = Struct(">iih").unpack_from
 HEADER_BYTES: Final = 10
 
 WRITE_BYTES: Final = 256 * 1024
-"""Answers are to be written once they add up to this much, so that a burst of requests cannot pile
-up answers behind the transport's flow control."""
+"""The size of ready responses at which they are written, so that the responses to a burst of
+requests cannot accumulate behind the transport's flow control."""
 
 TURN_REQUESTS: Final = 200
 """Requests of one connection handled in a row: about 2 ms. A full ring of the smallest requests
-would hold up everyone else for 30 ms, and the disk, which starts when the turn ends."""
+would delay all other connections for 30 ms, and the disk, which starts when the turn ends."""
 
 TURN_NS: Final = 5_000_000
-"""What costs more than the smallest is handled no longer than this in a row."""
+"""The maximum time of one connection's requests in a row, for requests that are not small."""
 
-# Why a connection handles nothing at the moment.
-HANDLING: Final = 1  # a run is under way during which nothing else is handled
+# Reasons why a connection does not handle requests now.
+HANDLING: Final = 1  # a run is in progress that must end before the next request
 WRITING: Final = 2  # the peer does not read its answers
 BACKLOGGED: Final = 4  # the journal is behind
-PIPELINED: Final = 8  # too many answers are owed
+PIPELINED: Final = 8  # too many responses are pending
 DRAINING: Final = 16  # the broker is stopping
 CLOSED: Final = 32
 THROTTLED: Final = 64  # the client has used more than it may (KIP-219)
@@ -95,41 +95,41 @@ class Line(Peer, Protocol):
     """The connection, as its pipeline knows it."""
 
     def queue_delivery(self) -> None:
-        """Call ``deliver`` soon: an answer is ready, or work goes on."""
+        """Call ``deliver`` soon: a response is ready, or the pipeline resumes."""
 
     def close(self, reason: str) -> None:
-        """Hang up because of what the client did."""
+        """Close the connection for a fault of the client."""
 
     def bug(self, name: str, error: BaseException) -> None:
-        """Hang up because of an error of ours."""
+        """Close the connection after an internal error."""
 
     @property
     def gate(self) -> LoginGate | None:
-        """What judges requests until the client has logged in; None: it has, or need not."""
+        """The check of requests before authentication, or ``None`` if no login is pending."""
 
 
 class Limits(Protocol):
-    """What holds for all connections, and what they share."""
+    """Limits and state that all connections share."""
 
     @property
     def routes(self) -> Routes:
-        """What is served."""
+        """The routes that are served."""
 
     @property
     def large(self) -> LargeRequests:
-        """Serves requests that are more than a moment's work."""
+        """The handler of large requests."""
 
     @property
     def generation(self) -> Generation:
-        """What counts the changes of what clients may do."""
+        """The number of changes of the clients' permissions."""
 
     @property
     def quotas(self) -> Quotas:
-        """What clients may use."""
+        """The quotas of clients."""
 
     @property
     def clock(self) -> Clock:
-        """Every timer."""
+        """The clock of all timers."""
 
     @property
     def backlog(self) -> Backlog:
@@ -137,24 +137,25 @@ class Limits(Protocol):
 
     @property
     def pipeline_limit(self) -> int:
-        """How many answers a connection may be owed."""
+        """The maximum number of pending responses of a connection."""
 
     @property
     def write_buffer_bytes(self) -> int:
-        """How much of them may be ready and wait for others."""
+        """The maximum size, in bytes, of ready responses that wait for earlier ones."""
 
     @property
     def at_work(self) -> set[Any]:
-        """The runs that wait for work that other state depends on."""
+        """The runs that wait for work on which other state depends."""
 
 
 class Pipeline:
-    """What one connection asked for and is owed; see the rules at the head of this file."""
+    """The requests and pending responses of one connection; see the rules of this file."""
 
     __slots__ = (
         "_at_work",
         "_backlog",
         "_client",
+        "_due",
         "_frame",
         "_frames",
         "_generation",
@@ -164,7 +165,6 @@ class Pipeline:
         "_limits",
         "_line",
         "_mute",
-        "_owed",
         "_parked",
         "_plans",
         "_queued_bytes",
@@ -195,7 +195,7 @@ class Pipeline:
         self._plans: dict[int, Plan] = {}
         self._client: bytes | None = None
         self._repeated: tuple[Route, Shortcut] | None = None
-        self._owed: deque[Chunks | Deferred[Any]] = deque()
+        self._due: deque[Chunks | Deferred[Any]] = deque()
         self._queued_bytes = 0
         self._parked: Deferred[Any] | None = None
         self._frame: memoryview | None = None
@@ -206,19 +206,19 @@ class Pipeline:
         self.pauses = 0
         self.requests = 0
         self.refusals = 0
-        """How many of them were refused as a whole."""
+        """The number of requests that were refused as a whole."""
         self.last_route: Route | None = None
         self.last_ns = 0
-        """What the last request was, and when."""
+        """The start of the last request, by ``counter_ns``."""
 
     # ------------------------------------------------------------------------- its connection calls
 
     def process(self, begun_ns: int, most: int) -> int:
-        """Handle whole frames until there is a reason to pause or the turn is over.
+        """Handle whole frames until there is a reason to pause or the turn has ended.
 
-        ``begun_ns`` is when the turn began, ``most`` how many requests it may still have. Returns
-        how many are left where it stopped only because ``out`` is to be written first. Raises what
-        must end the connection: Malformed, FrameRefused, CloseConnection, or an error of ours.
+        ``begun_ns`` is the start of the turn, ``most`` the number of requests that it may still
+        handle. Returns the rest of that number if it stopped only to have ``out`` written first.
+        Malformed, FrameRefused, CloseConnection and internal errors must end the connection.
         """
         frames = self._frames
         self._frame = None
@@ -254,12 +254,12 @@ class Pipeline:
 
     def collect(self) -> None:
         """Move the answers whose turn has come into ``out``."""
-        owed = self._owed
-        if owed:
+        due = self._due
+        if due:
             now_ns = counter_ns()
             out = self.out
-            while owed:
-                head = owed[0]
+            while due:
+                head = due[0]
                 if isinstance(head, Deferred):
                     chunks = head.chunks
                     if chunks is None:
@@ -273,7 +273,7 @@ class Pipeline:
                     size = sum(map(len, head))
                     self.out_bytes += size
                     self._queued_bytes -= size
-                owed.popleft()
+                due.popleft()
         if self._parked is not None and self._parked.chunks is not None:
             run = self._parked.run
             if run is not None and run.is_last:
@@ -285,12 +285,12 @@ class Pipeline:
 
     @property
     def owes(self) -> bool:
-        """Return whether an answer is missing, or waits for one that is."""
-        return bool(self._owed)
+        """Return whether a response is missing, or waits for a missing one."""
+        return bool(self._due)
 
     @property
     def client_id(self) -> str:
-        """Return what the last requests call their client."""
+        """Return the client ID of the last requests."""
         return (self._client or b"").decode("utf-8", "replace")
 
     @property
@@ -319,20 +319,20 @@ class Pipeline:
         return f"api={name} version={version} "
 
     def forget_plans(self) -> None:
-        """Look routes up again: the table has changed."""
+        """Clear the cached plans, because the table of routes has changed."""
         self._plans.clear()
         self._repeated = None
 
     def drain(self) -> None:
-        """Handle nothing more, and wait for nothing that can be cut short."""
+        """Stop handling requests, and end waits that can be cut short."""
         self.pauses |= DRAINING
         if self._parked is not None and self._parked.run is not None:
             self._parked.run.complete_early()
 
     def abandon(self) -> None:
-        """Drop everything: the peer has gone."""
+        """Drop everything: the peer has disconnected."""
         self.pauses |= CLOSED
-        owed, self._owed = self._owed, deque()
+        due, self._due = self._due, deque()
         self._parked = None
         self._repeated = None
         self._frame = None
@@ -341,15 +341,15 @@ class Pipeline:
         self.out = []
         if self._mute is not None:
             self._mute.cancel()
-        for each in owed:
+        for each in due:
             if isinstance(each, Deferred):
                 self.charge(each, None)  # What a request has used counts without a response, too.
                 each.abandoned()
 
     def complete_parked_early(self) -> None:
-        """Cut a wait short when a request that is not a Fetch has come in behind it.
+        """Cut a wait short if a request that is not a Fetch has arrived after it.
 
-        Not for another Fetch: a client that keeps two in flight would be answered in a spin.
+        Another Fetch does not: a client with two in flight would get empty responses in a loop.
         """
         parked = self._parked
         if parked is None or parked.run is None:
@@ -402,26 +402,26 @@ class Pipeline:
             self._intake.handled()
 
     def close(self, reason: str) -> None:
-        """Hang up because of what the client did."""
+        """Close the connection for a fault of the client."""
         if self._line is not None:
             self._line.close(reason)
 
     def bug(self, name: str, error: BaseException) -> None:
-        """Hang up because of an error of ours."""
+        """Close the connection after an internal error."""
         if self._line is not None:
             self._line.bug(name, error)
 
     # ------------------------------------------------------------------------------------- quotas
 
     def charge(self, answer: Deferred[Any], response: Any) -> None:  # noqa: ANN401
-        """Count what a request has used that is about to be answered, of a client with limits."""
+        """Count a request's usage for the client's quotas, before the response is sent."""
         usage, answer.usage = answer.usage, None
         if usage is not None:
             assert answer.route is not None
             self._charge(usage, answer.route, response)
 
     def _charge(self, usage: Usage, route: Route, response: Any) -> None:  # noqa: ANN401
-        """Handle nothing more for a while if that was too much; the answer says for how long."""
+        """Pause the client if it exceeds a quota; the response has the throttle time."""
         throttle_ms = throttle_of(usage, route, response)
         if throttle_ms >= 1 and not self.pauses & CLOSED:
             if self._mute is None:
@@ -430,14 +430,14 @@ class Pipeline:
             self.pauses |= THROTTLED
 
     def unmute(self) -> None:
-        """Go on: the client has waited."""
+        """Resume reading requests after a throttle delay."""
         self.pauses &= ~THROTTLED
-        self._work_goes_on()
+        self._resume()
 
     # -------------------------------------------------------------------------------- requests
 
     def _take_short(self, route: Route, shortcut: Shortcut, begun_ns: int) -> bool:
-        """Let the latest request's shortcut take what comes next; False: that is not like it."""
+        """Handle the next requests by the latest one's shortcut; return False if they differ."""
         pending = shortcut.take(self._frames)
         if pending is None:
             return False
@@ -448,13 +448,13 @@ class Pipeline:
         route.requests += pending.requests
         self.last_route = route
         self.last_ns = begun_ns
-        self._owed.append(pending)
-        if self._backlog.is_behind or len(self._owed) >= self._limit:
+        self._due.append(pending)
+        if self._backlog.is_behind or len(self._due) >= self._limit:
             self._hold_back()
         return True
 
     def _handle(self, frame: memoryview, begun_ns: int) -> None:
-        """Decode one request, call its handler, and answer or note that an answer is owed."""
+        """Decode one request, call its handler, and queue the response or its Deferred."""
         assert self._line is not None
         gate = self._line.gate
         if gate is not None:
@@ -588,10 +588,10 @@ class Pipeline:
         return plan
 
     def _unsupported_api_versions(self, route: Route, correlation_id: int) -> None:
-        """Answer what Apache Kafka answers: a v0 body with error 35 and the range of key 18.
+        """Send Apache Kafka's response: a v0 body with error 35 and the range of key 18.
 
-        The one API with an answer for versions unknown: a client that is newer than the broker
-        learns from it what to say.
+        ApiVersions is the only API with a response to unknown versions: a client that is newer
+        than the broker learns from it which version to use.
         """
         self.requests += 1
         answer = range_answer(route, correlation_id)
@@ -615,11 +615,11 @@ class Pipeline:
     def _handle_large(
         self, frame: memoryview, position: int, plan: Plan, correlation_id: int, begun_ns: int
     ) -> None:
-        """Have a request decoded aside and handled in slices; nothing else is handled meanwhile."""
+        """Start a large request, which a thread decodes; no other request is handled meanwhile."""
         route, context, version = plan[0], plan[1], plan[2]
         self._intake.is_lent = self._frames.frame_is_owned
         if not self._intake.is_lent:
-            frame = memoryview(bytes(frame))  # The ring goes on.
+            frame = memoryview(bytes(frame))  # Later requests overwrite the ring.
         answer: Deferred[Any] = Deferred()
         answer.begun_ns = begun_ns
         if context.quota is not None:
@@ -637,7 +637,7 @@ class Pipeline:
         deferred.version = version
         deferred.correlation_id = correlation_id
         deferred.connection = self
-        self._owed.append(deferred)
+        self._due.append(deferred)
         if deferred.run is not None and deferred.run.is_parked:
             self._park(deferred)
             self.complete_parked_early()
@@ -645,12 +645,12 @@ class Pipeline:
             self._hold_back()
 
     def _park(self, answer: Deferred[Any]) -> None:
-        """Handle nothing else before this is answered."""
+        """Stop handling requests until this response is complete."""
         self._parked = answer
         self.pauses |= HANDLING
 
     def _hold_back(self) -> None:
-        """Pause if the journal is behind, or if too many answers are owed."""
+        """Pause if the journal is behind, or if too many responses are pending."""
         if self._over_limit():
             self.pauses |= PIPELINED
         if self._backlog.is_behind and self._line is not None:
@@ -658,16 +658,16 @@ class Pipeline:
             self._backlog.wait(self)
 
     def caught_up(self) -> None:
-        """Go on: the journal has caught up."""
+        """Resume handling requests once the journal has caught up."""
         self.pauses &= ~BACKLOGGED
-        self._work_goes_on()
+        self._resume()
 
-    def _work_goes_on(self) -> None:
+    def _resume(self) -> None:
         if self._line is not None:
             self._line.queue_delivery()
 
     def _answer_from_gate(self, answer: Chunks | Run[Encoded]) -> None:
-        """Answer in place of a handler; behind what is held back the connection closes."""
+        """Queue the response of the gate; the connection closes after a delayed refusal."""
         self.requests += 1
         if isinstance(answer, list):
             self._answer(answer, sum(map(len, answer)))
@@ -675,14 +675,14 @@ class Pipeline:
         held: Deferred[Any] = Deferred()
         held.run = answer
         held.connection = self
-        self._owed.append(held)
+        self._due.append(held)
         self._park(held)
         answer.start(self, held, None, self._at_work)
 
     def _answer(self, chunks: Chunks, size: int) -> None:
-        """Queue an answer that is ready, behind those that are owed."""
-        if self._owed:
-            self._owed.append(chunks)
+        """Queue a response that is ready, after the pending ones."""
+        if self._due:
+            self._due.append(chunks)
             self._queued_bytes += size
             if self._over_limit():
                 self.pauses |= PIPELINED
@@ -692,5 +692,5 @@ class Pipeline:
 
     def _over_limit(self) -> bool:
         return (
-            len(self._owed) >= self._limit or self._queued_bytes >= self._limits.write_buffer_bytes
+            len(self._due) >= self._limit or self._queued_bytes >= self._limits.write_buffer_bytes
         )

@@ -163,6 +163,6 @@ class MarkersPlaced(NamedTuple):
 
 
 class MarkersLost(NamedTuple):
-    """Change: markers may be lost that were not durable, so all partitions owe one again."""
+    """Change: markers that were not durable may be lost, so all partitions need a marker again."""
 
     transactional_id: str

@@ -111,7 +111,7 @@ class TransactionTable:
         self.quarantined.add(transactional_id)
 
     def change(self, change: object) -> None:
-        """Take in that partitions have their marker, or that they owe it again."""
+        """Apply that partitions have their marker, or that they need it again."""
         if isinstance(change, MarkersLost):
             key = change.transactional_id
             self._awaiting[key] = set(self.transactions[key].partitions)

@@ -19,7 +19,7 @@ STATE = os.environ.get("STATE", "/var/lib/spark/state")
 
 
 def main() -> None:
-    """Run the query; SIGTERM ends it, and the next start goes on from the checkpoint."""
+    """Run the query; SIGTERM ends it, and the next start continues from the checkpoint."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     spark = (
         SparkSession.builder.appName("counts")

@@ -75,7 +75,7 @@ class Waiter(Protocol):
 
 
 class WhenDurable:
-    """A waiter for a group with something of a log: if that is refused, the log is closed."""
+    """A waiter for a commit group with an append to a log; a refusal of it closes the log."""
 
     __slots__ = ("_then",)
 
@@ -328,9 +328,9 @@ class Journal:
         return self._in_flight[-1] if self._in_flight else None
 
     def newest_group_of(self, member: GroupMember) -> CommitGroup | None:
-        """Return the last group with an append to a log that is not durable; None: there is none.
+        """Return the last commit group with an append to ``member`` that is not durable, or None.
 
-        Groups after it may be refused while all that the log holds is durable.
+        Later commit groups may be refused while everything in ``member`` is durable.
         """
         for group in (self._open, *reversed(self._in_flight)):
             if member in group.ends:

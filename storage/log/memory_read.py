@@ -62,7 +62,7 @@ def read_memory(
 
 
 def _position_of(stored: StoredBatches, offset: int) -> int:
-    """Where in its chunk the batch with ``offset`` begins."""
+    """Return the position in its chunk of the batch with ``offset``."""
     position = stored.start
     header = read_header(stored.chunk, position)
     while header.next_offset <= offset:
@@ -72,7 +72,7 @@ def _position_of(stored: StoredBatches, offset: int) -> int:
 
 
 def _cut(stored: StoredBatches, start: int, max_bytes: int, *, keep_one: bool) -> tuple[int, int]:
-    """Where the whole batches from ``start`` on end that fit, and the offset that follows them."""
+    """Return the end of the whole batches from ``start`` on that fit, and the offset after them."""
     position, upper = start, stored.base_offset
     while position < stored.end:
         header = read_header(stored.chunk, position)

@@ -1,14 +1,14 @@
-"""One partition's log: every Kafka semantic of a partition lives here, in every mode.
+"""The log of one partition, with Kafka's semantics of offsets, producers and visibility.
 
 Rules of this file:
 
-1. Only the loop calls it. An append is synchronous: checked, given its offsets and placed at once;
-   ``Appended.group`` is what the answer waits for (D1). Producer state moves at append
-   time, so the next append is judged against everything in the pipeline (S12).
+1. Only the loop calls it. An append is synchronous: it is checked, gets its offsets and is placed
+   at once; the response waits for ``Appended.group`` (D1). Producer state changes at append
+   time, so the next append is checked against everything in the pipeline (S12).
 2. A refused append changes nothing (S5): every check comes before the first change.
-3. Visible is what is durable: the high watermark follows the journal (ahead of its sync only where
-   nothing leaves before that), reads above what the segment files hold come from the groups still
-   in memory, never from anything above the high watermark.
+3. Only durable records are visible: the high watermark follows the journal. It moves before the
+   sync only if no response leaves before the sync. Reads beyond the segment files use the groups in
+   memory, up to the high watermark.
 4. The log start moves only when its journal entry is durable.
 """
 
@@ -66,7 +66,7 @@ READ_COMMITTED: Final = 1
 
 _base_offset = attrgetter("base_offset")
 _NOWHERE: Final = -1
-"""Where a forgotten log ends: none of the offsets that a reader may ask for lies before it."""
+"""The end offset of a forgotten log: it is below each offset that a reader may request."""
 
 
 class PartitionLog:
@@ -83,7 +83,7 @@ class PartitionLog:
         config: LogConfig,
         leader_epoch: int,
     ) -> None:
-        """An empty log starting at 0; ``barnabas.storage.store.recovery`` fills one that is not."""
+        """Create an empty log at offset 0; ``barnabas.storage.store.recovery`` fills it."""
         self._environment = environment
         self._now_ms = environment.now_ms
         self.journal = environment.journal
@@ -96,7 +96,7 @@ class PartitionLog:
         self.leader_epoch = leader_epoch
         self.log_start_offset = 0
         self.journaled_start_offset = 0
-        """Where the log starts once everything appended so far is durable."""
+        """The log start offset once everything appended so far is durable."""
         self.next_offset = 0
         self.high_watermark = 0
         self.producers = ProducerState()
@@ -113,7 +113,7 @@ class PartitionLog:
         self.cleaning = CleaningState()
         self.closed = False
         self.damaged: list[DamagedRange] = []
-        """What of this log cannot be served, in the order of offsets."""
+        """The ranges of this log that cannot be served, in the order of offsets."""
 
     def __repr__(self) -> str:
         return f"<PartitionLog {self.topic}-{self.partition}>"
@@ -140,14 +140,13 @@ class PartitionLog:
         transaction_version: int = 0,
         contents: Contents | None = None,
     ) -> Appended:
-        """Append one client batch as received; raises a ``Rejected`` and then changed nothing.
+        """Append one client batch as received; a ``Rejected`` means that nothing has changed.
 
-        ``stable``: the batch's memory is its own and stays untouched, so it may be kept and its
-        header patched in place; otherwise it is copied before this returns.
-        ``transaction_version``: the one that brought the batch into its transaction, if it
-        is part of one. That it is must be known to the caller: the coordinator was asked (P1).
-        ``contents``: what is in the batch, if that is known. Raises TooMuchToLookHere where it has
-        to be, and is not.
+        ``stable`` states that no other code changes the batch's memory, so the log may keep it and
+        patch its header in place; otherwise the batch is copied before this returns.
+        ``transaction_version`` is the version of the batch's transaction protocol. The caller must
+        have verified the transaction with the coordinator (P1). ``contents`` is the result of a
+        scan of the batch, if any. Raises TooMuchToLookHere if the batch needs one on a thread.
         """
         header = self.check_client_batch(batch, contents)
         if header.producer_id >= 0:
@@ -281,7 +280,7 @@ class PartitionLog:
         )
 
     def queue(self, group: CommitGroup, stored: StoredBatches, *, batches: int) -> None:
-        """Let the log end behind ``stored``, which waits in ``group`` for journal and segment."""
+        """Move the log end past ``stored``, which waits in ``group`` for journal and segment."""
         group.operations.append(stored)
         self.unflushed.append(stored)
         self.next_offset = next_offset = stored.next_offset
@@ -297,7 +296,7 @@ class PartitionLog:
         timestamp: int,
         now_ms: int,
     ) -> None:
-        """Let the producer state follow a marker stored at ``offset`` of ``segment``."""
+        """Apply a marker stored at ``offset`` of ``segment`` to the producer state."""
         completed = self.producers.end_transaction(
             marker.producer_id,
             marker.producer_epoch,
@@ -322,7 +321,7 @@ class PartitionLog:
         return lambda: self.directory.write_file(LEADER_EPOCH_CHECKPOINT, text)
 
     def _durability_of(self, last_offset: int) -> CommitGroup | None:
-        """What a duplicate of an already placed batch has to wait for (S4)."""
+        """Return the group that a duplicate of a placed batch waits for, or ``None`` (S4)."""
         if last_offset < self.high_watermark:
             return None
         return self.journal.newest_group()
@@ -330,7 +329,7 @@ class PartitionLog:
     # Counting
 
     def start_counting(self) -> None:
-        """Count what comes from now on: what recovery replayed is no traffic."""
+        """Start the traffic counts at zero, so that they exclude what recovery replayed."""
         self.counts.start(self.next_offset, self.appended_bytes, self.snapshots.batches_since)
 
     def _count_duplicate(self, times: int = 1) -> None:
@@ -338,7 +337,7 @@ class PartitionLog:
         self._environment.duplicates += times
 
     def uncount_duplicate(self) -> None:
-        """Take back what ``append`` has counted, where it is asked the same again."""
+        """Undo the count of a duplicate by ``append``, before the same batch is appended again."""
         self._count_duplicate(-1)
 
     def traffic(self) -> Traffic:
@@ -420,18 +419,18 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Where READ_COMMITTED readers stop: before the first open transaction (L3)."""
+        """The offset of the first open transaction, at which `read_committed` reads stop (L3)."""
         stable = self.producers.last_stable_offset(self.high_watermark)
         return max(stable, self.log_start_offset)
 
     def visible_end(self, isolation: int) -> int:
-        """The offset at which a reader of this isolation has to stop."""
+        """Return the offset at which a reader of this isolation has to stop."""
         return self.high_watermark if isolation == READ_UNCOMMITTED else self.last_stable_offset
 
     def plan_read(
         self, offset: int, max_bytes: int, isolation: int = READ_UNCOMMITTED
     ) -> FileSpan | MemorySlice | None:
-        """Where the batches from ``offset`` on are; None when nothing is visible there yet.
+        """Return the location of the batches from ``offset`` on, or ``None`` if none is visible.
 
         Raises OffsetOutOfRange below the log start or above the log end, OffsetOffline in a damaged
         range, LogClosed when the log is forgotten. No plan reaches into a damaged range.
@@ -502,7 +501,7 @@ class PartitionLog:
         return found
 
     def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch up to ``epoch`` and where it ends; (-1, -1) if it has not begun yet.
+        """Return the largest epoch up to ``epoch`` and its end, or (-1, -1) for a future epoch.
 
         KIP-320: see ``leader_epochs``. Raises LogClosed when the log is forgotten.
         """
@@ -514,15 +513,16 @@ class PartitionLog:
         return end_of_epoch(self.leader_epochs, epoch, self.next_offset)
 
     def epoch_at(self, offset: int) -> int:
-        """The leader epoch in which ``offset`` was (or will be) written; -1 before the first."""
+        """Return the leader epoch of the record at ``offset``, or -1 before the first epoch."""
         return epoch_at(self.leader_epochs, offset)
 
     # Moving the log start
 
     def delete_records(self, offset: int) -> CommitGroup | None:
-        """Move the log start to ``offset`` (-1: the high watermark) once that is durable.
+        """Move the log start to ``offset``, or for -1 to the high watermark, once that is durable.
 
-        None: it is there already. Raises OffsetOutOfRange above the high watermark.
+        Returns ``None`` if the log starts there already. Raises OffsetOutOfRange above the high
+        watermark.
         """
         self._refuse_when_forgotten()
         target = self.high_watermark if offset == -1 else offset
@@ -584,9 +584,9 @@ class PartitionLog:
         self.closed = True
 
     def forget(self) -> None:
-        """Refuse appends and reads from now on: what is placed and not durable never will be.
+        """Refuse appends and reads from now on: appends that are not durable never will be.
 
-        The high watermark says for ever up to where this log was durable and shown.
+        The high watermark keeps the offset up to which this log was durable and visible.
         """
         self.close()
         self.counts.opened_offset += _NOWHERE - self.next_offset  # What went through it stays so.

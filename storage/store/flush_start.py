@@ -1,11 +1,11 @@
-"""A broker of a cluster begins: its directory is a cache, and its logs come from a log index.
+"""Start of a cluster's broker: its directory is a cache, and its logs come from a log index.
 
 Rules of this file:
 
-1. Nothing in a cache is worth anything once its process has ended. What is durable is in the index,
-   so no file of it is synced or read by a later process: a start removes them.
-2. Only a directory with our mark is emptied, and only one that was empty gets it. Another one may
-   be all that somebody has of a broker that was alone.
+1. A cache is worthless once its process has ended. Durable records are in the index, so no file of
+   the cache is synced, or read by a later process: each start removes them.
+2. Only a directory with the file ``barnabas-cache`` is emptied, and only an empty directory gets
+   that file. Any other directory may have the only copy of a single broker's records.
 """
 
 from collections.abc import Iterable
@@ -35,13 +35,13 @@ def open_cache(
     *,
     patience_seconds: float = PATIENCE_SECONDS,
 ) -> FlushCommitter:
-    """Empty the store's directory, begin to commit to ``index``, and load what is led here.
+    """Empty the store's directory, start to commit to ``index``, and load the led partitions.
 
-    ``lock_directory`` has been called. ``specs`` are partitions that ``session`` leads, each in its
-    ``leader_epoch``; others are loaded as they come (``LogStore.load``). ``patience_seconds``: how
-    long the end of the store waits for an index that is away. Blocks while it is away now. Returns
-    what has to know when the session ends and another one begins. Raises NotACache, and IndexClosed
-    when the index was closed meanwhile.
+    Call ``lock_directory`` first. ``specs`` are partitions that ``session`` leads, each in its
+    ``leader_epoch``; ``LogStore.load`` loads others later. ``patience_seconds`` limits how long
+    the end of the store waits for an unavailable index. This call blocks while the index is
+    unavailable. Returns the committer, which must learn of the session's end and of the next
+    session. Raises NotACache, and IndexClosed if the index is closed meanwhile.
     """
     wipe(store.file_system, store.root)
     committer = FlushCommitter(
@@ -54,7 +54,7 @@ def open_cache(
     committer.begin_session(session)
     store.start_on(committer)
     for spec in specs:
-        assert spec.leader_epoch is not None, f"{spec}: who leads it?"
+        assert spec.leader_epoch is not None, f"{spec} has no leader epoch"
         store.load(spec, read_log(index, spec.partition_id))
     return committer
 

@@ -1,13 +1,13 @@
-"""A long log that is opened while the process runs: written to segments while it is read.
+"""A long log that is loaded while the process runs: written to segments while it is read.
 
 Rules of this file:
 
-* What is held of it in memory is a piece, however long it is.
-* The thread that loads it writes its files, in a directory that has a name of its own: the segment
-  thread may have the former log of the partition to write still, and to remove. So whoever takes
-  the log in has the segment thread give it its place first, behind all that (``take_place``).
-* What comes to nothing leaves nothing, and a full disk is not waited for: whoever waited would keep
-  what others need, the room that was taken, the thread, and the way on which the log is read (D10).
+* Only one piece of the log is in memory, however long the log is.
+* The thread that loads the log writes its files in a directory with a name of its own, because the
+  segment thread may still write and remove the partition's previous log. Therefore the caller of
+  ``take_in`` first queues ``take_place`` on the segment thread, after all that.
+* A load that fails removes its files, and does not wait for a full disk. A waiting load would keep
+  disk space, a thread and a connection to the store, and other loads need those (D10).
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ if TYPE_CHECKING:
     from barnabas.storage.store.store_parts import PartitionSpec
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
-"""What is read before it is written, and a batch more."""
+"""The size at which a piece is written; it can exceed this by one batch."""
 
 
 def filled_apart(
     store: LogStore, spec: PartitionSpec, durable: DurableLog, is_over: Callable[[], bool]
 ) -> PartitionLog:
-    """Return a log with all that is durable of it, in its segments; for ``LogStore.take_in``.
+    """Return a log with all of its durable records in its segments; for ``LogStore.take_in``.
 
-    On a thread. Raises LedSince, also before a piece once it ``is_over``; NoRoom; Corrupt where the
-    snapshot is damaged, and what reading ``durable`` raises.
+    Call it on a thread. Raises LedSince, also before each piece if ``is_over`` returns true, NoRoom
+    if the disk is full, Corrupt if the snapshot is damaged, and what reading ``durable`` raises.
     """
     log = store.new_log(spec)
     log.directory.stay_apart(random_uuid().hex)
@@ -54,13 +54,13 @@ def filled_apart(
 
 
 def require_wanted(spec: PartitionSpec, is_over: Callable[[], bool]) -> None:
-    """Raise LedSince if loading a log ``is_over``, which is asked on the thread that loads it."""
+    """Raise LedSince if ``is_over`` returns true; it is called on the thread that loads the log."""
     if is_over():
         raise LedSince(f"partition {spec.partition_id} is not wanted any more")
 
 
 def remove_apart(log: PartitionLog) -> None:
-    """Remove what was written of a log that nobody takes in."""
+    """Remove the files of a log that the store will not take in."""
     for segment in (*log.segments, *log.dropped_segments):
         segment.close()
     log.directory.remove()

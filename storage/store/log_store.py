@@ -1,17 +1,17 @@
-"""All logs of one data directory: the journal behind them, their checkpoints, begin and end.
+"""All logs of one data directory: their journal, their checkpoints, start and end.
 
 Rules of this file:
 
 1. Only the loop calls it. The storage threads and the checkpoint's thread report through
    ``Engine.call``, which brings their callbacks back to the loop.
-2. A checkpoint says: up to here the segment files alone are the truth, from this journal sequence
-   on the journal is. It is written only after everything that it vouches for was synced; only then
-   are older journal files recycled. Preparing it takes several turns (``checkpoint_work.py``).
-3. In a cluster a flush may be refused, or the session lost. Every log of which something was
-   placed and is not durable is forgotten as a whole, and its files with it; it comes back by
-   ``load``, here or elsewhere. A checkpoint vouches for nothing then, and nothing is synced: it
-   waits for what was placed, and has the files removed that no log needs any more.
-4. Whatever goes wrong in a thread is final (D9): ``on_fatal`` is called once, nothing is answered.
+2. A checkpoint records the journal sequence up to which the segment files are complete; a start
+   replays the journal from there. It is written only after all that it covers was synced; only
+   then are older journal files recycled. Preparing it takes several turns (``checkpoint_work.py``).
+3. In a cluster a flush may be refused, or the session lost. Each log with an append that is not
+   durable is then forgotten as a whole, with its files; ``load`` opens it again, here or on another
+   broker. A checkpoint covers nothing there, and nothing is synced: it waits for the appends, and
+   removes the files that no log needs any more.
+4. Any error in a thread is final (D9): ``on_fatal`` is called once, and no response is sent.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -57,7 +57,7 @@ class LogStore:
         settings: StoreSettings | None = None,
         callbacks: StoreCallbacks | None = None,
     ) -> None:
-        """Nothing is touched before ``barnabas.storage.store.recovery.open_store``."""
+        """Create a store; ``barnabas.storage.store.recovery.open_store`` opens its files."""
         self.file_system = file_system
         self.root = root
         self.settings = settings or StoreSettings()
@@ -74,25 +74,25 @@ class LogStore:
         self.logs: dict[int, PartitionLog] = {}
         self.generation = 0
         self.offsets_written: dict[str, dict[tuple[str, int], int]] = {}
-        """What Kafka's checkpoint files say, by name, as far as this process has written them."""
+        """The content of Kafka's checkpoint files that this process has written, by name."""
         self.lock: Lock | None = None
         self.files: JournalFiles | None = None
         self.device: Device | None = None
         self.flush_times = Histogram()
-        """How long one write to the journal took until it was durable, in nanoseconds."""
+        """The time from one write to the journal until it is durable, in nanoseconds."""
         self.flush_batches = Histogram(shift=0)
-        """How many batches it made durable."""
+        """The number of batches that one write makes durable."""
         self.visible_offsets = self.visible_bytes = 0
-        """What was appended to all logs and became visible; recovery's part is in it."""
+        """The offsets and bytes that became visible in all logs, with those of recovery."""
         self.duplicates = 0
-        """Batches of all logs that were there already, those of deleted logs too."""
+        """The number of duplicate batches of all logs, deleted logs included."""
         self._runner: Runner | None = None
         self._throttled = False
         self._backlogged = False
         self.is_closing = False
-        """Whether the last checkpoint has begun."""
+        """Whether the last checkpoint has started."""
         self.synced = 0
-        """How many of ``to_sync`` files and directories the checkpoint under way has synced."""
+        """The files and directories, of ``to_sync``, that the current checkpoint has synced."""
         self.to_sync = 0
         self._checkpointing = False
         self._has_checkpoint = False
@@ -101,7 +101,7 @@ class LogStore:
         self._checkpoint_due_batches = 0
         self._after_checkpoint: list[Callable[[], None]] = []
         self._when_written: dict[PartitionLog, Callable[[], None]] = {}
-        """Who waits for logs that were loaded to be in their segments."""
+        """Callbacks that run once a loaded log is in its segments."""
         self._failed = False
         self.journal = Journal(
             submit=self._submit,
@@ -111,13 +111,13 @@ class LogStore:
         )
 
     def on_advanced(self, log: PartitionLog, count: int, size_bytes: int) -> None:
-        """A log's visible end moved over ``count`` offsets and their bytes (0: its start moved)."""
+        """Count ``count`` offsets that became visible, or 0 if only the log start moved."""
         self.visible_offsets += count
         self.visible_bytes += size_bytes
         self.callbacks.on_advanced(log, size_bytes)
 
     def on_suspected(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
-        """Reading the segment at ``base_offset`` failed: the scrubber should look what is wrong."""
+        """Report a failed read of the segment at ``base_offset``, for the scrubber to check."""
         self.callbacks.on_suspected(log, base_offset, error)
 
     def _on_backlogged(self, backlogged: bool) -> None:  # noqa: FBT001  The journal calls it.
@@ -149,27 +149,28 @@ class LogStore:
             self._fail(error)
             return
         if durable:
-            self._tell_durable(1)
+            self._complete_durable(1)
         else:
             self._runner.submit(group)
 
     def _prepare_answers(self, groups: int) -> None:
-        """Show the oldest groups in flight and make all answers to them ready; readers' first.
+        """Make the oldest groups in flight visible and prepare their responses, Fetches first.
 
-        A record's way to its reader adds to that of every step of a pipeline; its producer learns
-        of it a little later (45 us won, 65 us lost, measured in pairs on an idle broker).
+        The time from a record to its reader adds up over the steps of a pipeline; its producer
+        gets the response a little later (45 us won, 65 us lost, measured in pairs on an idle
+        broker).
         """
         self.journal.advance_high_watermarks(groups)
         self.callbacks.on_visible()
         self.journal.prepare_answers(groups)
 
     def start_on(self, committer: Committer) -> None:
-        """Begin to commit by one that keeps nothing in this directory: logs are loaded."""
-        self._has_checkpoint = True  # There is nothing that one would have to speak of.
+        """Start to commit with a committer that keeps nothing in this directory."""
+        self._has_checkpoint = True  # A checkpoint would have nothing to cover.
         self._runner = self.engine.start_committer(committer, self)
 
     def start(self, files: JournalFiles) -> None:
-        """Begin to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
+        """Start to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
         self.files = files
         self.device = self.file_system.open_device(self.root)
         committer = JournalCommitter(files, self, self.flush_times, self.flush_batches)
@@ -178,7 +179,7 @@ class LogStore:
     # Partitions
 
     def new_log(self, spec: PartitionSpec) -> PartitionLog:
-        """An empty log for ``spec``, not yet known to the store."""
+        """Return an empty log for ``spec``, not yet known to the store."""
         directory = LogDirectory(
             self.file_system, self.root, spec.directory_name, spec.topic_id, self.open_files
         )
@@ -193,7 +194,7 @@ class LogStore:
         )
 
     def epoch_of(self, spec: PartitionSpec) -> int:
-        """The epoch in which a partition is led here."""
+        """Return the epoch in which a partition is led here."""
         return self.leader_epoch if spec.leader_epoch is None else spec.leader_epoch
 
     def create(
@@ -205,9 +206,9 @@ class LogStore:
         config: LogConfig,
         leader_epoch: int | None = None,
     ) -> PartitionLog:
-        """Add an empty partition; its directory comes with its first record.
+        """Add an empty partition; its first record creates its directory.
 
-        ``leader_epoch`` None: that of this boot.
+        ``leader_epoch`` is that of this boot if it is ``None``.
         """
         assert partition_id not in self.logs
         spec = PartitionSpec(partition_id, topic, partition, topic_id, config, leader_epoch)
@@ -216,9 +217,9 @@ class LogStore:
         return log
 
     def load(self, spec: PartitionSpec, durable: DurableLog) -> PartitionLog:
-        """Open a partition that the store does not have, from what is durable of it elsewhere.
+        """Open a partition that the store does not have, from its durable records elsewhere.
 
-        Its files are written behind the removal of those that a forgotten log had. Where a group is
+        Its files are written after those of a forgotten log are removed. If a commit group is
         refused before that is done, this log is forgotten too.
         """
         log, writes = self.filled(spec, durable)
@@ -226,9 +227,9 @@ class LogStore:
         return log
 
     def filled(self, spec: PartitionSpec, durable: DurableLog) -> tuple[PartitionLog, CommitGroup]:
-        """``load`` up to where the store learns of it, for ``take_in``: on any thread.
+        """Return a loaded log, and its writes, for ``take_in``; on any thread.
 
-        It takes long where the log is long. Raises LedSince.
+        The time depends on the log's length. Raises LedSince.
         """
         log = self.new_log(spec)
         writes = CommitGroup()
@@ -236,7 +237,7 @@ class LogStore:
         return log, writes
 
     def take_in(self, log: PartitionLog, writes: CommitGroup) -> None:
-        """Have a log that was ``filled``, and have it written to its segments."""
+        """Add a log that was ``filled``, and queue its writes to segments."""
         assert log.partition_id not in self.logs
         group = self.journal.group_for(0)
         group.operations += writes.operations
@@ -244,24 +245,24 @@ class LogStore:
         self.logs[log.partition_id] = log
 
     def when_written(self, log: PartitionLog, then: Callable[[], None]) -> None:
-        """Call ``then`` once all of a log is in its segments, or never if it is gone before."""
+        """Call ``then`` once all of a log is in its segments, or never if it is removed before."""
         if log.unflushed:
             self._when_written[log] = then
         else:
             then()
 
     def delete(self, partition_id: int) -> None:
-        """Forget a partition; its directory goes on the segment thread, after what it still has."""
-        self._let_go(partition_id).close()
+        """Forget a partition; the segment thread removes its directory after its earlier work."""
+        self._detach(partition_id).close()
 
     def release(self, partition_id: int) -> None:
-        """Close a partition that is led here no more; its files go as with ``delete``.
+        """Close a partition that is no longer led here; its files are removed as by ``delete``.
 
-        What of it is on its way to be durable may still become so, and who waits is told.
+        Its last appends may still become durable, and their waiters are notified.
         """
-        self._let_go(partition_id).forget()
+        self._detach(partition_id).forget()
 
-    def _let_go(self, partition_id: int) -> PartitionLog:
+    def _detach(self, partition_id: int) -> PartitionLog:
         log = self.logs.pop(partition_id)
         self._when_written.pop(log, None)
         self._remove_files(log)
@@ -270,11 +271,11 @@ class LogStore:
     def _remove_files(self, log: PartitionLog) -> None:
         self.journal.add_operation(log.directory.remove)
         for segment in (*log.segments, *log.dropped_segments):
-            # The disk gets room when no reader holds the file.
+            # The disk space is free once no reader holds the file.
             self.journal.add_operation(segment.remove)
 
     def get(self, partition_id: int) -> PartitionLog:
-        """The log of a partition; KeyError if it was deleted or never was."""
+        """Return the log of a partition; KeyError if it was deleted or never existed."""
         return self.logs[partition_id]
 
     # What the threads report (``committer.Listener``)
@@ -297,11 +298,11 @@ class LogStore:
         self.engine.call(lambda: self._drop(None, frozenset()))
 
     def disk_full(self, *, full: bool) -> None:
-        """See ``Listener``: appends are refused while the disk is full, reads go on (D10)."""
+        """See ``Listener``: appends are refused while the disk is full, reads continue (D10)."""
         self.engine.call(lambda: self._set_full(full=full))
 
     def failed(self, error: BaseException) -> None:
-        """See ``Listener``: told once."""
+        """See ``Listener``: called once."""
         self.engine.call(lambda: self._fail(error))
 
     def _groups_became_durable(self, groups: int) -> None:
@@ -310,11 +311,11 @@ class LogStore:
         except BaseException as error:  # noqa: BLE001  A mistake with what is durable ends it too.
             self._fail(error)
         else:
-            self._tell_durable(groups)
+            self._complete_durable(groups)
 
-    def _tell_durable(self, groups: int) -> None:
+    def _complete_durable(self, groups: int) -> None:
         self.journal.groups_became_durable(groups)
-        self._look_at_journal()
+        self._check_journal_size()
 
     def _groups_were_written(self, groups: int) -> None:
         self.journal.groups_were_written(groups)
@@ -325,7 +326,7 @@ class LogStore:
     def _drop(self, groups: int | None, moved: frozenset[int]) -> None:
         """Forget all groups that are not durable, of which the oldest ``groups`` were refused.
 
-        None: the session was lost, and with it every log.
+        ``groups`` is ``None`` if the session was lost, and with it every log.
         """
         try:
             assert self.files is None, "a journal in files refuses nothing"
@@ -342,11 +343,11 @@ class LogStore:
             for group in dropped:
                 group.refuse(refusal)
             self.callbacks.on_forgotten(forgotten, moved)
-        except BaseException as error:  # noqa: BLE001  What is in memory is right no more (D9).
+        except BaseException as error:  # noqa: BLE001  The state in memory is wrong now (D9).
             self._fail(error)
 
     def _logs_in(self, dropped: Iterable[CommitGroup]) -> dict[PartitionLog, None]:
-        """The logs with something in ``dropped``, deleted ones too."""
+        """Return the logs with an append in ``dropped``, deleted logs included."""
         logs = {log: None for log in self.logs.values() if log.awaits_log_start}
         for group in dropped:
             for member in group.ends:
@@ -357,17 +358,17 @@ class LogStore:
     def _forget(
         self, logs: Iterable[PartitionLog], dropped: Iterable[CommitGroup]
     ) -> list[PartitionLog]:
-        """Forget ``logs``; returns those that were not deleted already.
+        """Forget ``logs``; return those that were not deleted already.
 
-        What ``dropped`` has to do to the files of others is done all the same. Their own
-        directories are removed before that: it finds them gone. So are those of deleted logs, whose
-        place another one of ``logs`` may have taken.
+        The operations of ``dropped`` on files of other logs still run. The directories of ``logs``
+        are removed before that, so operations on them find no file. The directories of deleted logs
+        are removed too: another one of ``logs`` may have the same directory.
         """
         forgotten = []
         for log in logs:
             log.forget()
             if self.logs.get(log.partition_id) is log:
-                self._let_go(log.partition_id)
+                self._detach(log.partition_id)
                 forgotten.append(log)
             else:
                 self.journal.add_operation(log.directory.remove)
@@ -377,7 +378,7 @@ class LogStore:
                     self.journal.add_operation(operation)
         return forgotten
 
-    def _look_at_journal(self) -> None:
+    def _check_journal_size(self) -> None:
         if self.files is not None and (
             self.files.appended_bytes > self._checkpoint_due_bytes
             or self.journal.batches > self._checkpoint_due_batches
@@ -410,20 +411,20 @@ class LogStore:
         self._needed_bytes = self.settings.reserved_bytes + self.journal.backlog_bytes
         self._reserve_is_touched = self._free_bytes < self._needed_bytes
         self.full = self.exhausted or self._reserve_is_touched
-        self._look_for_room()
+        self._retry_for_space()
 
     @property
     def free_bytes(self) -> int:
-        """Room on the disk when it was last looked at."""
+        """The bytes that were free on the disk at the last :meth:`check_space`."""
         return self._free_bytes
 
     def describe_space(self) -> str:
-        """What the last :meth:`check_space` found: for operators of a full disk."""
+        """Return the result of the last :meth:`check_space`, for operators of a full disk."""
         found = f"{self._free_bytes} bytes free, {self._needed_bytes} reserved"
         return f"{found}; a write found no room" if self.exhausted else found
 
-    def _look_for_room(self) -> None:
-        """Let the journal try for a spare file: it does with each group, and none comes now."""
+    def _retry_for_space(self) -> None:
+        """Queue an empty operation: the journal tries to create a spare file with each group."""
         if self.exhausted:
             self.journal.add_operation(lambda: None)
 
@@ -433,7 +434,7 @@ class LogStore:
     def wants_checkpoint(self) -> bool:
         """Whether the journal is long enough for a checkpoint to be worth its syncs.
 
-        Without a journal: whether there is anything to remove.
+        Without a journal, whether there are files to remove.
         """
         files, settings = self.files, self.settings
         if files is None:
@@ -443,17 +444,17 @@ class LogStore:
         latest_bytes = self._latest_bytes()
         grown_bytes = files.appended_bytes - self._journal_seen_bytes
         if grown_bytes <= min(settings.checkpoint_early_bytes, latest_bytes):
-            return False  # However little there is to sync: thousands of logs are not asked.
+            return False  # Regardless of the files to sync: counting them visits thousands of logs.
         dirty = sum(len(log.dirty_segments) for log in self.logs.values())
         due = settings.checkpoint_early_bytes + dirty * settings.checkpoint_segment_bytes
         return grown_bytes > min(due, latest_bytes)
 
     def checkpoint(self, on_done: Callable[[], None] | None = None, *, clean: bool = False) -> None:
-        """Begin a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
+        """Start a checkpoint of everything appended so far; ``on_done`` runs when it is durable.
 
-        In a cluster: when all that was appended so far is durable, or was refused.
-        ``clean``: nothing is appended from now on, so the next start reads no journal. While
-        another one is under way this only waits for that one.
+        In a cluster ``on_done`` runs when all appends so far are durable or refused. ``clean``
+        refuses appends from now on, so that the next start reads no journal. If a checkpoint is
+        under way, this call starts none: ``on_done`` runs at the end of that one.
         """
         if on_done is not None:
             self._after_checkpoint.append(on_done)
@@ -475,7 +476,7 @@ class LogStore:
 
     @property
     def journal_bytes(self) -> int:
-        """How much journal a start would have to read now."""
+        """The bytes of journal that a start would have to read now."""
         return 0 if self.files is None else self.files.used_bytes
 
     @property
@@ -484,7 +485,7 @@ class LogStore:
         return self._checkpointing
 
     def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
-        """Recycle the journal before ``sequence``, remove what is ``obsolete``, tell who waits."""
+        """Recycle the journal before ``sequence``, run the ``obsolete`` removals, call waiters."""
         files = self.files
         self.journal.group_for(0).operations += obsolete
         if files is not None:
@@ -496,18 +497,18 @@ class LogStore:
             on_done()
 
     def _release(self, files: JournalFiles, sequence: int) -> None:
-        """On the segment thread: give the files back whose groups the checkpoint covers."""
+        """Recycle the files whose groups the checkpoint covers, on the segment thread."""
         files.release(sequence)
         self.engine.call(self._journal_has_shrunk)
 
     def _journal_has_shrunk(self) -> None:
         self._throttle()
-        self._look_for_room()
+        self._retry_for_space()
 
     def _expect_next_checkpoint(self) -> None:
-        """Work out when it is worth looking whether another checkpoint is due.
+        """Compute the journal size at which to check whether another checkpoint is due.
 
-        Counted from the one that begins now: it may not be able to give any file back.
+        It counts from the checkpoint that starts now, which may be unable to recycle any file.
         """
         settings = self.settings
         files = self.files
@@ -517,18 +518,18 @@ class LogStore:
         self._checkpoint_due_batches = self.journal.batches + settings.checkpoint_batches
 
     def _latest_bytes(self) -> int:
-        """How much journal never waits for a checkpoint: in time before appenders are held back."""
+        """Return the journal size at which a checkpoint is due, well before appends are delayed."""
         return min(self.settings.checkpoint_journal_bytes, self.settings.journal_max_bytes // 2)
 
     # The end
 
     def close(self) -> None:
-        """End the threads and let go of the directory. Checkpoint first (``clean``)."""
+        """End the threads and unlock the directory. Make a ``clean`` checkpoint first."""
         self.journal.flush()
         self.abandon()
 
     def abandon(self) -> None:
-        """End without writing what the storage threads do not have yet: what a kill leaves."""
+        """End without writing what the storage threads do not have yet, as a kill does."""
         if self._runner is not None:
             self._runner.stop()
             self._runner = None

@@ -174,7 +174,7 @@ def _read_leader_epochs(log: PartitionLog, salvage: Salvage | None) -> list[tupl
 
 
 def _epochs_in_batches(log: PartitionLog, salvage: Salvage | None) -> list[tuple[int, int]]:
-    """The epochs as the batches themselves tell them (the file is derived, D7)."""
+    """Return the epochs of the batches themselves (the file is derived, D7)."""
     epochs: list[tuple[int, int]] = []
     for segment in log.segments:
         headers = (
@@ -219,7 +219,7 @@ def _load_producers(
             salvage.replay_producers(log, segment, offset)
             continue
         start = segment.index.offsets.lookup(offset)
-        # After a crash the active segment's checksums have just been looked at.
+        # After a crash the active segment's checksums have just been verified.
         scan = segment.scan_checked if segment.sealed else segment.scan
         for _, header, batch in scan(start):
             if header.base_offset >= offset:

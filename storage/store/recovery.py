@@ -1,20 +1,20 @@
-"""From what a crash (or a clean stop) left on disk to running logs.
+"""Recovery of the logs from the files that a crash or a clean stop left on disk.
 
 Rules of this file:
 
-1. Kill and power loss take the same path (D2): the newest valid checkpoint says how much of each
-   active segment is certain; what lies beyond is cut off, segments born later are dropped, and the
-   journal gives all of it back.
+1. A kill and a power loss take the same path (D2). The newest valid checkpoint has the durable
+   length of each active segment. Recovery truncates the segment there, drops newer segments, and
+   replays all of that from the journal.
 2. The journal ends at its first unreadable group; a readable group behind that one means damage,
    and the broker refuses to start (D7).
 3. Recovering twice changes nothing (D3): nothing is removed before the checkpoint at the end that
    the same journal could not give back.
-4. All of the journal that is needed is read once, and every directory is judged, before anything
-   is changed: where that refuses to start, the directory is left as it was found.
-5. Which partitions exist is the MetaStore's word, not the disk's: directories of deleted topics are
-   removed, partitions without a directory get one. A directory that no topic owns, not even a
-   deleted one, means that the MetaStore is not the one that belongs here: nothing is touched. What
-   is no partition's by its name (``lost+found``, Kafka's ``-stray``) is passed over unread.
+4. Before recovery changes anything, it reads the needed part of the journal once and checks every
+   directory. If it refuses the start, the data directory stays as it was.
+5. The MetaStore decides which partitions exist, not the disk: directories of deleted topics are
+   removed, partitions without a directory get one. A directory that belongs to no topic, not even
+   a deleted one, shows that the MetaStore is from another data directory: nothing is changed then.
+   Directories without a partition's name (``lost+found``, Kafka's ``-stray``) are ignored.
 """
 
 from collections import defaultdict
@@ -43,13 +43,13 @@ from barnabas.storage.store.partition_recovery import open_log
 from barnabas.storage.store.store_parts import PartitionSpec
 
 _FORCED_EPOCH: Final = 1 << 30
-"""No coordinator comes as far as this; an operator who writes a marker by hand may, and the epochs
-of batches end at 2^31."""
+"""An epoch that no coordinator reaches. A marker that an operator writes manually may have it; the
+epochs of batches end at 2^31."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryReport:
-    """What a start found and did."""
+    """The findings and changes of a start."""
 
     clean: bool
     partitions: int
@@ -57,13 +57,13 @@ class RecoveryReport:
     batches_replayed: int
     directories_removed: int
     is_first: bool
-    """Whether there was nothing yet that could have been ended in any way."""
+    """Whether the directory was empty, so that no process can have ended in it."""
     passed_over: tuple[str, ...] = ()
     """Names of the directories that hold no partition of this broker; nothing was changed there."""
 
     @property
     def found(self) -> str:
-        """How what was before has ended, for people."""
+        """The end of the previous process, in words for operators."""
         if self.is_first:
             return "in an empty directory"
         return "after an orderly end" if self.clean else "after a crash"
@@ -71,13 +71,13 @@ class RecoveryReport:
 
 @dataclass(slots=True)
 class RecoveryProgress:
-    """How far a start has come."""
+    """The progress of a start."""
 
     partitions: int
     opened: int = 0
-    """How many of the partitions are open."""
+    """The number of open partitions."""
     batches: int = 0
-    """How many batches the journal gave back so far."""
+    """The number of batches replayed from the journal so far."""
     is_verifying: bool = False
     """Whether the journal is being read before anything is changed."""
     verified_bytes: int = 0
@@ -85,7 +85,7 @@ class RecoveryProgress:
     """Size of the journal's files: no more than that is to be verified."""
 
     def describe(self) -> str:
-        """What is being done, and how much of how much is done."""
+        """Return the current step, with its done and its total amount."""
         if self.is_verifying:
             return f"{self.verified_bytes} of at most {self.journal_bytes} bytes of journal checked"
         opened = f"{self.opened} of {self.partitions} partitions open"
@@ -99,7 +99,7 @@ def lock_directory(store: LogStore) -> None:
 
 
 def _make_root(file_system: FileSystem, root: str) -> None:
-    """Make the data directory where it is missing, so that a power loss cannot take its name."""
+    """Create a missing data directory, and sync its parents so that it survives a power loss."""
     path, made = root.rstrip("/"), []
     while path not in {"", "."} and not file_system.exists(path):
         made.append(path)
@@ -136,12 +136,12 @@ def open_store(
     The caller makes a checkpoint and appends nothing before that is durable.
 
     ``leader_epoch`` is this boot's; it is raised above every epoch found on disk (D6).
-    ``removable`` names the directories that deleted topics may have left; None allows any.
-    ``deleted_ids`` are the partition ids of those topics; None: not known. ``on_progress`` is
-    called again and again with the same object; what it raises ends the recovery, and the next one
-    begins anew. Raises Corrupt where something durable does not read back, or (StrayDirectory)
-    belongs to no partition. With ``salvage`` what is left of a log is opened all the same, and what
-    is not is noted there.
+    ``removable`` names the directories that deleted topics may have left; ``None`` allows any.
+    ``deleted_ids`` are the partition ids of those topics, or ``None`` if they are unknown.
+    ``on_progress`` is called repeatedly with the same object; its exceptions end the recovery, and
+    the next recovery starts from the beginning. Raises Corrupt if durable data is unreadable, and
+    StrayDirectory if a directory belongs to no partition. With ``salvage`` the readable part of a
+    damaged log is opened, and ``salvage`` records the rest.
     """
     file_system, root = store.file_system, store.root
     checkpoint = _read_checkpoint(file_system, root)
@@ -149,7 +149,7 @@ def open_store(
     files = JournalFiles(file_system, root, store.settings.journal_file_bytes)
     # A clean stop's checkpoint may be all that is left of two: then a later run has appended.
     clean = checkpoint.clean and not files.reaches(checkpoint.journal_sequence)
-    # The first checkpoint is made before anything is appended, right behind the first journal file.
+    # The broker writes the first checkpoint before the first append, after the first journal file.
     is_first = checkpoint.generation == 0 and files.size_bytes == 0
     wanted = {spec.directory_name: spec for spec in specs}
     progress = RecoveryProgress(len(wanted), journal_bytes=files.size_bytes)

@@ -13,10 +13,10 @@ CLIENT_BOUND_SHARE = 0.5
 TITLES = {"barnabas": "Barnabas", "kafka": "Apache Kafka"}
 _METHOD = """\
 Written by `make bench`. Both brokers run on this machine, in the same run, in turn,
-with the same bytes from the same client (raw sockets, batches encoded beforehand,
-acks=all, five requests in flight on each connection, which has its own partition;
-a rebalance is timed whole). Barnabas syncs to disk before each answer; Apache Kafka
-as it comes answers from the page cache. Numbers are medians of the rounds.
+with the same bytes from the same client. It uses raw sockets, batches encoded beforehand,
+acks=all, and five requests in flight on each connection, which has its own partition.
+A rebalance is timed whole. Barnabas syncs to disk before each response; Apache Kafka with
+its defaults responds from the page cache. Numbers are medians of the rounds.
 Where much is written, free memory is touched before each measurement: on a virtual machine
 the first write to a page may wait for the host, and which broker meets such pages is chance.
 Barnabas is compiled as in the image, and runs on the distribution's own Python if that
@@ -24,10 +24,10 @@ is new enough and has its headers, else on the one of the checkout
 (`make bench BENCH_PYTHON=...` chooses another).
 A row is marked "client-bound" where the load client took more than half a core.
 
-Plain writes beside transactions of the same size: as Java's, the plain idempotent producer
-sends its next 1,000 records while the last ones are on their way, and a transaction waits for
-its records, then for its end, before the next one begins. The plain row with one request under
-way waits for its records too: against it, a transaction shows what its end alone costs.
+Plain writes beside transactions of the same size: like Java's, the plain idempotent producer
+sends its next 1,000 records while the last ones are on their way. A transaction waits for
+its records, then for its end, before the next one starts. The plain row with one request in
+flight waits for its records too: compared with it, a transaction shows the cost of its end.
 
 The row with ACLs is measured on brokers with 1,000 of them, and on brokers without any in the same
 rounds; the client's rights are in ACLs with a prefix.

@@ -160,7 +160,7 @@ class Stage:
 
         def look():
             self.leadership._compared_version = None
-            self.leadership.look()
+            self.leadership.follow_view()
 
         self.broker.call(look)
         wait_until(lambda: not self.leadership._is_looking)
@@ -183,7 +183,7 @@ class Stage:
         """Read another copy of its files."""
         log = log_of(self.broker, *PLACE)
         if log is not None:
-            self.broker.call(lambda: self.leadership.read_anew(log))
+            self.broker.call(lambda: self.leadership.reload(log))
 
 
 EXPECTED = {

@@ -34,7 +34,7 @@ JAVA_ASSIGNORS = {
 
 @dataclass(frozen=True)
 class Kind:
-    """How the members of a group are made."""
+    """The kind of a group's members."""
 
     name: str
     library: str
@@ -51,7 +51,7 @@ class Kind:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a fleet's members connect and write."""
+    """The addresses and the directory of a fleet's members."""
 
     servers: str
     topic: str
@@ -102,7 +102,7 @@ class Member:
         """Whether it ended because of what its library does not try again.
 
         A static member of the new protocol that missed an answer rejoins under its id, and is
-        refused until its own session is over (UNRELEASED_INSTANCE_ID; Apache Kafka 4.3.0 answers
+        refused until its own session ends (UNRELEASED_INSTANCE_ID; Apache Kafka 4.3.0 returns
         the same); for librdkafka that is fatal. For aiokafka it is that the coordinator, after a
         start, has not read everything yet.
         """
@@ -115,7 +115,7 @@ class Member:
         return self._tail.operations()
 
     def owned(self) -> set[Partition]:
-        """Return what the member believes to be assigned to it; tools that do not tell: none."""
+        """Return the partitions that the member reports as its own; some tools report none."""
         owned: set[Partition] = set()
         for each in self.operations():
             if each.kind == MOVED:
@@ -139,7 +139,7 @@ class Member:
         self.was_killed = True
 
     def kill_if_running(self) -> None:
-        """Leave nothing behind."""
+        """Kill all processes."""
         if self._process.poll() is None:
             self.kill()
 
@@ -148,9 +148,9 @@ class Member:
         return next(each.invoked_ns for each in self.operations() if each.kind == POLL)
 
     def unexpected_end(self) -> str | None:
-        """Return how the process ended, when it ended by itself and not well."""
+        """Return the description of an unexpected end of the process."""
         code = self._process.poll()
-        # Asked to leave, a JVM ends with 143, and who has hardly started with the signal itself.
+        # On a request to leave, a JVM ends with 143, or just after its start with the signal.
         asked = {143, -signal.SIGTERM} if self._was_asked_to_leave else set()
         if self.was_killed or self.gave_up or code in {None, 0, *asked}:
             return None
@@ -191,7 +191,7 @@ class Group:
         return [member for member in self.members if member.is_running]
 
     def add(self, instance: str = "") -> Member:
-        """Start a member; a static one may take the place of one that is gone."""
+        """Start a member; a static one may take the place of one that has ended."""
         name = f"{self.name}-{len(self.members)}"
         if self.kind.static and not instance:
             instance = f"instance-{len(self.members)}"
@@ -200,7 +200,7 @@ class Group:
         return member
 
     def replace_who_gave_up(self) -> None:
-        """Start members that gave up again, as whoever supervises them would."""
+        """Restart members that gave up, as a supervisor would."""
         living = {member.instance for member in self.members if member.is_alive}
         gone = {member.instance for member in self.members if member.gave_up}
         for instance in sorted(gone - living):
@@ -219,7 +219,7 @@ class Group:
         return all(any(_read_behind(member, ends)) for member in self.running)
 
     def described(self) -> str:
-        """Return who believes to have what, for people."""
+        """Return the members with the partitions that they believe to have, as text."""
         return "".join(
             f"\n  {member.name} {sorted(member.owned())} {member.errors()}"
             for member in self.members
@@ -227,7 +227,7 @@ class Group:
         )
 
     def unexpected_ends(self) -> list[str]:
-        """Return the errors of members that ended although nobody killed them."""
+        """Return the errors of members that ended without a kill."""
         return [end for member in self.members if (end := member.unexpected_end())]
 
 
@@ -287,7 +287,7 @@ def _java_command(member: Member, place: Place, group: str) -> list[str]:
         properties["group.instance.id"] = member.instance
     configuration = place.directory / f"{member.name}.properties"
     configuration.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-    # Its log goes nowhere: what it says of a broker that is down for a moment is not asked for.
+    # Its log is dropped: reports about a broker that is down for a moment are of no use.
     command = [str(java()), *JVM_OPTIONS, *archive_options(TOOLS), "-cp", kafka_class_path()]
     common = ["--bootstrap-server", place.servers, "--topic", place.topic]
     common += ["--command-config", str(configuration)]

@@ -53,7 +53,7 @@ class Load:
         )
 
     def stop(self) -> None:
-        """Send nothing more; wait until everything sent has been acknowledged."""
+        """Stop sending, and wait until all sent records are acknowledged."""
         self._client.stop()
         assert self._client.error is None, self._client.error
 

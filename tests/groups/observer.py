@@ -74,7 +74,7 @@ def _ask(client: WireClient, groups: Sequence[str]) -> dict[Place, int]:
 
 
 class Observer:
-    """Asks again and again in a thread; a broker that does not answer is asked later."""
+    """A thread that queries the broker repeatedly, and later again if it does not respond."""
 
     def __init__(self, broker: BrokerProcess, groups: Sequence[str]) -> None:
         self.seen: list[Operation] = []
@@ -117,7 +117,7 @@ class Observer:
 
 
 def log_ends(servers: str) -> dict[int, int]:
-    """Return where the partitions of __consumer_offsets end; those that are empty are left out."""
+    """Return the end offsets of the partitions of __consumer_offsets that are not empty."""
     consumer = _reader(servers)
     try:
         topics = consumer.list_topics(OFFSETS_TOPIC, READ_S).topics
@@ -135,7 +135,7 @@ def log_ends(servers: str) -> dict[int, int]:
 def commits_in_log(servers: str, since: Mapping[int, int] | None = None) -> list[LoggedCommit]:
     """Return everything about offsets in __consumer_offsets, in the order of each partition.
 
-    `since` are earlier `log_ends`, for a reader that knows what stands before them.
+    `since` are earlier `log_ends`, for a reader that knows the records before them.
     """
     left = log_ends(servers)
     begins = {number: (since or {}).get(number, OFFSET_BEGINNING) for number in left}

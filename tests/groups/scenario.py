@@ -1,7 +1,7 @@
 """A life of several groups at once: members paused, killed, added, restarted, the broker killed.
 
-All groups read the same topic under the same load, so that everything is waited for once. Used
-short by the interop tests, and again and again by the soak.
+All groups read the same topic under the same load, so that each wait is for all of them. The
+interop tests use it once, the soak repeatedly.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class Outcome:
     seen: list[Operation] = field(default_factory=list)
     outages: list[Operation] = field(default_factory=list)
     ends: list[Operation] = field(default_factory=list)
-    """After everything was read, after the members left, and after a kill of the broker."""
+    """Check the groups after all reads, after the members left, and after a kill of the broker."""
     log: list[LoggedCommit] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     undisturbed: dict[str, list[Operation]] = field(default_factory=dict)
@@ -136,8 +136,8 @@ class Outcome:
     def _timed(self, member: Member) -> History:
         """Give times to a tool that prints none: it read after the last mark with fewer records.
 
-        A mark is made before the group is disturbed, when it is whole. A member that begins a
-        partition after a mark was assigned it after the mark before.
+        A mark records the state of a whole group before a disturbance. If a member starts a
+        partition after a mark, it was assigned after the previous mark.
         """
         times = [0, 0]
         expected: dict[Partition, int] = {}
@@ -163,7 +163,7 @@ class Outcome:
 
 
 class Count(NamedTuple):
-    """How many records a group has read, and how many of them were read before."""
+    """The number of records that a group has read, and the number of repeated reads."""
 
     read: int
     read_again: int
@@ -187,7 +187,7 @@ class Scenario:
         self._load = load
         self.log_begins: dict[int, int] = {}
         self.longest_wait_s: dict[str, float] = {}
-        """How long each group took, at most, until it was whole."""
+        """The longest time that each group took until it was whole."""
         self._say = say
         self._started_s = time.monotonic()
 
@@ -203,7 +203,7 @@ class Scenario:
         self.settle("members started")
 
     def pause_one_each(self) -> None:
-        """Stop a member of each group for longer than its session; then let it go on."""
+        """Stop a member of each group for longer than its session, then resume it."""
         self.mark()
         paused = {kind: group.running[0] for kind, group in self._dynamic()}
         for member in paused.values():
@@ -240,7 +240,7 @@ class Scenario:
         """Restart one of each group; return the groups in which that took longer than its session.
 
         With the classic protocol by kill -9. With the new one it has to say that it will be back:
-        before the session of the old one is over, the new one is refused (UNRELEASED_INSTANCE_ID).
+        before the session of the old one ends, the new one is refused (UNRELEASED_INSTANCE_ID).
         """
         self.mark()
         restarted = []
@@ -292,7 +292,7 @@ class Scenario:
         )
 
     def drain(self) -> None:
-        """Send nothing more; wait until every group has committed everything."""
+        """Stop the load, and wait until every group has committed all records."""
         self._load.stop()
         ends = self._load.ends()
 
@@ -309,7 +309,7 @@ class Scenario:
         self._note_end("drained")
 
     def stop_members(self) -> None:
-        """Let all members leave."""
+        """Stop all members in order."""
         members = [member for group in self.groups.values() for member in group.members]
         for member in members:
             member.ask_to_leave()
@@ -319,7 +319,7 @@ class Scenario:
         self._say_time("members gone")
 
     def look(self, *, kill: bool = True) -> None:
-        """Kill -9 the broker without anybody connected; look at what it remembers (O8)."""
+        """Kill -9 the broker without clients, restart it, and check its offsets (O8)."""
         if kill:
             self.broker.kill()
             self.broker.restart()
@@ -334,13 +334,13 @@ class Scenario:
         self.outcome.ends.append(end)
 
     def kill_members(self) -> None:
-        """Leave no process behind, whatever happened."""
+        """Kill all processes, also after an error."""
         for group in self.groups.values():
             for member in group.members:
                 member.kill_if_running()
 
     def count(self, kind: str) -> Count:
-        """Return how much a group has read."""
+        """Return the amount that a group has read."""
         found = self.groups[kind].operations().values()
         reads = [(*r.place, r.offset) for several in found for each in several for r in each.reads]
         return Count(len(reads), len(reads) - len(set(reads)))
@@ -428,7 +428,7 @@ def short_life(
     directory: Path,
     say: Callable[[str], None],
 ) -> tuple[Outcome, list[str]]:
-    """Let every group live through everything once; return the outcome and its figures."""
+    """Run every disturbance once on every group; return the outcome and its figures."""
     with Load(broker.bootstrap_servers, topic, PARTITIONS, RECORDS_PER_S) as load:
         scenario = Scenario(broker, load, kinds, directory, say)
         try:

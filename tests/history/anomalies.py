@@ -1,12 +1,12 @@
-"""The anomalies that are looked for, and what each of them means.
+"""The anomalies that the checker detects, with the meaning of each.
 
 Ids in parentheses are those of the invariants that a violation contradicts. In Kafka's model writes
 are not isolated: transactions interleave in a partition, and in another one in another order. What
 follows from that alone is noted and no violation:
 
 * G0: a cycle of transactions by the order of their writes, also when it closes through the order of
-  operations in one process or in real time. Wrong is only that of two operations, one after the
-  other in real time, the later one's write stands before the earlier one's: `G0-realtime`.
+  operations in one process or in real time. Only this is wrong: of two operations, one after the
+  other in real time, the later one's write precedes the earlier one's (`G0-realtime`).
 * G1c with write-write dependencies. A transaction may write behind an open one's record in one
   partition, commit, and be read by that open one in another partition. Wrong is only a cycle of
   write-read dependencies.
@@ -113,14 +113,14 @@ class Violation(NamedTuple):
 
 @dataclass
 class Report:
-    """What a checker found."""
+    """The findings of a checker."""
 
     violations: list[Violation] = field(default_factory=list)
     notes: dict[str, int] = field(default_factory=dict)
-    """What is normal in Kafka's model: how often it was seen."""
+    """The number of cases of each anomaly that is normal in Kafka's model."""
     counts: dict[str, int] = field(default_factory=dict)
     lag_s: tuple[float, float] = (0.0, 0.0)
-    """How long acknowledged commits stayed unread: the median and the longest."""
+    """The median and the longest time for which acknowledged commits stayed unread."""
     stuck_s: float = 0.0
     """The longest of it without the times in which no write at all was acknowledged."""
 

@@ -14,7 +14,7 @@ SHOWN_PER_ANOMALY = 5
 
 
 def check(history: History) -> Report:
-    """Look for every anomaly in a history whose operations of each process are in their order."""
+    """Check a history for every anomaly; the operations of each process must be in their order."""
     evidence = Evidence(history)
     report = Report()
     for part in (reads, sends, transactions, cycles, groups, members, offsets):

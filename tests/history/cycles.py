@@ -1,4 +1,4 @@
-"""Circles of dependencies: who wrote before whom, who read whose writes, who came before whom.
+"""Circles of dependencies: by the order of writes, by reads of writes, and by time.
 
 Only reads may not run in a circle; see `anomalies` for what is normal.
 """
@@ -85,9 +85,9 @@ def _process_order(evidence: Evidence) -> Dependencies:
 
 
 def _real_time_order(evidence: Evidence) -> Dependencies:
-    """An edge from everything that was complete before an operation began.
+    """An edge from each operation that was complete before another one started.
 
-    What was complete before one of those began is left out: the edges lead there anyway.
+    Operations that were complete before the start of one of those have no edge of their own.
     """
     graph: Dependencies = Graph()
     begins: dict[int, list[int]] = defaultdict(list)
@@ -95,7 +95,7 @@ def _real_time_order(evidence: Evidence) -> Dependencies:
     for number, operation in enumerate(evidence.history):
         if number in evidence.committed and operation.kind != MOVED:
             begins[operation.invoked_ns].append(number)
-            # Who does not know how it ended cannot be said to have ended.
+            # The end of an operation with an unknown outcome is unknown.
             if operation.outcome == OK and operation.completed_ns != NOT_KNOWN:
                 completions[operation.completed_ns].append(number)
     complete: set[int] = set()

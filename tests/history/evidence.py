@@ -1,4 +1,4 @@
-"""What a history proves about the partitions: which value stands where, and who was committed."""
+"""Evidence of a history about partitions: positions of values, and committed operations."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from tests.history.model import (
 
 
 class Run:
-    """What a reader was given from one partition between two times that it was moved."""
+    """The records that a reader got from one partition between two moves."""
 
     def __init__(self, process: str, place: Partition, isolation: str) -> None:
         self.process = process
         self.place = place
         self.isolation = isolation
         self.reads: list[tuple[int, Read]] = []
-        """With the number of the operation."""
+        """The values with the number of the operation."""
 
 
 class Evidence:
@@ -45,7 +45,7 @@ class Evidence:
         self.offsets_of: dict[tuple[Partition, str], dict[int, int]] = defaultdict(dict)
         """By place and value: every offset where it was seen, with who saw it first."""
         self.committed_values: dict[tuple[Partition, str], int] = {}
-        """Values that a reader of committed data was given, with who was first."""
+        """Values that a `read_committed` reader got, with the first reader."""
         self.ends: dict[Partition, PartitionEnd] = {}
         for number, operation in enumerate(history):
             self._take(number, operation)
@@ -55,7 +55,7 @@ class Evidence:
             if operation.outcome == OK
             or (operation.outcome == UNKNOWN and any(map(self.is_visible, operation.writes)))
         }
-        """Operations that took effect: acknowledged, or unknown and somebody read a part."""
+        """Operations that took effect: acknowledged, or unknown with a part that was read."""
         self.runs = list(_runs(history))
         self._existing = {
             isolation: self._offsets(isolation == COMMITTED) for isolation in ("", COMMITTED)
@@ -82,7 +82,7 @@ class Evidence:
         return (write.place, write.value) in self.committed_values
 
     def offset_of(self, write: Write) -> int:
-        """Return where a value stands, as far as anybody knows."""
+        """Return the position of a value, if it is known."""
         known = self.offsets_of.get((write.place, write.value))
         return min(known) if known else NOT_KNOWN
 

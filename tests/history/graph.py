@@ -11,7 +11,7 @@ Label = TypeVar("Label")
 
 
 class Edge(NamedTuple, Generic[Node, Label]):
-    """From one node to another, and why."""
+    """An edge between two nodes, and its reason."""
 
     source: Node
     target: Node
@@ -101,7 +101,7 @@ class _Components(Generic[Node, Label]):
         self._work.append((node, iter(self._edges.get(node, {}))))
 
     def _step(self) -> set[Node]:
-        """Go to a new node, or leave one; return its component if that is complete."""
+        """Enter a new node, or leave one; return its component if that is complete."""
         node, targets = self._work[-1]
         for target in targets:
             if target not in self._index:

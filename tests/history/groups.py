@@ -50,7 +50,7 @@ def _processed_twice(outputs: Outputs) -> Iterator[Violation]:
 def _offsets_differ(
     evidence: Evidence, end: int, final: dict[GroupPlace, OffsetCommit]
 ) -> Iterator[Violation]:
-    """What is committed at the end is the last of the offsets that were committed before."""
+    """Check that the final offsets are the last ones that were committed."""
     promised: dict[GroupPlace, tuple[int, int]] = {}
     possible: dict[GroupPlace, set[int]] = defaultdict(set)
     for number, operation in enumerate(evidence.history[:end]):
@@ -59,7 +59,7 @@ def _offsets_differ(
             if number in evidence.committed:
                 promised[place] = max(promised.get(place, (-1, -1)), (commit.offset, number))
             elif operation.outcome == UNKNOWN and not operation.writes:
-                # Nobody can tell by its outputs.
+                # Its outputs do not show it.
                 possible[place].add(commit.offset)
     # Of groups whose members do not say what they commit there is nothing to compare with.
     groups = {group for group, _ in final} & {group for group, _ in promised.keys() | possible}

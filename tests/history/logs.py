@@ -1,4 +1,4 @@
-"""Rules of transactions that hold in the logs alone, whatever clients were told.
+"""Rules of transactions that hold in the logs alone, regardless of responses to clients.
 
 ``batches`` are all batches of all partitions, as bytes, by topic and index. ``check`` raises Broken
 with the invariant's id. ``checker.py`` beside it judges what clients noted.
@@ -31,7 +31,7 @@ States = list[Transaction | None]
 INTERNAL = {TRANSACTION_STATE, GROUP_OFFSETS}
 LIMIT_BYTES = 1 << 30
 KEPT_BATCHES = 1 << 15
-"""How many batches are read only once: the logs of a broker are judged again and again."""
+"""The maximum number of cached batches, because the logs are judged repeatedly."""
 
 
 class Broken(AssertionError):
@@ -64,7 +64,7 @@ class Ended:
 
 @dataclass
 class PartitionHistory:
-    """What one partition holds, in the order of its offsets."""
+    """The content of one partition, in the order of its offsets."""
 
     markers: list[Ended] = field(default_factory=list)
     open: dict[int, int] = field(default_factory=dict)
@@ -105,7 +105,7 @@ def _states_of(batch: bytes) -> tuple[tuple[str, int, Transaction | None], ...]:
 
 @lru_cache(KEPT_BATCHES)
 def _contents(batch: bytes) -> tuple[BatchHeader, tuple[bytes, ...], Marker | None]:
-    """The header of a batch, its values, and what it says if it is a marker."""
+    """The header of a batch, its values, and the content of a marker."""
     header = read_header(batch)
     records = iterate_records(batch, limit_bytes=LIMIT_BYTES)
     values = tuple(record.value or b"" for record in records)
@@ -174,12 +174,12 @@ class TransactionHistory:
 
     @property
     def highest_coordinator_epoch(self) -> int:
-        """Of all markers; -1 without any."""
+        """The last offset of all markers, or -1 without a marker."""
         markers = [each for part in self.partitions.values() for each in part.markers]
         return max((each.coordinator_epoch for each in markers), default=-1)
 
     def values(self, topic: str) -> dict[int, list[bytes]]:
-        """What a READ_COMMITTED reader gets from each partition of a topic."""
+        """Return the values that a `read_committed` reader gets from each partition of a topic."""
         return {
             index: part.committed
             for (name, index), part in self.partitions.items()
@@ -269,7 +269,7 @@ class TransactionHistory:
         require(all(a <= b for a, b in pairwise(epochs)), f"{what}: epochs {epochs} (M3)")
 
     def check_complete(self, topic: str | None = None, key: str | None = None) -> None:
-        """Nothing is open, decided and not finished, or without its markers (C4, C6).
+        """Check that no transaction is open, unfinished, or without its markers (C4, C6).
 
         With ``topic`` and ``key`` only what concerns these two.
         """

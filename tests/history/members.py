@@ -140,7 +140,7 @@ def _owned_twice(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _changes(evidence: Evidence) -> Iterator[tuple[int, int, Operation]]:
-    """Yield what changes the partitions of a member, with its time."""
+    """Yield the changes of a member's partitions, with their times."""
     for number, operation in enumerate(evidence.history):
         if operation.kind == MOVED:
             yield operation.invoked_ns, number, operation

@@ -1,17 +1,17 @@
-"""A history: what every client asked for, when, what it was told, and what it saw.
+"""A history: the requests, responses and reads of every client, with their times.
 
 One operation is one transaction, or one poll, send or commit of offsets outside of transactions.
 Every written value is written once, so that a read names its writer. All times are of one clock.
-Also in a history: what a coordinator said of committed offsets (LOOK) and what their log has
-(LOGGED); members that were killed or paused (HARMED), times without a broker (OUTAGE), and times in
-which a member must not notice anything (UNDISTURBED).
+A history also has a coordinator's committed offsets (LOOK) and those of their log (LOGGED), members
+that were killed or paused (HARMED), times without a broker (OUTAGE), and times in which a member
+must not notice anything (UNDISTURBED).
 
 The outcome of a transaction is what its client knows for sure:
 
 * OK: the commit was acknowledged.
-* FAILED: the abort was acknowledged, or nobody ever asked to commit (a client that was killed
-  before). Nothing of it may ever be seen by a reader of committed data.
-* UNKNOWN: the commit was asked for and the answer never came, or does not say: all or nothing.
+* FAILED: the abort was acknowledged, or no commit was requested (a client that was killed
+  before). A `read_committed` reader must never see any of it.
+* UNKNOWN: the commit was requested, and its response is missing or unclear: all or nothing.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class LoggedCommit(NamedTuple):
 
 
 class PartitionEnd(NamedTuple):
-    """Where a partition ended after everybody had stopped."""
+    """The end of a partition after all clients had stopped."""
 
     topic: str
     partition: int
@@ -112,9 +112,9 @@ class Operation:
     outcome: str = OK
     invoked_ns: int = 0
     asked_ns: int = NOT_KNOWN
-    """TRANSACTION: when the commit was asked for."""
+    """TRANSACTION: the time of the request to commit."""
     completed_ns: int = NOT_KNOWN
-    """Not known for an operation that never came to an end."""
+    """The time of the end, unknown for an operation that never ended."""
     producer: str = ""
     """TRANSACTION: its transactional.id."""
     isolation: str = COMMITTED
@@ -176,7 +176,7 @@ _DEFAULTS = {each.name: each.default for each in fields(Operation)}
 
 
 def as_of(history: Iterable[Operation], at_ns: int) -> Iterator[Operation]:
-    """Yield a history as it was known at a time: what began or ended later is unknown.
+    """Yield a history as of a time: the outcome of later operations is unknown.
 
     Only a transaction that was aborted later must not be read at that time either.
     """
@@ -202,7 +202,7 @@ def save(history: Iterable[Operation], path: Path) -> None:
 
 
 def load(path: Path) -> History:
-    """Read what `save` wrote; raise ValueError naming the line that is not an operation."""
+    """Read the file of `save`; raise ValueError naming the line that is not an operation."""
     return list(_parsed(path))
 
 

@@ -80,7 +80,7 @@ def _duplicates(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _unwritten(evidence: Evidence) -> Iterator[Violation]:
-    """Of any reader: whatever is in a log was sent by somebody, to that partition."""
+    """Check that each record of a log was sent by a client to that partition."""
     for (place, value), offsets in evidence.offsets_of.items():
         if (place, value) not in evidence.writers:
             text = f"nobody sent {value!r} to {named(place)}, where it stands at {sorted(offsets)}"
@@ -109,7 +109,7 @@ def _uncommitted_read(
 
 
 def _polls(evidence: Evidence) -> Iterator[Violation]:
-    """From one record of a partition to the next nothing goes back and nothing is left out."""
+    """Check that a reader's offsets in a partition never go back or leave a record out."""
     for run in evidence.runs:
         for (earlier, before), (later, after) in pairwise(run.reads):
             inside = earlier == later

@@ -50,7 +50,7 @@ def _nonmonotonic(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _against_real_time(evidence: Evidence) -> Iterator[Violation]:
-    """From the end of each log: nobody began after somebody behind him had finished.
+    """Check each log from its end: no send started after a later one in the log had finished.
 
     Of the same process this is a nonmonotonic send.
     """

@@ -132,7 +132,7 @@ def test_an_unknown_transaction_of_which_nothing_was_seen(clock):
 
 
 def test_zombies_that_were_fenced(clock):
-    """Same id; the zombie's transaction failed, and its records stand in the log for all time."""
+    """The zombie has the same id; its transaction failed, and its records stay in the log."""
     clock.transaction("zombie", "a>0@0 b>1@0", (1, 9), producer="id", outcome=FAILED)
     clock.transaction("heir", "c>0@2 d>1@2", (3, 5), producer="id")
     clock.poll("r", "c<0@2 d<1@2", (6, 7))
@@ -208,7 +208,7 @@ def test_offsets_of_an_unknown_transaction_without_outputs_may_be_either(clock):
     without.transaction("c", "", commits=committed((0, 1)), outcome=UNKNOWN)
     without.end((0, 1, 1), commits=committed((1, -1)))
     assert without.found() == set()
-    # There is no transformer known that would owe an output.
+    # No known transformer has an output pending.
     clock.poll("r", "i<0@0")
     assert clock.found() == set()
 
@@ -240,7 +240,7 @@ def test_inconsistent_offsets_between_acknowledgement_and_reader(clock):
 
 
 def test_incompatible_order(clock):
-    """With offsets known it takes duplicates: each reader saw each value once, but elsewhere."""
+    """Known offsets prove duplicates: each reader saw each value once, at different offsets."""
     clock.transaction("p", "a>0", (1, 5))
     clock.transaction("q", "b>0", (1, 5))
     clock.poll("r1", "a<0@0 b<0@1", (6, 7))
@@ -312,7 +312,7 @@ def test_circular_flow_through_a_process(clock):
 
 
 def test_circular_flow_through_real_time(clock):
-    """q began when p was done; p read what q wrote. That is early as well."""
+    """q started when p was done; p read the write of q. That is an early read as well."""
     clock.transaction("p", "a>0", (1, 2), reads=tuple(_reads("b<1@0")))
     clock.transaction("q", "b>1", (3, 4))
     assert clock.found() == {a.CIRCULAR_FLOW_REALTIME, a.EARLY_READ}
@@ -398,7 +398,7 @@ def test_what_was_acknowledged_is_gone_although_it_was_aborted(clock):
 
 
 def test_unseen(clock):
-    """The log ends before it: nobody could get there."""
+    """The log ends before it: no reader could get there."""
     clock.transaction("p", "a>0@0 b>1@7")
     clock.poll("r", "a<0@0")
     clock.end((0, 2, 2), (1, 5, 5))
@@ -516,7 +516,7 @@ def test_an_offset_that_a_restart_lost(clock):
 
 @pytest.mark.parametrize("outcome", [FAILED, UNKNOWN])
 def test_an_offset_without_outputs(clock, outcome):
-    """The inputs behind it have no output either, if nobody else made one."""
+    """The inputs after it have no output either, if no other client wrote one."""
     clock.send("source", "i>0@0 j>0@1")
     transformed(clock, "c1", "x=i>1@0", "i<0@0", 1)
     transformed(clock, "c2", "y=j>1@2", "j<0@1", 2, outcome=outcome)
@@ -525,7 +525,7 @@ def test_an_offset_without_outputs(clock, outcome):
 
 
 def test_every_anomaly_has_its_test():
-    """Each name above stands in a test of this folder beside an assertion."""
+    """A test of this folder asserts each name above."""
     names = {name for name, text in vars(a).items() if isinstance(text, str) and text in a.MEANINGS}
     assert len(names) == len(a.MEANINGS)
     text = "".join(path.read_text() for path in Path(__file__).parent.glob("test_*.py"))

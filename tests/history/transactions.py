@@ -1,4 +1,4 @@
-"""Anomalies of atomicity and durability: what took effect is there as a whole."""
+"""Anomalies of atomicity and durability: an effect exists as a whole."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def find(evidence: Evidence) -> Iterator[Violation]:
 
 
 def lag_s(evidence: Evidence) -> tuple[float, float]:
-    """Return how long acknowledged commits stayed unread: the median and the longest."""
+    """Return the median and the longest time for which acknowledged commits stayed unread."""
     lags = [(end_ns - begin_ns) / 1e9 for begin_ns, end_ns in _unread(evidence)]
     return (median(lags), max(lags)) if lags else (0.0, 0.0)
 
 
 def stuck_s(evidence: Evidence) -> float:
-    """Return how long an acknowledged commit stayed unread while other writes were acknowledged.
+    """Return the longest time for which a commit stayed unread while writes were acknowledged.
 
     Of the longest lag this is what no failure of the whole cluster explains: times without any
     acknowledgement for more than SILENCE_S are left out.
@@ -70,7 +70,7 @@ def stuck_s(evidence: Evidence) -> float:
 
 
 def _unread(evidence: Evidence) -> Iterator[tuple[int, int]]:
-    """Yield from when to when each acknowledged write of a commit was not read by anybody."""
+    """Yield the span in which each acknowledged write of a commit had no reader."""
     for number, operation, write in evidence.writes():
         reader = evidence.committed_values.get((write.place, write.value))
         if reader is not None and number in evidence.committed and operation.outcome == OK:
@@ -104,7 +104,7 @@ def _missing(evidence: Evidence, number: int, operation: Operation) -> Iterator[
 
 
 def _gone(evidence: Evidence, end: int, process: str) -> Iterator[Violation]:
-    """Who reads everything is given all that others were given or had acknowledged before (D1)."""
+    """Check that a full read returns all values that were read or acknowledged before (D1)."""
     read: set[tuple[Partition, str]] = set()
     isolation = ""
     for operation in evidence.history:

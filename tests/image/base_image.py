@@ -1,7 +1,7 @@
 """A base image from Debian's packages, like python:slim: Python, no documentation, no caches.
 
-debootstrap makes it from the archive and the release that apt is configured with here. It is kept
-for later runs, under a name that changes with what apt would install.
+debootstrap builds it from the archive and the release in apt's configuration here. Later runs use
+it again, by a name that changes with the packages that apt would install.
 """
 
 from __future__ import annotations

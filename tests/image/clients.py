@@ -56,13 +56,13 @@ def _values(consumer: confluent_kafka.Consumer, count: int, *, commit: bool = Fa
 
 
 def partitions(servers: str) -> dict[str, int]:
-    """Return how many partitions each topic has."""
+    """Return the number of partitions of each topic."""
     topics = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=TIMEOUT_S).topics
     return {name: len(topic.partitions) for name, topic in topics.items()}
 
 
 def brokers(servers: str) -> list[str]:
-    """Return the brokers' addresses as clients are told."""
+    """Return the brokers' addresses in the metadata of clients."""
     found = AdminClient({"bootstrap.servers": servers}).list_topics(timeout=TIMEOUT_S).brokers
     return [f"{broker.host}:{broker.port}" for broker in found.values()]
 

@@ -35,7 +35,7 @@ def image(tmp_path_factory, worker_id):
 
 @pytest.fixture
 def container(image, tmp_path):
-    """Make containers that are gone after the test: ``container(command=..., environment=...)``."""
+    """Start containers that end with the test: ``container(command=..., environment=...)``."""
     running = []
 
     def start(directory=None, **options):

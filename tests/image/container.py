@@ -86,11 +86,11 @@ class Container:
 
     @property
     def root(self) -> Path:
-        """Its root directory, as long as it runs."""
+        """The root directory of the running container."""
         return Path(f"/proc/{self.process_id}/root")
 
     def command_line(self) -> list[str]:
-        """What its first process is."""
+        """Return the command line of the first process."""
         return Path(f"/proc/{self.process_id}/cmdline").read_text().split("\0")
 
     @property
@@ -100,12 +100,12 @@ class Container:
 
     @property
     def output(self) -> str:
-        """What it has written to standard output."""
+        """The standard output of the container."""
         return self.output_file.read_text()
 
     @property
     def log(self) -> str:
-        """What it has written at all, as `docker logs` shows it."""
+        """All output of the container, as in `docker logs`."""
         return self.output + self.errors_file.read_text()
 
     def wait_for_log(self, pattern: str, timeout_s: float = START_TIMEOUT_S) -> float:
@@ -172,7 +172,7 @@ class Container:
 
     @property
     def user(self) -> tuple[int, int]:
-        """User and group id of its processes: what was asked for, else the image's."""
+        """User and group id of its processes: the requested ones, else the image's."""
         if self._user is not None:
             return self._user
         for line in (self.image.root / "etc/passwd").read_text().splitlines():

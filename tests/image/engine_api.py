@@ -1,7 +1,7 @@
-"""As much of Docker's HTTP API as test libraries need to start a container of the image.
+"""The part of Docker's HTTP API that test libraries need to start a container of the image.
 
 It is a socket that they take for a Docker engine; behind it are containers of `container.py`. There
-is one image, and it goes by any name.
+is one image, which has any name.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class EngineContainer:
         self.started = False
 
     def start(self) -> None:
-        """Start it and publish the ports that were asked for."""
+        """Start it and publish the requested ports."""
         self.run.__enter__()
         self.started = True
         bound = (self.wanted.get("HostConfig") or {}).get("PortBindings") or {}
@@ -244,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._empty(200)
 
     def _logs(self, name: str, _: bytes) -> None:
-        """Send what was written so far and, if asked, what follows until the end."""
+        """Send the output so far and, on request, the later output until the end."""
         self._start_stream()
         try:
             self._send_logs(self.server.containers[name])

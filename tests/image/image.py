@@ -29,7 +29,7 @@ class Image:
 
     name: str
     root: Path
-    """Its root directory, only to be read."""
+    """The root directory of the image, read-only."""
     config: dict[str, Any]
     size_bytes: int
     build_log: str = field(repr=False)
@@ -92,7 +92,7 @@ class Store:
 
 
 def pip_configuration() -> str:
-    """Return a pip.conf with what pip is told here by files and variables about its index."""
+    """Return a pip.conf with the settings of pip's index from files and variables here."""
     listed = subprocess.run(
         [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
     ).stdout

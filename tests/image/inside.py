@@ -70,7 +70,7 @@ def bring_loopback_up():
 
 
 def become(user_id, group_id):
-    """Give up root for good."""
+    """Drop the privileges of root permanently."""
     os.setgroups([])
     os.setgid(group_id)
     os.setuid(user_id)

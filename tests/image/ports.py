@@ -41,7 +41,7 @@ class PublishedPort:
         thread.start()
 
     def _accept(self) -> None:
-        # A socket belongs to the network its thread was in when it was made, and stays there.
+        # A socket belongs to the network of its thread at its creation, and stays there.
         if _libc.setns(self._network, CLONE_NEWNET):
             raise OSError(ctypes.get_errno(), "setns")
         while True:

@@ -1,4 +1,4 @@
-"""What is in the image, and what it says about itself."""
+"""The content of the image, and its labels and settings."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_nothing_of_this_machine_or_of_the_build_is_left(container, image):
     assert not list((root / "tmp").iterdir())
     assert not list((root / "var/lib/apt/lists").iterdir())
     said = shell.execute("sh", "-c", "command -v gcc cc strip pip git").stdout.split()
-    # python:slim has pip; what is made here has not.
+    # python:slim has pip; the image built here has not.
     assert said == []
     environment = shell.execute("env").stdout
     assert not re.search(r"^(PIP_|SSL_|.*proxy)", environment, re.IGNORECASE | re.MULTILINE)

@@ -29,7 +29,7 @@ QUICK_S = 8
 
 
 def waiting(container, **options):
-    """A container that starts the broker as soon as it is told its published port."""
+    """A container that starts the broker as soon as it gets its published port."""
     loop = "while [ ! -f /tmp/go ]; do sleep 0.05; done; . /tmp/go; exec /etc/kafka/docker/run"
     return container(command=["bash", "-c", loop], **options)
 
@@ -61,7 +61,7 @@ def processes_inside(process_id):
 
 
 def brokers_seen_inside(container, server):
-    """Ask a broker for all brokers, from within its network."""
+    """Request all brokers from a broker, from within its network."""
     code = "import sys; from tests.image.clients import brokers; print(*brokers(sys.argv[1]))"
     enter = ["nsenter", f"--target={container.process_id}", "--net"]
     return subprocess.run(
@@ -79,7 +79,7 @@ def test_the_image_as_it_is(container):
     assert broker.wait_for_log(READY) < QUICK_S
     assert "unknown settings" not in broker.log
     assert broker.command_line()[1:3] == ["/usr/local/bin/barnabas", "serve"]
-    # A client outside is told the published port, one in another container what it dialled.
+    # A client outside gets the published port, one in another container the address that it used.
     assert brokers_seen_inside(broker, "localhost:9092") == ["localhost:9092"]
     assert brokers_seen_inside(broker, "127.0.1.1:19092") == ["127.0.1.1:19092"]
     began = time.monotonic()

@@ -42,7 +42,7 @@ def test_a_module(container, module):
     assert brokers(address) == [f"{told}:{port}"]
     produce(address, "orders", VALUES)
     assert consume_in_group(address, "orders", len(VALUES)) == VALUES
-    # Modules without a pattern ask inside whether somebody listens.
+    # Modules without a pattern check inside whether a process listens.
     assert kafka.execute("bash", "-c", f"</dev/tcp/localhost/{module.port}").returncode == 0
     kafka.kill()
     assert "Traceback" not in kafka.log

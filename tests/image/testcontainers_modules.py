@@ -1,4 +1,4 @@
-"""How Testcontainers' Kafka modules start a container: what they set, run, copy in and wait for.
+"""The starts of containers by Testcontainers' Kafka modules: settings, commands, files, waits.
 
 Taken from the modules' sources, one entry for each way of starting. All of them let the container
 wait for a script that can only be written once the published port is known.
@@ -23,7 +23,7 @@ class Module(NamedTuple):
     command: list[str]
     script_path: str
     script: str
-    """With {host} and {port} of the published port, and {name}, the container's host name."""
+    """The script, with {host} and {port} of the published port, and {name}, the host name."""
     port: int
     """The port to publish."""
     ready: str
@@ -63,7 +63,7 @@ def with_zookeeper(plaintext: int, broker: int) -> dict[str, str]:
 
 
 def one_of_everything(flush_interval: str = LONG_MAX) -> dict[str, str]:
-    """Return what makes internal topics fit on one broker."""
+    """Return the settings with which internal topics fit on one broker."""
     return {
         "KAFKA_OFFSETS_TOPIC_REPLICATION_FACTOR": "1",
         "KAFKA_OFFSETS_TOPIC_NUM_PARTITIONS": "1",

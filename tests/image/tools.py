@@ -1,4 +1,4 @@
-"""What building and running the image needs of this machine."""
+"""Tools of this machine for building and running the image."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ VARIABLE = re.compile(r"\$\{[A-Z_]+:-([^}]*)\}")
 DEFAULTS = parse_properties((DOCKER / "defaults.properties").read_text())
 
 ALONE = [path for path in FILES if path.name != "compose.cluster.yaml"]
-"""Those with one broker."""
+"""The files with one broker."""
 
 by_name = pytest.mark.parametrize("path", FILES, ids=[path.name for path in FILES])
 by_name_alone = pytest.mark.parametrize("path", ALONE, ids=[path.name for path in ALONE])
@@ -124,7 +124,7 @@ def test_every_service_is_complete(path):
 
 
 def prepared(path, tmp_path):
-    """Do what has to be done before the broker starts; return its service, with files of ours.
+    """Do what has to be done before the broker starts; return its service, with the test's files.
 
     The directory of secrets is one of the test's.
     """
@@ -176,7 +176,7 @@ def test_the_secure_broker_is_secure(tmp_path):
 
 
 def test_prometheus_is_let_in(tmp_path):
-    """What the first service makes, the broker asks for, and Prometheus shows."""
+    """The first service creates the token, the broker requires it, and Prometheus sends it."""
     path = DOCKER / "compose.observability.yaml"
     token = loaded(prepared(path, tmp_path)).config.http_bearer_token
     assert len(token) == 44
@@ -203,7 +203,7 @@ def test_who_talks_to_the_broker_uses_its_inside_name(path):
 
 @pytest.mark.parametrize("number", [1, 2, 3])
 def test_a_broker_of_the_cluster_understands_its_settings(number, tmp_path):
-    """It finds the others by the names that they have in the file, and PostgreSQL as well."""
+    """Each broker finds the others, and PostgreSQL, by their names in the file."""
     services = project(DOCKER / "compose.cluster.yaml")["services"]
     broker = services[f"broker-{number}"]
     (tmp_path / "metadata").write_text(
@@ -274,7 +274,7 @@ def test_grafana_finds_prometheus_and_its_dashboards(kind):
 
 
 def targets(configuration):
-    """Return what Prometheus scrapes."""
+    """Return the targets of Prometheus."""
     return [
         target
         for job in configuration["scrape_configs"]
@@ -289,7 +289,7 @@ def test_prometheus_scrapes_the_broker():
 
 
 def test_prometheus_scrapes_all_brokers_of_the_cluster():
-    """As the one broker, but for where they are; it sees what it shows them, and no password."""
+    """Prometheus scrapes them like one broker, at other addresses, and sees no password."""
     alone, several = (
         yaml.safe_load((DOCKER / f"prometheus/{name}.yml").read_text())
         for name in ("prometheus", "cluster")

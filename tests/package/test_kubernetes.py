@@ -50,7 +50,7 @@ def broker(pod):
 
 @pytest.fixture
 def loaded(broker, tmp_path):
-    """What the broker reads of its variables, with a Secret of the test's."""
+    """Return the broker's settings from its variables, with a Secret of the test."""
     for name, value in SECRET.items():
         (tmp_path / name).write_text(value + "\n")
     return load_config([], variables_of(broker, tmp_path), defaults=DEFAULTS)
@@ -121,7 +121,7 @@ def test_what_it_reads_and_writes_is_mounted(pod, broker):
     assert set(mounts) == {DATA, SECRETS, "/tmp"}
     assert all("emptyDir" in volumes[mounts[path]["name"]] for path in (DATA, "/tmp"))
     assert mounts[SECRETS]["readOnly"]
-    # Who belongs to fsGroup may read a Secret's files, and nobody else.
+    # Only members of fsGroup may read a Secret's files.
     assert volumes["secrets"]["secret"]["defaultMode"] == 0o440
     assert pod["securityContext"]["fsGroup"] == pod["securityContext"]["runAsGroup"]
 

@@ -176,7 +176,7 @@ def test_orders(kafka):
 
 
 def test_a_project_with_packages_of_the_same_names_runs_beside_it(bin_directory, tmp_path):
-    """Its pytest finds its own packages, loads nothing of the broker, and may ask for one."""
+    """The environment's pytest finds its own packages, and loads a broker only on request."""
     python = str(bin_directory / "python")
     run(python, "-m", "pip", "install", "--quiet", "pytest", "kafka-python", cwd=tmp_path)
     for package in PACKAGES:

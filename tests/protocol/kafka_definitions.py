@@ -1,4 +1,4 @@
-"""Read the protocol definitions inside Apache Kafka's jars, in the terms of our own schemas."""
+"""Read the protocol definitions inside Apache Kafka's jars, in the terms of Barnabas' schemas."""
 
 import json
 import re

@@ -92,7 +92,7 @@ class RandomMessages:
         if field.struct is not None:
             value = self._struct(module, field.struct, version)
             if field.tag is not None and not field.is_array and value == type(value)():
-                # A tagged structure full of defaults is left out by everybody else's encoder.
+                # A tagged structure full of defaults is left out by every other encoder.
                 return ...
             return value
         return getattr(self, f"_{field.type}")(field.name)

@@ -1,8 +1,8 @@
 """Byte for byte against two independent codecs, on random messages of every API and version they
 know.
 
-Our bytes must be readable by the oracle, the oracle's bytes for what it read must be ours, and
-decoding the oracle's bytes must give our message back.
+The oracle must be able to read Barnabas' bytes, and must encode the same bytes for the message that
+it read; decoding the oracle's bytes must give the original message back.
 """
 
 import functools
@@ -81,7 +81,7 @@ def through_kafka_python(case: Case, data: bytes) -> bytes:
 
 
 def is_read_otherwise_by_kafka_python(message: Any) -> bool:
-    """It deliberately takes an ApiVersions answer that carries an error for one of version 0."""
+    """Whether the oracle deliberately reads an ApiVersions error response as version 0."""
     return isinstance(message, ApiVersionsResponse) and message.error_code != 0
 
 

@@ -1,4 +1,4 @@
-"""The scan of a batch's records accepts what decoding accepts, in whatever pieces they come."""
+"""The scan of a batch's records accepts what decoding accepts, in pieces of any size."""
 
 import tracemalloc
 
@@ -36,7 +36,7 @@ def scanned(batch, *cuts):
 
 
 def decoded(batch):
-    """Likewise, by making records of it."""
+    """Return the result of decoding the records."""
     records = list(iterate_records(batch, limit_bytes=LIMIT))
     times = [record.timestamp for record in records if record.timestamp != -1]
     return sum(record.key is None for record in records), min(times, default=NEVER_MS)

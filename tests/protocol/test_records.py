@@ -228,7 +228,7 @@ def test_each_rule_refuses_its_batch(fields, expected, message):
         {"attributes": 0x10},
         {"attributes": 0x80},  # unknown bits are for later versions
         {"producer_id": -1, "producer_epoch": -1, "base_sequence": -1},
-        {"producer_id": -1},  # nobody's sequence has no meaning
+        {"producer_id": -1},  # a sequence without a producer has no meaning
         {"base_sequence": MAX_SEQUENCE},
         {"base_offset": 77, "partition_leader_epoch": -1},
         {"base_timestamp": -1, "max_timestamp": -1},

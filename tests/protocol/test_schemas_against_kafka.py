@@ -31,10 +31,10 @@ ADDED = {
         "peer_hello.purpose",
         "peer_hello.number",
     },
-    # Whom a marker is for: who leads the partitions in another epoch must not write it, nor may it
-    # be written to a topic that was made anew.
+    # The target of a marker: a leader in another epoch must not write it, nor may it be written to
+    # a topic that was created again under its name.
     "WriteTxnMarkersRequest": {"markers.topics.leader_epoch", "markers.topics.topic_id"},
-    # What it forgets at a restart and we do not.
+    # A field that Apache Kafka drops at a restart and Barnabas keeps.
     "TransactionLogValue": {"last_producer_epoch"},
     # Whether partitions stay where they are moved to, and which do.
     "AlterPartitionReassignmentsRequest": {"topics.partitions.pinning"},
@@ -46,7 +46,7 @@ ADDED = {
         "pinned_topics.partitions.partition_index",
         "pinned_topics.partitions.node_id",
     },
-    # Who holds a transaction open.
+    # The client that holds a transaction open.
     "DescribeTransactionsResponse": {
         "transaction_states.client_id",
         "transaction_states.client_host",

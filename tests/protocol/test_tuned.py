@@ -162,7 +162,7 @@ def test_the_answer_to_produce_agrees_for_every_length_of_a_name(length):
 
 @pytest.mark.parametrize("count", [0, 1, 2, 100, 126, 127, 128, 300])
 def test_many_partitions_agree(count):
-    """Also in a transaction, and where the number of them needs another byte."""
+    """The tuned encoder also covers transactions, and counts that need another byte."""
     written = [produce.PartitionProduceData(at, memoryview(bytes(78))) for at in range(count)]
     answered = [produce.PartitionProduceResponse(at, 0, at, -1, 0) for at in range(count)]
     for case in CASES:

@@ -193,7 +193,7 @@ def test_an_array_at_the_limit_is_read_and_one_above_it_refused():
 
 
 def fetch_of_topics(topics: int, partitions: int, *, one_more: bool = False) -> memoryview:
-    """A FetchRequest v4 with so many topics of so many partitions each."""
+    """A FetchRequest v4 with numbers of topics and of partitions for each."""
 
     def topic(count: int) -> bytes:
         return b"\0\0" + count.to_bytes(4, "big") + bytes(16 * count)

@@ -33,7 +33,7 @@ PARTS = {
         Part("cli/groups.md", "barnabas groups", ("Groups",)),
         Part("cli/transactions.md", "barnabas transactions", ("Transactions",)),
         Part("cli/users.md", "barnabas users, acls, quotas", ("Users, rules and limits",)),
-        Part("cli/bench.md", "barnabas bench", ("How fast it is",)),
+        Part("cli/bench.md", "barnabas bench", ("Benchmarks",)),
         Part("cli/broker.md", "barnabas serve, init, ready, config", ("The broker",)),
         Part("cli/files.md", "barnabas check, backup, restore, dump-log", ("Its files",)),
     ),

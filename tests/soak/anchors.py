@@ -19,7 +19,7 @@ from tests.groups.fleet import wait_for
 from tests.groups.observer import Place
 
 PARTITIONS = 50
-"""Of __consumer_offsets, by default."""
+"""The default number of partitions of __consumer_offsets."""
 NOT_YET = {0, 3, 14, 15, 16}
 """The coordinator is not available, is loading, or is not known yet."""
 
@@ -47,7 +47,7 @@ def drop_anchors(broker: BrokerProcess, topic: str) -> dict[Place, int]:
     """Commit an offset in every anchor group; returns what has to stay."""
     dropped: dict[Place, int] = {}
     with WireClient(broker) as client:
-        # Apache Kafka has no topic for commits before somebody has looked for a coordinator.
+        # Apache Kafka has no topic for commits before a client has looked for a coordinator.
         anybody = FindCoordinatorRequest(coordinator_keys=anchor_groups()[:1])
         client.ask(FIND_COORDINATOR, anybody, 4)
         for offset, group in enumerate(anchor_groups()):

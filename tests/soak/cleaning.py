@@ -1,4 +1,4 @@
-"""Deletes groups, their offsets and topics; a refusal is an error, but for what only takes time."""
+"""Deletes groups, their offsets and topics; a refusal is an error, except a temporary one."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNKNOWN_MEMBER_ID, NON_EMPTY_GROUP, GROUP_SUBSCRIBED_TO_TOPIC = 25, 68, 86
 
 
 def remove_static_members(broker: BrokerProcess, group: Group) -> None:
-    """Remove the static members of a classic group, which leave only when they are told to.
+    """Remove the static members of a classic group, which leave only by request.
 
     Those of the new protocol cannot be removed; their session ends.
     """

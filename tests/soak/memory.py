@@ -1,4 +1,4 @@
-"""Does the broker's memory stay flat? Every load of the benchmark for minutes, nobody reading.
+"""Does the broker's memory stay flat? Every load of the benchmark for minutes, without readers.
 
 `python -m tests.soak.memory --duration 3600`: so many seconds for all loads together.
 
@@ -28,10 +28,10 @@ SETTINGS = {
 }
 SLICES = 12
 REST_S = 0.5
-"""After a slice: what is about to be given back is given back."""
+"""The pause after a slice, in which pending memory is freed."""
 GROWTH_MOST_BYTES = 4 << 20
 GROWTH_MOST_SHARE = 0.05
-"""What the allocator may leave lying about, beside a share of what there was: with large requests
+"""The bytes that the allocator may keep, beside a share of the memory: with large requests
 one more of their buffers. Ninety bytes for each of a thousand transactions a second are more than
 that within minutes."""
 
@@ -51,7 +51,7 @@ class Curve(NamedTuple):
 
     @property
     def growth_bytes(self) -> int:
-        """How much more the median of the last quarter is than that."""
+        """The difference between the median of the last quarter and that of the second."""
         quarter = len(self.resident_bytes) // 4
         return int(statistics.median(self.resident_bytes[-quarter:])) - self.warm_bytes
 
@@ -65,7 +65,7 @@ class Curve(NamedTuple):
 def run_load(broker: BrokerProcess, row: Row, duration_s: float, requests_each: int = 0) -> Curve:
     """Run one load for ``duration_s``; return its curve.
 
-    A slice goes on until there were ``requests_each``: buffers fill by what is asked, not by time.
+    A slice lasts for at least ``requests_each`` requests: these fill buffers, not time.
     """
     topic = f"memory-{row.key}"
     create_topic(broker.port, topic, row.topic_partitions)
@@ -86,7 +86,7 @@ def run_load(broker: BrokerProcess, row: Row, duration_s: float, requests_each: 
 
 
 def grown(curve: Curve) -> list[str]:
-    """Return what is wrong with a curve."""
+    """Return the faults of a curve."""
     if curve.growth_bytes <= GROWTH_MOST_BYTES + GROWTH_MOST_SHARE * curve.warm_bytes:
         return []
     return [f"memory grows: {curve.line()}"]

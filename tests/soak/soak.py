@@ -54,7 +54,7 @@ Say = Callable[[str], None]
 
 
 class Sample(NamedTuple):
-    """What the broker uses when nobody is connected."""
+    """The broker's resources when no client is connected."""
 
     pid: int
     resident_bytes: int
@@ -63,7 +63,7 @@ class Sample(NamedTuple):
 
 @dataclass
 class Report:
-    """What a soak found; right when `violations` is empty."""
+    """The findings of a soak, which passed if `violations` is empty."""
 
     seed: int
     rounds: int = 0
@@ -89,7 +89,7 @@ class Report:
 
 
 def grown(samples: Sequence[Sample]) -> list[str]:
-    """Return what grew from one calm round to the next, beyond what caches may.
+    """Return the resources that grew between calm rounds, beyond the limits of caches.
 
     The first sample of a process is not compared: it has just started and holds nothing yet.
     """
@@ -200,7 +200,7 @@ class Soak:
         self._gone += names
 
     def _look_for_old_groups(self) -> None:
-        """Nothing that was deleted comes back (O7), nothing else is touched (O8)."""
+        """Check that deleted groups stay deleted (O7), and others are unchanged (O8)."""
         found: dict[Place, int] = wait_for_committed(self._broker, self._gone)
         self.report.violations += [f"O7: {place} is back at {found[place]}" for place in found]
         anchors = wait_for_committed(self._broker, anchor_groups())
@@ -231,7 +231,7 @@ class Life:
         self._is_stormy = is_stormy
         self._load = Load(self._broker.bootstrap_servers, topic, PARTITIONS, RECORDS_PER_S)
         self.scenario = Scenario(self._broker, self._load, kinds, directory, lambda _text: None)
-        # What stands before is of other groups.
+        # Earlier records are of other groups.
         self.scenario.log_begins = log_ends(self._broker.bootstrap_servers)
         self._paused: list[tuple[float, Member]] = []
         self._visits: list[threading.Thread] = []
@@ -288,7 +288,7 @@ class Life:
         if len(group.running) > 1:
             member = self._chance.choice(group.running)
             if group.kind.static and group.kind.protocol == "consumer":
-                # Killed, its place would be taken until the session of the dead one is over.
+                # After a kill its place would be taken until the session of the dead member ends.
                 member.ask_to_leave()
                 member.wait_until_gone()
             else:

@@ -19,7 +19,7 @@ from tests.soak.soak import GROWTH_MOST_BYTES, Sample, Soak, grown
 # One seed here, others by `make soak`: a change is judged by what it changes.
 SEED = int(os.environ.get("SOAK_SEED", "20260711"))
 REQUESTS_EACH = [case(150, in_test=True), case(500, in_test=False)]
-"""Of a slice of the load, however busy the machine is."""
+"""The requests of a slice of the load, on a machine of any speed."""
 
 
 @for_the_night(beside="tests/interop/test_groups.py::test_groups_lose_nothing_and_never_go_back")

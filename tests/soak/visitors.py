@@ -89,7 +89,7 @@ def _verifiable_producer(broker: BrokerProcess, chance: random.Random) -> None:
 
 
 def _stranger_connects(broker: BrokerProcess, chance: random.Random) -> None:
-    """Connect, send half a frame or nothing, and go without a word."""
+    """Connect, send half a frame or no bytes, and disconnect."""
     with socket.create_connection((HOST, broker.port), timeout=VISIT_S) as connection:
         connection.sendall(b"\0\0\1\0" + chance.randbytes(chance.randrange(200)))
 
@@ -106,7 +106,7 @@ VISITS: tuple[Visit, ...] = (
 
 
 def visit(broker: BrokerProcess, chance: random.Random) -> str:
-    """Let one visitor come and go; returns who it was."""
+    """Run one visitor; return its name."""
     visitor = chance.choice(VISITS)
     # The broker may be killed under it.
     failures = (OSError, KafkaException, KafkaError, subprocess.SubprocessError)

@@ -1,4 +1,4 @@
-"""What every ClusterIndex must do; an engine joins by a class of tests that makes its bases."""
+"""Tests of every ClusterIndex; an engine joins by a class of tests that creates its bases."""
 
 import itertools
 import threading
@@ -82,7 +82,7 @@ class World:
         )
 
     def lead(self, session, *partition_ids):
-        """Have a session lead partitions, whoever led them before."""
+        """Make a session the leader of partitions, regardless of their leaders before."""
         asked = [Assignment(each, session, self.led(each).epoch) for each in partition_ids]
         assert self.index.assign(asked) == set(partition_ids)
 
@@ -266,7 +266,7 @@ class ClusterIndexContract:
         to = [takers[0], takers[1], None, draining, takers[1], takers[1]]
         epochs = [0, 0, 0, 0, 7, 0]
         given = [HandOver(*each) for each in zip(ids, epochs, to, strict=True)]
-        for _ in range(2):  # Whoever was not answered asks again.
+        for _ in range(2):  # A caller without a response calls again.
             world.index.hand_over(leader, given)
             assert world.version == before.version + 1
             assert [world.led(each)[1:4] for each in ids] == [
@@ -317,7 +317,7 @@ class ClusterIndexContract:
         world.lead(pinned, ids[2])
         world.index.want(dict.fromkeys(ids[2:], UNKNOWN))
         seen = world.version
-        for _ in range(2):  # Whoever was not answered asks again.
+        for _ in range(2):  # A caller without a response calls again.
             world.index.pin(dict.fromkeys([*ids[1:], UNKNOWN], node_id))
             assert world.version == seen + 1
         assert [world.led(each)[1:] for each in ids] == [
@@ -330,7 +330,7 @@ class ClusterIndexContract:
         world.index.hand_over(leader, [HandOver(ids[1], 0, pinned)])
         world.lead(pinned, ids[3])
         assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
-        # Another leads it meanwhile; whoever plans says when it is to return.
+        # Another session leads it meanwhile; the planner decides when it returns.
         world.index.fence(pinned)
         world.lead(leader, *ids[1:])
         assert [world.led(each)[3:] for each in ids[1:]] == [(None, node_id)] * 3
@@ -391,7 +391,7 @@ class ClusterIndexContract:
         assert [each.session for each in newest.members] == [first, second]
 
     def test_a_look_brings_the_logs_that_a_session_has_come_to_lead(self, world):
-        """In the answer that shows it to lead them: with those it can go on at once."""
+        """The result with the new leader has the logs too, so the leader can start at once."""
         first, second = world.register(), world.register()
         ids = world.partitions(4)
         world.lead(first, *ids[:3])
@@ -429,7 +429,7 @@ class ClusterIndexContract:
             assert [len(each.extents) for each in gained] == [1] * found + [0] * (3 - found)
 
     def test_a_look_brings_nothing_of_what_was_led_all_along(self, world):
-        """That nobody else is to lead it any more says nothing of its log."""
+        """The end of a planned move does not bring the partition's log."""
         first, second = world.register(), world.register()
         kept, moved = world.partitions(2)
         world.lead(first, kept, moved)
@@ -560,7 +560,7 @@ class Waiting:
             return returns
 
     def end(self):
-        """Close the index, whatever it is doing, and see that this is heard."""
+        """Close the index during any call, and check that the waiting thread ends."""
         self.index.close()
         self._thread.join(LONG_S)
         assert not self._thread.is_alive()

@@ -1,4 +1,4 @@
-"""What tests of the storage share."""
+"""Fixtures of the tests of the storage."""
 
 import pytest
 

@@ -45,7 +45,7 @@ class InlineEngine:
     """Runs everything in the caller's thread when told to ``step``."""
 
     def __init__(self) -> None:
-        """Nothing is pending."""
+        """Create an engine without pending callbacks."""
         self._pending: list[Callable[[], None]] = []
 
     def schedule(self, callback: Callable[[], None]) -> None:

@@ -1,7 +1,7 @@
 """Brokers on one log index with real threads, to whom everything happens at any time.
 
 What is judged in the end: every batch that was acknowledged is durable where its answer said, once;
-what was refused is not; extents are dense. Below a log's start they may be gone.
+what was refused is not; extents are dense. Below a log's start they may be deleted.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ class Sent:
         self.offset = None
 
     def send(self, node):
-        """False: this node does not take it."""
+        """Append here; return False if this node refuses."""
         try:
             log = node.store.get(self.partition_id)
             appended = log.append(batch(value=self.value))
@@ -108,7 +108,7 @@ class Node:
                 self._load(log.partition_id, state.leader_epoch)
 
     def gain(self, partition_id):
-        """Take a partition over, from whoever has it."""
+        """Take a partition over from its leader."""
         session = self.committer.session
         epoch = None if session is None else assign(self.index, partition_id, session)
         if epoch is None:
@@ -142,7 +142,7 @@ class Node:
 
 
 class FlushCluster:
-    """Some nodes, and what their clients were told."""
+    """Some nodes, and the responses to their clients."""
 
     def __init__(self, seed, path, index=None):
         self.seed = seed
@@ -156,15 +156,15 @@ class FlushCluster:
         self.nodes = [Node(self, node_id, path / str(node_id)) for node_id in NODES]
 
     def way(self, node):
-        """How a node gets to the index."""
+        """Return a node's connection to the index."""
         return MemoryLogIndex(self.index, node.delay)
 
     def runner(self, node):
-        """Where the groups of a node's store go."""
+        """Return the runner of a node's store."""
         return node.store._runner
 
     async def run(self, steps):
-        """Let everything happen, and then come to its end; AssertionError if anything is wrong."""
+        """Run random steps, then end them in order; AssertionError if anything is wrong."""
         try:
             for _ in range(steps):
                 self.step()
@@ -304,7 +304,7 @@ class FlushCluster:
                 assert found.endswith(wanted), (partition_id, offset, value)
 
     async def _look_at_logs(self):
-        """What leaders have open is what is durable, in memory and in their files."""
+        """Check that leaders' logs, in memory and in files, are the durable ones."""
         done = []
         for node in self.nodes:
             node.store.checkpoint(lambda: done.append(True))
@@ -332,7 +332,7 @@ class ReplicatedIndex(MemoryIndex):
     def __init__(self):
         super().__init__()
         self.isolated = False
-        """The primary does not reach its standby: it commits, and answers nobody."""
+        """Whether the primary is cut off from its standby: it commits and never responds."""
         self._order = threading.RLock()
         self._standby = self._copy()
 
@@ -356,7 +356,7 @@ class ReplicatedIndex(MemoryIndex):
             return answer
 
     def answers_at_once(self, is_known):
-        """Whether a flush is answered before the standby has heard of anything."""
+        """Return whether a flush returns before the standby has received it."""
         return False
 
     def fail_over(self):

@@ -20,14 +20,14 @@ def register(index, node_id, life=0):
 
 
 def assign(index, partition_id, session):
-    """Have a session lead a partition, which may be new; answers its epoch, None: it has ended."""
+    """Make a session the leader of a partition; return the epoch, or None if it has ended."""
     index.add_partition(partition_id)
     epoch = index.partition(partition_id).leader_epoch
     return epoch + 1 if index.assign([Assignment(partition_id, session, epoch)]) else None
 
 
 def snapshot_of(index, partition_id):
-    """The snapshot that is kept of a partition; None: there is none, or no partition."""
+    """Return the stored snapshot of a partition, or None if there is none."""
     found = index.beginnings([partition_id], most=0, most_bytes=0)
     return found[0].head.snapshot if found else None
 
@@ -47,7 +47,7 @@ class FlushEngine(ScriptedEngine):
         """The flush under way: it is called again until an answer is heard."""
 
     def start(self, store, listener=None):
-        """Have ``store`` commit here; ``listener`` is told in its place."""
+        """Start the commits of ``store`` here; ``listener`` gets the events in its place."""
         store.start_on(FlushCommitter(MemoryLogIndex(self.index), listener or store))
         self._begin_session()
 
@@ -57,7 +57,7 @@ class FlushEngine(ScriptedEngine):
         self.committer.begin_session(self.session)
 
     def end_session(self, store):
-        """What has ended is found out otherwise than by a flush."""
+        """End the session without a flush."""
         self.committer.end_session(self.session)
         store.journal.add_operation(lambda: None)
 
@@ -79,7 +79,7 @@ class FlushEngine(ScriptedEngine):
         return self.index.commit_flush(self._pending.session, self._pending.flush)
 
     def commit(self, most=1000):
-        """The same, and tell what came of it."""
+        """Commit the oldest flush, and report the result to the store."""
         answer = self.commit_unheard(most)
         if self._pending is None:
             return

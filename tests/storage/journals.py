@@ -1,4 +1,4 @@
-"""Journals on a simulated disk, groups to put into them, and who hears of it."""
+"""Journals on a simulated disk, groups to put into them, and listeners."""
 
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.journal.journal_files import JournalFiles
@@ -36,7 +36,7 @@ class Heard:
 
 
 class Waited(Heard):
-    """A listener of the threads that can be waited for."""
+    """A listener of the threads on which a test can wait."""
 
     def __init__(self):
         super().__init__()
@@ -61,7 +61,7 @@ class Waited(Heard):
 
 
 class Waiting:
-    """An answer and a waiter that writes down that it was told, and the word if that was good."""
+    """A response and a waiter that records its calls, and the word for a success."""
 
     def __init__(self, heard, word):
         self.heard = heard

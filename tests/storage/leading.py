@@ -19,7 +19,7 @@ MANY = 10_000
 
 
 class Broker:
-    """One life of a broker that leads partition 1."""
+    """One process of a broker that leads partition 1."""
 
     def __init__(self, index, config, life, now_ms=NOW_MS):
         self.index = index
@@ -82,7 +82,7 @@ class Broker:
         kind=StoredCompaction,
         portion_bytes=PORTION_BYTES,
     ):
-        """Walk over the log; answers whether it got through within so many steps aside."""
+        """Walk over the log; return whether the walk ended within ``steps`` steps aside."""
         snapshot_offset = self.keep_snapshot()
         walk = kind(self.log, self.way, self.session, Now, portion_bytes=portion_bytes).run(
             snapshot_offset
@@ -112,7 +112,7 @@ class Now:
 
 
 def producers_of(log):
-    """What is known of producers, but for when they appended."""
+    """Return the state of producers, without the times of their appends."""
     return {
         entry.producer_id: (
             entry.epoch,
@@ -125,7 +125,7 @@ def producers_of(log):
 
 
 def committed(log, start):
-    """What a consumer of committed records has seen of a log in the end."""
+    """Return the reader of a whole log with `read_committed`."""
     reader = Reader()
     reader.position = start
     while reader.read(log, 3000):

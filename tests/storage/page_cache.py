@@ -1,4 +1,4 @@
-"""Tests of what is sent from the page cache, whatever the kernel keeps in it or says of it."""
+"""Fixtures for tests of the page cache that do not depend on the kernel."""
 
 from __future__ import annotations
 
@@ -12,6 +12,6 @@ if TYPE_CHECKING:
 
 
 def all_is_cached(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every page of a file found in the cache, also where memory is short."""
+    """Treat every page of a file as cached, also when memory is short."""
     monkeypatch.setattr(io, "cached_pages", lambda *_: 1 << 40)
     monkeypatch.setattr(LocalFile, "pread_cached", LocalFile.pread)

@@ -37,7 +37,7 @@ def random_batch(chosen):
 
 
 def append_alone(log, batches):
-    """What a client would be answered: a base offset, or the refusal's name."""
+    """Return the results for a client: a base offset, or the refusal's name."""
     answers = []
     for each in batches:
         try:
@@ -111,7 +111,7 @@ def test_append_run_takes_only_batches_of_the_open_transaction():
 def test_outside_of_transactions_one_producer_may_be_the_only_one():
     host = Host()
     host.boot()
-    host.append(batch(), batch())  # The first ones in a segment are looked at closely.
+    host.append(batch(), batch())  # The first batches of a segment get extra checks.
     log = host.log
     mine = [bytes(from_producer(7, number)) for number in range(3)]
     foreign = bytes(from_producer(8, 0))
@@ -132,7 +132,7 @@ def test_a_topic_that_stamps_takes_them_one_by_one():
 def test_a_run_is_read_from_any_of_its_batches():
     host = Host()
     host.boot()
-    host.append(batch(), batch())  # The first ones in a segment are looked at closely.
+    host.append(batch(), batch())  # The first batches of a segment get extra checks.
     run = [bytes(batch(chosen, value=b"v" * 10 * chosen)) for chosen in (1, 3, 2, 5)]
     append_run(host.log, run)
     host.log.append(batch(2))

@@ -1,4 +1,4 @@
-"""What a batch must be to enter a log, where its records have to be looked at for it."""
+"""Rules for appended batches that need a scan of their records."""
 
 import random
 

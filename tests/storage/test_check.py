@@ -1,4 +1,4 @@
-"""What `verify` finds, exactly and where the past may have been another one."""
+"""Damage that `verify` finds, exactly and leniently."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def log(host):
 
 
 def both(log):
-    """What is found exactly, and what is found leniently."""
+    """Return the exact and the lenient findings."""
     return verify(log), verify(log, exact=False)
 
 

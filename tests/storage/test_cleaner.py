@@ -503,7 +503,7 @@ def test_the_index_keeps_what_still_has_data(host):
     commit(host, 7)
     seal(host)
     run_pass(host)
-    # This pass took the data away; who reads what an earlier fetch gave still needs the entry.
+    # This pass removed the data; a reader of an earlier fetch still needs the entry.
     assert [entry.first_offset for entry in host.log.aborted_transactions(0, 100)] == [0]
     restart(host)
     assert [entry.first_offset for entry in host.log.aborted_transactions(0, 100)] == [0]
@@ -534,7 +534,7 @@ def test_nothing_above_the_last_stable_offset(host):
 
 
 def test_a_transaction_that_a_later_segment_ends(host):
-    """Its marker lies above what may be cleaned, its data below, and only the index knows."""
+    """The marker is above the cleanable end, the data below, and only the index has both."""
     host.append(keyed((b"a", b"1")), transactional(7, 0, (b"a", b"aborted"), (b"b", FILLER)))
     host.append(transactional(8, 0, (b"c", b"open")))
     abort(host, 7)
@@ -673,7 +673,7 @@ def test_garbage_under_a_valid_checksum_is_kept_and_the_rest_compacted(host, kin
     garbage = GARBAGE[kind](good)
     for value in (b"1", b"2"):
         host.append(keyed((b"a", value), (b"b", value)))
-    host.log.append_records(garbage)  # As when nobody looked into clients' batches.
+    host.log.append_records(garbage)  # As without a scan of clients' batches.
     host.step()
     host.append(keyed((b"c", b"3")))
     seal(host)

@@ -1,7 +1,7 @@
-"""Random writers, passes at random moments, slow readers: nobody can tell that anything is missing.
+"""Random writers, passes at random moments, slow readers: no reader misses anything.
 
 A reader of committed records never sees a value that was aborted, and ends with the last committed
-value of every key, however slowly it reads and whatever is taken away meanwhile (K1, K3). Run one
+value of every key, however slowly it reads and regardless of removals meanwhile (K1, K3). Run one
 seed again with ``BARNABAS_CLEANER_SEED=<seed>``.
 """
 
@@ -189,7 +189,7 @@ def test_readers_see_no_difference_after_random_compaction(seed):
             pass
         assert not writers.aborted_values & set(reader.values), f"BARNABAS_CLEANER_SEED={seed}"
         for key, (_, value) in writers.latest.items():
-            # Who takes longer than delete.retention.ms may miss a tombstone, and only that.
+            # A reader that takes longer than delete.retention.ms may miss tombstones only.
             if value is not None or reader is fresh:
                 assert reader.state.get(key) == value, f"BARNABAS_CLEANER_SEED={seed}"
     assert host.failures == []

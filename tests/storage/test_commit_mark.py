@@ -1,4 +1,4 @@
-"""What is known of the journal beside it: two slots of each kind, and what of them survives."""
+"""The mark beside the journal: two slots of each kind, and their state after a crash."""
 
 import errno
 

@@ -15,7 +15,7 @@ from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_o
 
 
 def nothing():
-    """What the loop does meanwhile."""
+    """Represent the work of the loop."""
 
 
 def note_calls(monkeypatch, name, calls):
@@ -29,7 +29,7 @@ def note_calls(monkeypatch, name, calls):
 
 
 class Clock:
-    """What a flush takes, in nanoseconds."""
+    """The duration of a flush, in nanoseconds."""
 
     def __init__(self, monkeypatch):
         self.flush_ns = 100_000
@@ -57,7 +57,7 @@ def test_inline_commit_is_durable_without_calling_the_listener(disk):
 
 
 def test_loop_works_between_the_start_and_the_sync_of_a_flush(disk, monkeypatch):
-    """A page is begun first; what is longer is durable before the loop goes on."""
+    """The write of a page starts first; longer groups are durable before the loop continues."""
     calls = []
     committer = JournalCommitter(started(disk), Heard())
     committer.commit([group_of(100)])
@@ -75,7 +75,7 @@ def test_loop_works_between_the_start_and_the_sync_of_a_flush(disk, monkeypatch)
 
 
 def test_a_full_disk_at_the_sync_is_final(disk, monkeypatch):
-    """What was made ready meanwhile cannot be taken back, so nothing may go on (D9)."""
+    """Responses that are ready cannot be taken back, so the store must stop (D9)."""
     committer = JournalCommitter(started(disk), Heard())
     committer.commit([group_of(100)])
 
@@ -88,7 +88,7 @@ def test_a_full_disk_at_the_sync_is_final(disk, monkeypatch):
 
 
 def test_large_write_to_segments_is_reported_in_parts(disk):
-    """Who waits for memory goes on after the first part."""
+    """A waiter for memory resumes after the first part."""
     heard = Heard()
     groups = [group_of(300, base_offset=number) for number in range(10)]
     size, left = groups[0].body_bytes, []
@@ -131,7 +131,7 @@ def test_a_full_disk_is_left_to_who_may_wait(disk, monkeypatch):
 
 
 def test_without_a_spare_file_the_thread_gets_every_group(disk, monkeypatch):
-    """Also one that writes nothing: it comes to see whether there is room again (D10)."""
+    """The thread gets an empty group, too, to check whether the disk has space again (D10)."""
     heard = Heard()
     committer = JournalCommitter(started(disk), heard)
 
@@ -186,7 +186,7 @@ def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
 
 
 def let_be_quick(committer):
-    """Have the loop trust the disk."""
+    """Make the committer expect quick flushes."""
     committer._expected_flush_ns = 0
     assert committer.flushes_are_quick
 

@@ -77,7 +77,7 @@ async def test_an_answer_that_a_failover_takes_back_is_found_out(index, tmp_path
 
 
 class InOtherOrder:
-    """What stands between a store and its runner, and has each second group overtake the first."""
+    """A proxy of a store's runner that submits each second group before the first."""
 
     def __init__(self, genuine):
         self.genuine = genuine

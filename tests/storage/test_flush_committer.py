@@ -38,7 +38,7 @@ class Flushed:
 
 
 def test_flush_has_one_item_for_each_partition():
-    """However small or large batches are, and in whatever order they come."""
+    """Sizes and order of the batches make no difference."""
     random = Random(SEED)
     member = Member(1, 2, 3)
     placed = {1: [], 2: [], 3: []}
@@ -123,7 +123,7 @@ def test_an_answer_that_is_lost_is_asked_for_again():
 
 
 def test_a_log_of_two_epochs_is_refused_before_anybody_is_asked():
-    """It was gained again while something of the older epoch waited; that is nobody's now."""
+    """The log was gained again while an append of the older epoch waited, which is now invalid."""
     flushed = Flushed(1, 2)
     assign(flushed.index, 1, flushed.session)
     older = flushed.group(10)

@@ -19,7 +19,7 @@ from tests.storage.stores import NOW_MS, ROOT, Host, batch, from_producer, read_
 
 
 class Life:
-    """One life of a broker that leads some partitions."""
+    """One process of a broker that leads some partitions."""
 
     def __init__(self, index, disk, *partition_ids, life=0, config=None):
         self.index = index

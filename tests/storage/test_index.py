@@ -66,7 +66,7 @@ def test_every_offset_of_kafkas_log_is_found_from_the_position_looked_up():
 
 
 def test_every_timestamp_of_kafkas_log_is_found_from_the_entry_looked_up():
-    """From the entry's offset on, the first batch that is young enough is the first of all."""
+    """The first batch from the entry's offset on that is young enough is the first of the log."""
     for base_offset, log in golden.segments("segments-0"):
         data = golden.kafka_files()[f"segments-0/{base_offset:020}.timeindex"]
         index = TimeIndex.decode(data, base_offset)

@@ -1,4 +1,4 @@
-"""What both file systems promise: one suite, run on the operating system and on the simulation."""
+"""Tests of both file systems: that of the operating system and the simulation."""
 
 import ctypes
 import errno
@@ -363,7 +363,7 @@ def test_a_durable_write_syncs_unless_one_call_did_it(local_file, monkeypatch, a
 
 @pytest.fixture
 def calls(monkeypatch):
-    """What asks for durability, in order: the call and the file or directory that it is about.
+    """Return the calls for durability, in order, with their file or directory.
 
     A file is known by its number, by which it goes through a rename.
     """
@@ -385,7 +385,7 @@ def calls(monkeypatch):
 
 
 def test_a_directory_is_synced_by_its_own_descriptor(tmp_path, calls):
-    """Without it a power loss takes the names of new files, whatever they hold (D1)."""
+    """A power loss removes the names of new files in an unsynced directory (D1)."""
     LocalFileSystem().sync_directory(str(tmp_path))
     assert calls == [("fsync", tmp_path.stat().st_ino)]
 
@@ -400,7 +400,7 @@ def test_a_file_that_is_replaced_is_durable_before_its_name_and_its_name_afterwa
 
 
 def test_an_error_of_a_directorys_sync_is_not_hidden(tmp_path, monkeypatch):
-    """D9: and the descriptor is given back all the same."""
+    """The call raises the error (D9), and still closes the descriptor."""
     asked = []
 
     def broken(descriptor):
@@ -628,7 +628,7 @@ def test_read_only_meets_the_lock_of_others(tmp_path):
 
 @pytest.mark.parametrize("cached", [-1, 0, 3])
 def test_passing_read_drops_pages_that_were_not_cached(tmp_path, monkeypatch, cached):
-    """Where some of it was in the cache, or the kernel does not say, nothing is taken away."""
+    """A read keeps pages that were cached, or that the kernel does not report."""
     path = tmp_path / "file"
     path.write_bytes(b"0123456789" * 10_000)
     advice = []

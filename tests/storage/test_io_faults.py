@@ -1,4 +1,4 @@
-"""Errors of the disk: a failed sync is final (D9), a full disk is waited for (D10)."""
+"""Errors of the disk: a failed sync is final (D9), writes wait for a full disk (D10)."""
 
 import asyncio
 import errno
@@ -287,7 +287,7 @@ async def test_a_failed_sync_is_fatal_once_and_nothing_is_answered_after_it(tmp_
             group.add_waiter(WhenDurable(lambda number=number: answered.append(number)))
             await asyncio.sleep(0.01)
         await until(lambda: running.failures)
-    # The disk "works" again: too late, the journal's thread is gone (D9).
+    # The disk "works" again: too late, the journal's thread has ended (D9).
     running.log.append(batch()).group.add_waiter(WhenDurable(lambda: answered.append(9)))
     await asyncio.sleep(0.05)
     assert [error.errno for error in running.failures] == [errno.EIO]
@@ -368,7 +368,7 @@ def test_deleting_a_topic_during_its_checkpoint_is_harmless():
 def test_nothing_follows_what_the_loop_could_not_commit(monkeypatch, call, shown):
     """A group behind it would take its place in the journal, and its answer (D9).
 
-    While the disk is at work the high watermark moves; the owner, told first, lets nobody see it.
+    While the disk is at work the high watermark moves; the owner, notified first, hides it.
     """
     engine, store, failures = scripted_store()
     log = store.get(1)

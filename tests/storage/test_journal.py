@@ -198,7 +198,7 @@ def test_a_group_stays_open_while_each_turn_brings_more():
 
 def test_group_closes_after_the_maximum_number_of_turns():
     loop = Loop()
-    for groups in (1, 2):  # The next one is looked for as often.
+    for groups in (1, 2):  # The next group waits for as many turns.
         turns = 0
         while len(loop.submitted) < groups:
             loop.append(1)
@@ -367,7 +367,7 @@ def test_dropped_groups_end_the_backlog_and_start_a_new_run():
 
 
 def test_large_read_only_batch_is_copied_into_the_group():
-    """Its offset is written into the chunk; a failure behind ``add_body`` would spoil the group."""
+    """The offset is written into the chunk; a failure after ``add_body`` would spoil the group."""
     batch = memoryview(bytes(STABLE_BATCH_BYTES))
     group = CommitGroup()
     chunk, start = group.add_body(batch, stable=True)

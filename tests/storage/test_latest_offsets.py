@@ -1,4 +1,4 @@
-"""What a pass of compaction remembers of the keys it has seen."""
+"""The latest offsets of keys that a compaction pass keeps."""
 
 from barnabas.storage.compaction.cleaner import ENTRY_BYTES, LatestOffsets
 

@@ -1,4 +1,4 @@
-"""A long log is written while it is read: whole, or not at all, whatever happens meanwhile."""
+"""A long log is written while it is read: whole, or not at all, after any failure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def leader() -> Broker:
-    """Who has written what is loaded, with a snapshot in the midst of it."""
+    """Return a leader that has written the loaded log, with a snapshot in the middle of it."""
     leader = Broker(MemoryIndex(), CONFIG, 0)
     for number in range(BATCHES):
         leader.append(from_producer(7, number), batch())
@@ -155,7 +155,7 @@ def test_a_full_disk_is_waited_for_when_it_takes_its_place(leader):
 
 
 LONGEST = "t" * 249
-"""As long as the name of a topic may be."""
+"""A topic name of the maximum length."""
 
 
 @pytest.mark.parametrize("length", [len(LONGEST), 214, 213, 212])
@@ -229,7 +229,7 @@ def test_where_removing_needs_room_that_is_waited_for(leader):
 
 @pytest.mark.parametrize("is_apart", [False, True])
 def test_a_full_disk_is_waited_for_wherever_a_partition_is_removed(leader, is_apart):
-    """It leaves nothing, be it after its name is taken away; nor does it take another's place."""
+    """A failed load leaves no file, also after a rename, and replaces no other directory."""
     after = 0
     while True:
         store = store_of(leader)

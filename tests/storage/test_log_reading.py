@@ -1,4 +1,4 @@
-"""What a takeover finds when some of a log is gone from the store, or below its start."""
+"""Takeovers of a log with parts deleted from the store, or below its start."""
 
 import contextlib
 

@@ -1,4 +1,4 @@
-"""The store as a whole: when appenders are held back, and what lets them go on."""
+"""The store as a whole: when appends are delayed, and when they resume."""
 
 from random import Random
 
@@ -28,7 +28,7 @@ class Throttled(Host):
 
 
 def test_group_larger_than_the_journal_delays_no_append():
-    """No checkpoint gives back the file that is being written: waiting for one would never end."""
+    """A checkpoint never recycles the file that is being written, so waiting would never end."""
     host = Throttled(
         settings=StoreSettings(journal_file_bytes=64 << 10, journal_max_bytes=128 << 10)
     )
@@ -41,7 +41,7 @@ def test_group_larger_than_the_journal_delays_no_append():
 
 
 def test_a_small_journal_is_checkpointed_before_it_is_full():
-    """Or producers would stand still until the next checkpoint that is due by time."""
+    """Producers would else stall until the next checkpoint that is due by time."""
     host = Throttled(
         settings=StoreSettings(journal_file_bytes=64 << 10, journal_max_bytes=256 << 10)
     )
@@ -80,7 +80,7 @@ def test_the_epoch_of_a_start_is_later_than_that_of_a_marker_in_any_log(
 
 
 def test_an_epoch_that_was_written_by_hand_is_not_exceeded():
-    """No later one fits into a batch; the highest that a coordinator may reach is."""
+    """A batch has no space for a later epoch; the highest epoch of a coordinator is exceeded."""
     host = Host()
     host.boot()
     for producer_id, epoch in ((7, 2**30 - 1), (8, 2**30), (9, 2**31 - 1)):

@@ -1,4 +1,4 @@
-"""What thousands of partitions cost a store: files, syncs and looks at the disk, not time."""
+"""The cost of thousands of partitions: files, syncs and disk accesses, not time."""
 
 import gc
 from collections import Counter
@@ -20,7 +20,7 @@ WRITES_PER_PARTITION = 20
 
 
 class CountedHost(Host):
-    """A host whose disk counts what is asked of it, by name."""
+    """A host whose disk counts its calls, by name."""
 
     def __init__(self, disk=None, *, partitions=PARTITIONS, settings=SETTINGS):
         super().__init__(disk=disk, settings=settings)
@@ -88,7 +88,7 @@ def test_a_stop_syncs_all_partitions_together():
 
 
 def test_a_stop_makes_one_file_for_each_tiny_log():
-    """Its producers. Index files of so little log are never read, nor made."""
+    """The file has the producers. Index files of such small logs are neither read nor written."""
     host = CountedHost()
     host.boot()
     host.write_to_all()
@@ -111,7 +111,7 @@ def test_a_tiny_log_with_an_aborted_transaction_keeps_it_over_a_clean_stop():
 
 
 def test_a_checkpoint_leaves_nothing_for_the_collector():
-    """Of thousands of partitions that would be a long look at every one of them."""
+    """The collector would have to visit the objects of thousands of partitions."""
     host = CountedHost(partitions=50)
     host.boot()
     host.write_to_all()

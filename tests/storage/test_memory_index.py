@@ -1,4 +1,4 @@
-"""The log index in memory: what it commits, who may write, and what becomes of a broker's calls."""
+"""The log index in memory: its commits, permitted writers, and results of a broker's calls."""
 
 from uuid import UUID, uuid4
 

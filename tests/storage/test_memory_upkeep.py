@@ -1,4 +1,4 @@
-"""How the log index in memory is kept small."""
+"""Upkeep of the log index in memory."""
 
 import pytest
 

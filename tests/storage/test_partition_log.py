@@ -316,7 +316,7 @@ def test_producers_expire_by_the_brokers_clock_t2(timestamp_ms):
 
 
 def client_sees(data, aborted):
-    """What a READ_COMMITTED consumer delivers of a Fetch: (base offset) of each batch."""
+    """Return the base offsets of a Fetch that a `read_committed` consumer delivers."""
     pending = sorted(aborted, key=lambda entry: entry.first_offset)
     active = set()
     seen = []
@@ -367,7 +367,7 @@ def test_a_committed_reader_sees_exactly_what_is_committed(seed):
 
 
 def test_decided_transactions_are_forgotten_without_reads():
-    """Nobody asks for the last stable offset here: what is known must not grow with the traffic."""
+    """The state must not grow with the traffic, although no reader gets the last stable offset."""
     host = booted()
 
     def remembered():

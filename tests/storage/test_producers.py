@@ -152,7 +152,7 @@ def expected_of(s: Situation):
 
 
 def snapshot_of(state):
-    """Encode all entries anew: what an entry has kept would hide a change."""
+    """Encode all entries from scratch: an entry's cached bytes would hide a change."""
     for entry in state.entries():
         entry.encoded = None
     return encode_snapshot(state)
@@ -178,7 +178,7 @@ def test_every_state_against_every_batch():
         else:
             assert decision == (result, None), (row, s)
     assert rows_seen == {row for row, _, _ in ROWS}, "a row that no situation reaches"
-    # S5: whatever was asked, nothing has changed.
+    # S5: no check has changed anything.
     assert {name: snapshot_of(state) for name, state in states.items()} == snapshots
 
 

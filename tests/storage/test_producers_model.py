@@ -36,7 +36,7 @@ class Appended(NamedTuple):
 
 
 class Model:
-    """What a partition must answer, derived from nothing but the list of appends."""
+    """The expected results of a partition, derived only from the list of appends."""
 
     def __init__(self):
         self.log: list[Appended] = []

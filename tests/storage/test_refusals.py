@@ -1,4 +1,4 @@
-"""What a store does when a flush is refused or its session lost, and how a log is loaded again."""
+"""Refused flushes, lost sessions, and logs that are loaded again."""
 
 import pytest
 
@@ -192,7 +192,7 @@ def test_a_log_with_batches_of_a_later_leader_is_not_loaded():
 
 
 def test_repeated_flush_gets_the_lost_outcome():
-    """The call is repeated; what it committed is there once."""
+    """The call is repeated; its batches exist once."""
     member = Member(1)
     member.append(1)
     member.engine.end_turns()
@@ -206,7 +206,7 @@ def test_repeated_flush_gets_the_lost_outcome():
 
 
 def test_a_log_start_that_is_refused_closes_its_log():
-    """Or the log would go on with a start that no rebuild gives (D4)."""
+    """An open log would keep a start that a rebuild does not have (D4)."""
     member = Member(1, 2)
     member.append(1)
     member.settle()
@@ -397,7 +397,7 @@ def test_a_journal_in_files_refuses_nothing():
 
 
 class Closed:
-    """What has to be known of a log that was closed."""
+    """The state of a closed log that the tests use."""
 
     def __init__(self, topic, topic_id, high_watermark):
         self.topic = topic

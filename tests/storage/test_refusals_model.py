@@ -1,8 +1,8 @@
 """Flushes that are committed, refused, lost or late, in any order that may happen.
 
-After every step the derived state of every open log is what a rebuild gives from what is durable
-and what is placed (D4); a log that was forgotten takes and gives nothing; whoever waited is told
-once, and the truth; no reader sees a high watermark or a last stable offset go back.
+After every step the derived state of every open log is that of a rebuild from the durable and the
+placed batches (D4). A forgotten log refuses appends and reads. Each waiter is notified once,
+correctly. No reader sees a high watermark or a last stable offset go back.
 """
 
 from collections import deque
@@ -93,7 +93,7 @@ class Answer:
 
 
 class Waiter:
-    """One who waits for a group, and notes how far its log is durable then."""
+    """A waiter for a commit group that records the durable end of its log."""
 
     def __init__(self, known, next_offset):
         self.known = known
@@ -111,7 +111,7 @@ class Waiter:
 
 
 class StartWaiter(Waiter):
-    """One who waits for a log start."""
+    """A waiter for a log start."""
 
     def durable(self):
         self.told.append(True)
@@ -128,7 +128,7 @@ class Known:
     start: int
     placed_start: int = 0
     loading: CommitGroup | None = None
-    """What writes its files; until that is done it is forgotten with what is refused."""
+    """The group that writes its files; until that is done a refusal forgets the log."""
     rebuilt: tuple | None = None
 
     @property
@@ -147,7 +147,7 @@ class Known:
         return data
 
     def stable_end(self):
-        """Where readers of committed data stop, by the definition (L3)."""
+        """Return the last stable offset, by the definition (L3)."""
         unstable = []
         began = {}
         for data in self.batches:
@@ -214,7 +214,7 @@ class Refusals(RuleBasedStateMachine):
     def _fatal(self, error):
         raise error
 
-    # What the runner tells of goes to the store by way of this.
+    # The runner's events reach the store through these methods.
 
     def durable(self, groups):
         self.store.durable(groups)
@@ -275,7 +275,7 @@ class Refusals(RuleBasedStateMachine):
         requests=st.lists(st.tuples(partitions, kinds, st.integers(0, 3)), min_size=1, max_size=5)
     )
     def serve(self, requests):
-        """What clients and coordinators ask for; a log that was forgotten is opened again."""
+        """Run requests of clients and coordinators; open a forgotten log again."""
         for partition_id, kind, number in requests:
             if partition_id not in self.open and not self.load(partition_id):
                 continue
@@ -377,7 +377,7 @@ class Refusals(RuleBasedStateMachine):
         self.engine.commit(most)
 
     def flush_unheard(self, most):
-        """The connection breaks under the call; it is made again later: it counts once."""
+        """Commit without a response; a later repetition of the call must count once."""
         self.engine.commit_unheard(most)
 
     def write(self, _most):
@@ -500,7 +500,7 @@ class Refusals(RuleBasedStateMachine):
             self.run(settled)
 
     def teardown(self):
-        """Everything comes to its end: everyone was told, and the truth."""
+        """End all work, and check that each waiter was notified once, correctly."""
         self.settle()
         assert self.store.journal.backlog_bytes == 0
         for each in (*self.answers, *self.waiters):

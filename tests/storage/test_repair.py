@@ -18,7 +18,7 @@ ROLLING = LogConfig(segment_bytes=1500, index_interval_bytes=200)
 
 
 def no_pace(_size):
-    """As fast as it goes."""
+    """Never pause."""
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def repair(host, found):
 
 
 def sound(before, found):
-    """What of the batches before is not damaged."""
+    """Return the batches that are not damaged."""
     return [
         each
         for each in before

@@ -111,7 +111,7 @@ def test_deleted_records_may_reach_into_a_transaction_and_retention_stops_there(
 
 @pytest.mark.parametrize("seed", range(8))
 def test_random_transactions_keep_their_beginnings(seed):
-    """After every step: nothing from the first undecided record on has gone, and readers agree."""
+    """Each step keeps all records from the first undecided one on, and readers agree."""
     chosen = Random(seed)
     host = booted(chosen.choice(WAYS), per_segment=chosen.randrange(1, 5))
     open_since: dict[int, int] = {}

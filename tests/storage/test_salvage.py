@@ -41,7 +41,7 @@ def salvaged(host):
 
 
 def assert_starts(host, before, found):
-    """Everything but what was damaged is served, after a kill too; appends go on."""
+    """Check that all undamaged records are served, also after a kill, and that appends work."""
     end = before[-1][0].next_offset
     for _ in range(2):
         assert without_markers(without_holes(read_all(host.log))) == without_markers(
@@ -134,7 +134,7 @@ def aborting(host):
 
 
 def committed_values(host):
-    """What a consumer of READ_COMMITTED makes of one answer: it knows markers and the list."""
+    """Return the values that a `read_committed` consumer delivers, by markers and the list."""
     log = host.log
     aborted = sorted(log.aborted_transactions(0, log.next_offset), key=lambda each: each[1])
     ignored, offsets = set(), []
@@ -151,7 +151,7 @@ def committed_values(host):
 
 @pytest.mark.parametrize("sealed", [False, True])
 def test_the_marker_of_an_aborted_transaction(sealed):
-    """It is cut out: nothing of the transaction is seen, and all of the next one is."""
+    """The repair cuts the marker out: the transaction stays hidden, the next one is visible."""
     host = Host(WIDE)
     host.boot()
     aborting(host)

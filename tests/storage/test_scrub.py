@@ -43,11 +43,11 @@ INDEX_SUFFIXES = (".index", ".timeindex", ".txnindex")
 
 
 def no_pace(_size):
-    """As fast as it goes."""
+    """Never pause."""
 
 
 def scrub(host, log=None, pace=no_pace):
-    """Look at every complete segment and let the log know; answers the verdicts."""
+    """Verify every complete segment, update the log, and return the verdicts."""
     log = log or host.log
     verdicts = []
     for segment in list(log.segments):
@@ -232,7 +232,7 @@ def test_a_batch_larger_than_what_is_read_at_once():
 
 
 def test_records_that_look_like_a_batch_are_not_taken_for_one(host):
-    """Behind a batch whose checksum is wrong the next one is asked first, not what it contains."""
+    """The scrubber checks the batch after a damaged one before the damaged one's content."""
     host = Host(LogConfig(segment_bytes=1 << 20))
     host.boot()
     inner = bytearray(batch(2))
@@ -349,7 +349,7 @@ def test_truncated_index_file_is_wrong(host, suffix):
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_no_answer_from_index_files_that_have_changed(host, suffix):
-    """What a running broker closed and opens again is compared with what it had written."""
+    """A running broker compares a file that it opens again with the file that it has written."""
     log = host.log
     before = read_all(log)
     timestamps = [header.max_timestamp for header, _ in before]
@@ -368,7 +368,7 @@ def test_no_answer_from_index_files_that_have_changed(host, suffix):
 
 
 def test_an_index_that_leads_astray_is_noticed_by_the_reader():
-    """After compaction, too, where offsets may be missing and a reader cannot count."""
+    """A reader notices it after compaction, too, where missing offsets prevent a count."""
     host = Host(replace(COMPACTED, segment_bytes=4000, index_interval_bytes=200))
     host.boot()
     for number in range(80):
@@ -384,7 +384,7 @@ def test_an_index_that_leads_astray_is_noticed_by_the_reader():
     content = host.disk.read_file(path)
     noticed = 0
     for entry in range(0, len(content) - 8, 8):
-        # The entry's place is right; it says that an earlier offset is there.
+        # The entry's position is right, its offset is too small.
         relative = int.from_bytes(content[entry : entry + 4], "big") - 3
         put(host, path, entry, relative.to_bytes(4, "big"))
         segment.index_checksum = None  # As after a crash: nothing is known of the file.
@@ -471,7 +471,7 @@ def test_compaction_stops_in_front_of_what_is_damaged():
 
 
 def test_compaction_does_not_copy_a_batch_with_a_wrong_offset():
-    """No checksum covers the offset."""
+    """The checksum does not cover the offset."""
     host = Host(COMPACTED)
     host.boot()
     for number in range(60):
@@ -513,7 +513,7 @@ def with_transactions(host):
 
 
 def committed_around(log, start, max_bytes):
-    """What a client gets that reads committed records from ``start`` on and seeks past damage."""
+    """Read committed records from ``start`` on, seek past damage, and return the reader."""
     reader = Reader()
     reader.position = start
     while True:

@@ -15,7 +15,7 @@ DRAWS = 200
 
 
 def contents(disk, path, draws=DRAWS, **options):
-    """Every content ``path`` has after a power loss, over many draws; None where it is gone."""
+    """Every content ``path`` has after a power loss, over many draws; None if it is lost."""
     seen = set()
     for seed in range(draws):
         survivor = disk.crash(random.Random(seed), **options)

@@ -49,7 +49,7 @@ class Workload:
         self.shrunk = 0
 
     def run(self):
-        """Let everything happen; AssertionError where a takeover finds something else."""
+        """Run all steps; AssertionError if a takeover finds a difference."""
         for _ in range(STEPS):
             self.step()
 
@@ -152,7 +152,7 @@ class Workload:
         former.store.abandon()
 
     def compare(self, loaded, live):
-        """Nothing of the log's meaning is lost by a takeover."""
+        """Check that a takeover keeps the meaning of the log."""
         bounds = ("log_start_offset", "high_watermark", "last_stable_offset", "next_offset")
         for bound in bounds:
             assert getattr(loaded, bound) == getattr(live, bound)
@@ -167,7 +167,7 @@ class Workload:
         self._compare_from(live.log_start_offset, loaded, live)
 
     def _compare_from(self, start, loaded, live):
-        """What the leader has removed may be there still, and behind it what it was removed for.
+        """Compare the logs, where records that the leader has removed may still exist.
 
         To consumers that is the same in the end.
         """
@@ -250,7 +250,7 @@ def found_by_the_next(index, life=1):
 
 
 def comes_back_after(index, steps):
-    """Whether a deleted key does when the leader ends after so many steps of its walk."""
+    """Return whether a deleted key returns if the leader ends after ``steps`` steps."""
     broker = deleted_here(index)
     forget_tombstones(broker)
     assert b"a" not in committed(broker.log, 0).state
@@ -281,7 +281,7 @@ def test_portions_in_another_order_would_have_it_come_back():
 
 
 class Heedless(StoredCompaction):
-    """Goes on whatever is swapped meanwhile."""
+    """A compaction that ignores swaps of segments."""
 
     @property
     def _swaps(self):
@@ -289,7 +289,7 @@ class Heedless(StoredCompaction):
 
     @_swaps.setter
     def _swaps(self, _swaps):
-        """It is not noted."""
+        """Ignore the value."""
 
 
 @pytest.mark.parametrize("kind", [StoredCompaction, Heedless])
@@ -312,7 +312,7 @@ def test_a_walk_ends_when_segments_are_swapped(kind):
 
 
 def test_a_walk_ends_when_what_it_has_read_becomes_garbage():
-    """Retention, and who collects at another broker, know nothing of it."""
+    """Retention, and the collector of another broker, do not know of the walk."""
     ended = []
     for step in range(12):
         index = MemoryIndex()

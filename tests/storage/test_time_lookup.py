@@ -1,4 +1,4 @@
-"""Look-ups by time while others want the interpreter; what they find is in test_partition_log."""
+"""Lookups by time while other threads need the interpreter; test_partition_log has the results."""
 
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.time_lookup import offset_for_timestamp, run

@@ -1,4 +1,4 @@
-"""What every log index must do to keep its copy of a log small; see the classes that inherit it.
+"""Tests of the upkeep of every log index; see the classes that inherit it.
 
 A subclass has fixtures ``index``, ``assign``, which has a session lead a partition in its next
 epoch, and ``remove``, which has a topic's partition deleted.
@@ -171,7 +171,7 @@ class UpkeepContract:
             assert index.extents(partition, 0, most=2, most_bytes=most_bytes) == expected[:2]
 
     def test_the_beginnings_are_those_of_each_log(self, index, leader, partition):
-        """At whatever number of extents, and of bytes, it ends."""
+        """The result is right for any limit of extents and of bytes."""
         empty, other, late = leader.lead(), leader.lead(), leader.lead()
         for number in range(3):
             leader.append(other, late, size=8 + number)

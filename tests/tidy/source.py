@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.checkout import ROOT
 
 PACKAGES = ("broker", "protocol", "coordinator", "storage", "spark_connector", "src")
-"""Where the product is. ``src`` has the name ``barnabas``, and links to the others."""
+"""The folders of the product. ``src`` has the name ``barnabas``, and links to the others."""
 GENERATED = ROOT / "protocol" / "messages"
 
 
@@ -70,9 +70,9 @@ def sources(*folders: str) -> tuple[Source, ...]:
 
 @contextmanager
 def _kept() -> Iterator[None]:
-    """What is made meanwhile stays to the end: nobody looks for garbage in its millions of nodes.
+    """Keep all objects that are created meanwhile out of garbage collections, to the end.
 
-    Nor while it grows, which would be most of the work.
+    Collections over millions of nodes, also while they grow, would be most of the work.
     """
     gc.collect()
     gc.disable()

@@ -1,4 +1,4 @@
-"""What docs/attacks.md names: scenarios, and tests of what has to become of an attack."""
+"""The names in docs/attacks.md: scenarios, and tests of the results of attacks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROW = re.compile(r"^\| (.+) \| (.+) \| (.*tests/.*) \|$", re.MULTILINE)
 
 
 def test_every_scenario_is_described_and_every_description_has_one():
-    begin, end = (PAGE.index(f"## {title}") for title in ("What is attacked", "Logins, TLS"))
+    begin, end = (PAGE.index(f"## {title}") for title in ("Scenarios", "Logins, TLS"))
     described = [name for line in PAGE[begin:end].splitlines() for name in names_of(line)]
     assert sorted(described) == sorted(each.name for each in ALL)
 

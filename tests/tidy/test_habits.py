@@ -1,4 +1,4 @@
-"""What people who join are told: the pages, `make help`, the hooks before a commit, and CI."""
+"""The sources for new contributors: pages, `make help`, the hooks before a commit, and CI."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the files of the product import each other."""
+"""Imports between the files of the product."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ BARE_NAMES = {"broker", "protocol", "coordinator", "storage", "spark_connector"}
 
 
 def graph(files: tuple[Source, ...]) -> dict[str, set[str]]:
-    """What each file imports, of these files; type-only imports count.
+    """Return the imports of each file from these files; type-only imports count.
 
-    A package's ``__init__`` gathers what is in it, and is nobody's neighbour.
+    A package's ``__init__`` collects the package's names, and is left out.
     """
     files = tuple(source for source in files if source.path.name != "__init__.py")
     names = {source.module: source.name for source in files}

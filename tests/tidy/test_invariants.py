@@ -48,7 +48,7 @@ def rows() -> dict[str, tuple[str, str]]:
 
 
 def prose(name: str, text: str) -> str:
-    """What people read in a file: of Python the comments and the strings, else everything."""
+    """Return the prose of a file: comments and strings of Python, else everything."""
     if not name.endswith(".py"):
         return text
     kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)}
@@ -80,7 +80,7 @@ def has_other_codes(name: str) -> bool:
 
 @cache
 def citations() -> dict[str, str]:
-    """Where each code is cited first."""
+    """Return the first citation of each code."""
     families = "".join(FAMILY.findall(page()))
     mentions = re.compile(rf"\b[{families}]\d")
     places: dict[str, str] = {}
@@ -144,7 +144,7 @@ def test_every_rule_has_tests_that_exist():
 
 
 def lost_pages(name: str, text: str) -> list[str]:
-    """What a file says of pages that are not in the repository, or of their sections by number.
+    """Return a file's references to pages outside the repository, or to sections by number.
 
     Paths are from the root, or from the file's own folder. In a path that Python puts together,
     ``ROOT / "docs" / "page.md"``, the last part is enough.

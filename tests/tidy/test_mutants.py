@@ -33,7 +33,7 @@ WITHOUT_GUARD = {
 
 
 def problem_of(mutant: Mutant) -> str:
-    """Return why a mutant does not fit its file, or an empty string."""
+    """Return the reason why a mutant does not fit its file, or an empty string."""
     if max(mutant.before.count("\n"), mutant.after.count("\n")) >= LINES_MAX:
         return f"more than {LINES_MAX} lines"
     text = mutant.path.read_text(encoding="utf-8")

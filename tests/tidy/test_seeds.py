@@ -1,4 +1,4 @@
-"""What unit tests draw can be drawn again: every source of chance in them has a seed."""
+"""Random values of unit tests are repeatable: every random source in them has a seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A setting that nobody reads is a promise that nobody keeps."""
+"""Every setting is read: an unread setting would have no effect."""
 
 from __future__ import annotations
 

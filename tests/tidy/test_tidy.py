@@ -27,8 +27,8 @@ FUNCTION_LINES = 70
 # Longer than the rule, for a reason that is written at the function.
 LONG_FUNCTIONS: dict[str, int] = {}
 
-# Who else may call the builtin open(): a file that the user named, tools that run before there is a
-# broker, and what reads /proc.
+# Other files that may call the builtin open(): for files that the user named, in tools that run
+# before there is a broker, and for /proc.
 MAY_OPEN = {
     "storage/files/io.py",
     "broker/cli/directory/directory_copy.py",
@@ -90,7 +90,7 @@ def test_files_are_opened_in_storage_io_only():
 
 
 def over_the_line(lengths: dict[str, int], limit: int, known: dict[str, int]) -> list[str]:
-    """Return what is longer than it may be, and entries of ``known`` that are no longer true."""
+    """Return the functions or files above the limit, and outdated entries of ``known``."""
     too_long = [
         f"{name} has {length} lines, more than {max(limit, known.get(name, 0))}"
         for name, length in lengths.items()
@@ -215,5 +215,5 @@ def test_machine_paths(line, found):
 
 
 def test_nothing_compiled_lies_beside_the_sources():
-    """It would be imported in their place, also when they have changed."""
+    """A compiled file would be imported in place of its source, also after a change."""
     assert [str(file) for package in PACKAGES for file in (ROOT / package).rglob("*.so")] == []

@@ -1,4 +1,4 @@
-"""Brokers die, or stop, in turn while whoever began that goes on with something else."""
+"""Brokers die, or stop, in turn on a thread while the caller continues."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Meanwhile:
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is done. Raises what it has failed by."""
+        """Whether the killer has stopped. Raises the error that has ended it."""
         if not self._run.done():
             return False
         self._run.result()
@@ -47,7 +47,7 @@ class Killer(Meanwhile):
 
     @property
     def kills(self) -> int:
-        """How many there were. Raises what has ended it."""
+        """The number of kills. Raises the error that has ended the killer."""
         assert not self.is_over or self._is_enough.is_set(), "it has ended by itself"
         return self._kills
 

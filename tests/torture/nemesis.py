@@ -22,7 +22,7 @@ RIGHTS_FAULTS = {"take_right": 24}
 PAUSE_S = (1.5 * TRANSACTION_TIMEOUT_MS / 1000, 3 * TRANSACTION_TIMEOUT_MS / 1000)
 SHORT_PAUSE_S = (0.2, 1.5)
 REST_S = (0.1, 1.0)
-"""From one fault to the next."""
+"""The pause between two faults."""
 
 
 class ClientFaults:
@@ -39,7 +39,7 @@ class ClientFaults:
         if roles is None:
             roles = (chance.choice(("writer", "transformer")),)
             if any(member.is_paused for member in self._fleet.of("transformer")):
-                # Somebody has to take over the partitions of the one that is paused.
+                # Another member has to take over the partitions of the paused one.
                 roles = ("writer",)
         running = [m for m in self._fleet.of(*roles) if m.is_running]
         if kind == "add_twin":
@@ -58,7 +58,7 @@ class ClientFaults:
             case "kill_client":
                 member.kill()
             case "add_twin":
-                # A second process with the id of one that lives: a zombie that does not know it.
+                # A second process with the id of a running one: a zombie that does not know it.
                 member.add_twin()
             case "pause_client":
                 # For longer than its transaction's time; it continues as if nothing had happened.
@@ -71,7 +71,7 @@ class ClientFaults:
             member.restart_if_ended()
 
     def finish(self) -> None:
-        """Nothing heals by itself."""
+        """Undo all faults, since none heals by itself."""
 
     def _member(self, name: str) -> Member:
         return next(each for each in self._fleet.members if each.name == name)
@@ -120,7 +120,7 @@ class BrokerFaults(ClientFaults):
                 os.kill(self._broker.pid, signal.SIGSTOP)
                 return lambda: os.kill(self._broker.pid, signal.SIGCONT)
             case "take_right":
-                # Something that everybody needs is denied to all for a while.
+                # A permission that all clients need is denied for a while.
                 return self._take(self._rights[int(fault.share)])
             case _:
                 return super().begin(fault)

@@ -1,4 +1,4 @@
-"""Brokers that are processes on one PostgreSQL, for those who have them die in turn."""
+"""Brokers that are processes on one PostgreSQL, for tests in which they die in turn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LOOK_S = 0.05
 
 
 class ProcessBrokers:
-    """Members of one cluster; whoever made them ends them."""
+    """Members of one cluster; their creator ends them."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         self.members = members

@@ -103,11 +103,11 @@ CLIENTS: dict[str, Callable[[Round, Say], bool]] = {
     "spark": _spark,
     "tools": _tools,
 }
-"""What each round does; False, or an AssertionError, when something was wrong."""
+"""The function of each round; it returns False, or raises AssertionError, for a fault."""
 
 
 def main() -> int:
-    """Let clusters lose brokers; exit 0 when nothing was wrong."""
+    """Kill brokers of clusters; exit 0 if no round has found a fault."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture.soak_turns")
     parser.add_argument("--seconds", type=float, default=600, help="in which brokers are killed")
     parser.add_argument("--round", type=float, default=ROUND_S, help="seconds of one round")

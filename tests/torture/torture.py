@@ -37,7 +37,7 @@ from tests.workload.settings import GROUP, INPUTS, PARTITIONS, PLACES, TOPICS, W
 
 WAIT_S = 120
 STABLE_S = 45
-"""Far more than a transaction's timeout and somebody's takeover of its coordinator."""
+"""Far more than a transaction's timeout and a takeover of its coordinator."""
 LOOK_S = 0.1
 
 Say = Callable[[str], None]
@@ -55,25 +55,25 @@ class Mortal(Protocol):
 
 
 class Fate(Protocol):
-    """What happens to brokers and clients."""
+    """The source of faults of brokers and clients."""
 
     faults: Counter[str]
-    """How often each fault has happened."""
+    """The number of times that each fault has happened."""
 
     def run(self, duration_s: float) -> None:
         """Make faults until the time is up, then heal everything."""
 
 
 class Cuts(Protocol):
-    """What cuts connections."""
+    """A proxy that cuts connections."""
 
     cuts: int
-    """How often it has."""
+    """The number of cuts."""
 
 
 @dataclass
 class Outcome:
-    """What a torture left: the history, what is wrong with it, and how much happened."""
+    """The result of a torture: the history, its faults, and the amount of work."""
 
     seed: int
     history: History = field(default_factory=list)
@@ -82,11 +82,11 @@ class Outcome:
     ended: Counter[str] = field(default_factory=Counter)
     """Clients whose library hung or gave up by an unexpected error, by role and library."""
     wrong: list[str] = field(default_factory=list)
-    """What is wrong beside the history."""
+    """The faults outside the history."""
 
     @property
     def committed(self) -> Counter[str]:
-        """How many operations were acknowledged, by the member that asked for them."""
+        """The number of acknowledged operations, by member."""
         return Counter(
             each.process.partition(".")[0]
             for each in self.history
@@ -108,7 +108,7 @@ class Outcome:
 
 
 class Torture:
-    """One round of it on a broker that was started after its `Access` was made."""
+    """One round on a broker that was started after the creation of its `Access`."""
 
     wire_kinds: Sequence[Kind] = WIRE_KINDS
     """Clients by wire, beside those of libraries, where they need no login."""
@@ -157,11 +157,11 @@ class Torture:
         return outcome
 
     def proxy(self, seed: int) -> AbstractContextManager[Cuts]:
-        """Return what lies between clients and the broker."""
+        """Return the proxy between clients and the broker."""
         return Proxy(self._access.broker_port, self._access.proxy_port, seed)
 
     def nemesis(self, fleet: Fleet, proxy: Cuts, seed: int, *, harms_broker: bool) -> Fate:
-        """Return what will happen to all of them."""
+        """Return the source of faults for all of them."""
         rights = self._access.rights if self._access.loses_rights else ()
         faults = BrokerFaults(self._broker, fleet, proxy, rights)
         weights = CLIENT_FAULTS | (BROKER_FAULTS if harms_broker else {})
@@ -180,7 +180,7 @@ class Torture:
         outcome.wrong += filter(None, (each.unexpected_end() for each in fleet.members))
 
     def _until_busy(self, fleet: Fleet) -> None:
-        """Wait until everybody has done something, apart from duellists.
+        """Wait until every client has completed an operation, apart from duellists.
 
         Who writes has had something acknowledged then: later, everything may be in its way.
         """
@@ -210,7 +210,7 @@ class Torture:
             member.wait_until_gone()
 
         def supervised(condition: Callable[[], bool]) -> Callable[[], bool]:
-            """Who is cut off and not started again leaves a transaction until it runs out."""
+            """Whether a client may leave a transaction open until its timeout, because of a cut."""
 
             def is_so() -> bool:
                 for member in others:
@@ -245,7 +245,7 @@ class Torture:
         return stable == ends
 
     def _groups_are_done(self) -> bool:
-        """Return whether no committed record stands behind a group's offsets (markers may)."""
+        """Return whether no committed record follows a group's offsets (markers may)."""
         for group, places in self._groups.items():
             committed = self._look.committed(group, places)
             begins = {each.place: max(each.offset, 0) for each in committed}

@@ -24,7 +24,7 @@ EVERY_S = 5.0
 OWN_IDS = tuple(
     each._replace(transaction_timeout_ms=PATIENT_MS) for each in KINDS if not each.transactional_id
 )
-"""Of the torture's clients those that no other one fences."""
+"""The clients of the torture that no other client fences."""
 LOOK_S = 0.1
 
 
@@ -47,11 +47,11 @@ class Brokers(Mortal, Protocol):
         """Wait until all of them serve."""
 
     def failure(self) -> str | None:
-        """Return what is wrong with a broker that should be there."""
+        """Return the fault of a broker that should run."""
 
 
 class NoCuts:
-    """Nothing lies between clients and brokers."""
+    """A stand-in for a proxy: clients connect to the brokers directly."""
 
     cuts = 0
 
@@ -126,7 +126,7 @@ class TurnsTorture(Torture):
 
 
 def unexpected(outcome: Outcome) -> list[str]:
-    """Return what clients did not try again, and who ended by itself."""
+    """Return the errors that clients did not retry, and the clients that ended by themselves."""
     return [*not_retried(outcome.history), *outcome.ended]
 
 

@@ -1,4 +1,4 @@
-"""How clients reach the broker: through the proxy, plainly, or over TLS as a user with rights."""
+"""Access of clients: through the proxy, plainly, or over TLS as a user with permissions."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ SALT, ITERATIONS = b"0123456789abcdef", 4096
 
 @dataclass(frozen=True)
 class Access:
-    """Where clients connect to, what is behind it, and what they log in with."""
+    """The addresses of the proxy and of the broker, and the login of clients."""
 
     servers: str
-    """What clients are given."""
+    """The bootstrap servers of clients."""
     proxy_port: int = 0
     broker_port: int = 0
     login: Login = NOBODY
     rights: tuple[AclCreation, ...] = ()
     loses_rights: bool = False
-    """Whether rights are taken away now and then."""
+    """Whether permissions are removed from time to time."""
 
     def administer(self, broker: BrokerProcess) -> None:
         """Make the user and its rights on the broker that runs, if it takes any."""
@@ -56,7 +56,7 @@ class Access:
 
 
 def plainly(broker: BrokerProcess) -> Access:
-    """Let everybody in; called before the broker's start."""
+    """Configure a broker without logins; call it before the broker's start."""
     port = free_port()
     broker.overrides = {
         **BROKER_SETTINGS,
@@ -67,7 +67,7 @@ def plainly(broker: BrokerProcess) -> Access:
 
 
 def securely(broker: BrokerProcess, *, loses_rights: bool = False) -> Access:
-    """Let one user in, over SASL_SSL, who may do what it does; called before the broker's start.
+    """Configure one user over SASL_SSL with its permissions; call it before the broker's start.
 
     Who does not come through the proxy is a super user.
     """

@@ -61,7 +61,7 @@ class Member:
         self.name = name
         self.is_paused = False
         self.ended: Counter[str] = Counter()
-        """How many of its processes ended by themselves, and how."""
+        """The number of its processes that ended by themselves, by the kind of end."""
         self.journals: list[Path] = []
         self._access = access
         self._directory = directory
@@ -109,10 +109,10 @@ class Member:
         return bool(self._older)
 
     def _may_end_with(self, code: int) -> bool:
-        """Return whether its library may end it: by a signal, or by an error that nobody expects.
+        """Return whether its library may end it: by a signal, or by an unexpected error.
 
-        What it did is in the journal all the same. But a reader or a sender that raises an error
-        was given an answer that it must not be given; unless rights are taken away.
+        Its operations are in the journal anyway. But a reader or a sender that raises an error got
+        a response that it must not get, unless permissions are removed.
         """
         may_fail = self.kind.role in {"writer", "transformer"} or self._access.loses_rights
         return code <= 0 or code == HUNG_EXIT_CODE or may_fail
@@ -130,7 +130,7 @@ class Member:
         self.start()
 
     def add_twin(self) -> None:
-        """Leave the process alone with its id, and start another one with the same id."""
+        """Keep the process running, and start another one with the same id."""
         assert self._process is not None, "not started"
         self._older.append(self._process)
         self.start()
@@ -159,7 +159,7 @@ class Member:
             process.terminate()
 
     def wait_until_gone(self) -> None:
-        """Wait for the end after `ask_to_stop`; who hangs is killed and counted."""
+        """Wait for the end after `ask_to_stop`; kill and count a process that hangs."""
         for process in self._processes():
             try:
                 process.wait(STOP_S)
@@ -168,7 +168,7 @@ class Member:
                 _kill(process)
 
     def unexpected_end(self) -> str | None:
-        """Return how the process ended, when it ended by itself and not well."""
+        """Return the description of an unexpected end of the process."""
         assert self._process is not None, "not started"
         code = self._process.poll()
         if code is None or self._was_killed or self._may_end_with(code):

@@ -47,7 +47,7 @@ class Journal:
         self.process = name
 
     def new_session(self) -> None:
-        """A producer or a consumer starts anew; nothing is known of its order to the one before."""
+        """Record a restart of a producer or consumer; its order to the previous one is unknown."""
         self._sessions += 1
         self.process = f"{self._name}#{self._sessions}"
 
@@ -74,11 +74,11 @@ class Journal:
         self._note(OFFSETS, operation, commits=commits)
 
     def ask(self, operation: int) -> None:
-        """The commit is about to be asked for."""
+        """Record that the commit is about to be requested."""
         self._note(ASK, operation)
 
     def finish(self, operation: int, outcome: str, why: str = "") -> None:
-        """What the client knows at last."""
+        """Record the outcome that the client knows at the end."""
         self._note(FINISH, operation, outcome=outcome, why=why)
 
     def poll(self, reads: Sequence[Read], isolation: str, group: str = "") -> None:
@@ -106,12 +106,12 @@ def file_journal(path: str, name: str) -> Journal:
 
 
 def read_journals(paths: Iterable[Path]) -> History:
-    """Return the operations of all clients in the order in which they began."""
+    """Return the operations of all clients in the order of their starts."""
     return in_order(map(_read, paths))
 
 
 def in_order(journals: Iterable[Iterable[Event]]) -> History:
-    """Return the operations of several journals in the order in which they began."""
+    """Return the operations of several journals in the order of their starts."""
     history = [operation for events in journals for operation in operations(events)]
     # Stable: operations of one process keep their order.
     return sorted(history, key=lambda operation: operation.invoked_ns)
@@ -185,6 +185,6 @@ def _continued(operation: Operation, at_ns: int, event: str, data: dict[str, Any
     if event == ASK:
         return replace(operation, asked_ns=at_ns, outcome=UNKNOWN)
     outcome, why = data["outcome"], data.get("why", "")
-    # Who does not know how it ended does not know when.
+    # An operation with an unknown outcome has no time of its end.
     completed_ns = at_ns if outcome != UNKNOWN else -1
     return replace(operation, outcome=outcome, reason=why, completed_ns=completed_ns)

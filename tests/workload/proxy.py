@@ -1,7 +1,7 @@
 """A TCP proxy before the broker that cuts connections, also between a request and its answer.
 
-Clients only know the proxy. What arrived before a cut was delivered; what had not is dropped, never
-delivered later: a request that comes late is another fault, which the old protocol does not survive
+Clients only know the proxy. Bytes that arrived before a cut are delivered; later ones are dropped,
+never delivered later: a delayed request is another fault, and the old protocol does not survive it
 (KAFKA-17754).
 """
 

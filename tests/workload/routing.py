@@ -1,7 +1,7 @@
 """A client's way to brokers: it finds leaders and coordinators, and tries again as clients do.
 
-Whatever keeps it from an answer (nobody listens, the connection ends, nothing comes in time) is one
-thing to it, ``Lost``: what it asked may have been done. It looks up again then whom to ask.
+Every missing response (a refused connection, a closed connection, a timeout) is ``Lost``: the
+request may have taken effect. The client then looks the broker up again.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ Answer = TypeVar("Answer")
 Address = tuple[str, int]
 
 GROUP, TRANSACTION = 0, 1
-"""What has a coordinator: Kafka's numbers in FindCoordinator."""
+"""Kinds of coordinators: Kafka's numbers in FindCoordinator."""
 ANSWER_S = 2
-"""How long an answer may take: a broker that stands still gives none."""
+"""The timeout of a response, for a broker that is paused."""
 PATIENCE_S = 60
-"""How long one thing may take with all its attempts."""
+"""The timeout of a call with all its attempts."""
 PAUSE_S = 0.005
 RETRIABLE = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
@@ -42,22 +42,22 @@ RETRIABLE = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
     ErrorCode.UNSTABLE_OFFSET_COMMIT,
 }
-"""What Kafka's own clients try again for, by themselves."""
+"""The errors that Kafka's own clients retry by themselves."""
 
 
 class Lost(Exception):
-    """No answer came."""
+    """A request without a response."""
 
 
 class Led(NamedTuple):
-    """A partition: its leader is asked."""
+    """A partition, whose leader gets the requests."""
 
     topic: str
     partition: int
 
 
 class Coordinated(NamedTuple):
-    """A group, or a transactional id: its coordinator is asked."""
+    """A group, or a transactional id, whose coordinator gets the requests."""
 
     kind: int
     key: str
@@ -67,7 +67,7 @@ Place = Led | Coordinated
 
 
 class Found(NamedTuple):
-    """Who is to be asked."""
+    """The broker for a request."""
 
     address: Address
     epoch: int = -1
@@ -90,11 +90,11 @@ class Routing:
             self._hang_up(address)
 
     def ask(self, place: Place, api: Any, request: Any, version: int) -> Any:
-        """Ask who leads or coordinates something, as far as is known. Raises Lost."""
+        """Send a request to the leader or coordinator, as far as it is known. Raises Lost."""
         return self.ask_at(self.find(place).address, api, request, version)
 
     def ask_at(self, address: Address, api: Any, request: Any, version: int) -> Any:
-        """Ask one broker. Raises Lost."""
+        """Send a request to one broker. Raises Lost."""
         try:
             return self._wire(address).ask(api, request, version)
         except OSError as error:
@@ -143,7 +143,7 @@ class Routing:
         self._found.pop(place, None)
 
     def find(self, place: Place) -> Found:
-        """Return whom to ask; raises Lost while nobody is known."""
+        """Return the broker for requests; raises Lost while it is unknown."""
         found = self._found.get(place)
         if found is None:
             find = self._leader if isinstance(place, Led) else self._coordinator
@@ -151,7 +151,7 @@ class Routing:
         return found
 
     def until_answered(self, place: Place, ask: Callable[[], int]) -> ErrorCode:
-        """Ask until the answer is no reason to ask again; ``ask`` returns an error code."""
+        """Repeat ``ask`` until it returns an error code that is not retriable."""
         deadline = monotonic() + PATIENCE_S
         reason: object = None
         while monotonic() < deadline:

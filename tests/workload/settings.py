@@ -23,8 +23,8 @@ LIBRDKAFKA: dict[str, str | int | float | bool | None] = {
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 200,
     "retry.backoff.ms": 20,
-    # When its only broker is gone it would forget the broker and look for it anew; a transaction
-    # that is asking for something then waits without end (2.16.0, whose main thread is stuck).
+    # When its only broker disconnects it would drop the broker and bootstrap again; a pending
+    # request of a transaction then waits without end (2.16.0, whose main thread is stuck).
     "metadata.recovery.strategy": "none",
 }
 FENCED_PAUSE_S = 0.5
@@ -103,12 +103,12 @@ class Settings:
         )
 
     def as_json(self) -> str:
-        """Return what goes on the command line."""
+        """Return the arguments for the command line."""
         return json.dumps(asdict(self))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Return what was on the command line."""
+        """Return the settings from the command line."""
         found = json.loads(text)
         login = found.pop("login")
         tls = login.pop("tls")

@@ -1,4 +1,4 @@
-"""What a client wrote down becomes the operation that it was, also when it was killed over it."""
+"""Journals of clients become their operations, also after a kill."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ ON_PURPOSE = "on purpose"
 
 
 class Transactions:
-    """Transactions of one id; opens a new session when the present one is over."""
+    """Transactions of one id; opens a new session when the present one has ended."""
 
     def __init__(self, client: Client) -> None:
         self._client = client

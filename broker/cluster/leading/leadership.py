@@ -1,20 +1,20 @@
-"""Which partitions this broker leads now: their logs are opened when they come, and let go of.
+"""The partitions that this broker leads: opens their logs, serves them and releases them.
 
 Rules of this file:
 
-* A partition comes in a leader epoch, and whatever ends that leadership ends it for good: it comes
-  again in a later epoch only (R11).
-* Four say so: the view (led here, led elsewhere), who moves partitions (``release``), the store
-  (what was placed is refused), and the catalogue (partitions come, and are deleted). What each of
-  them means for a partition is one table, ``AFTER`` (``states.py``).
-* Every step to another state makes void what was under way in the one before: a log that was read
-  too late is dropped unseen, and leaves nothing.
-* What a partition's former log has placed comes to its end, durable or refused, before the
-  partition is opened again (R12): a refusal is never that of a log in which it was not placed.
-* A log that the store has damaged, or cannot read, ends no broker: it is read again, now and then,
-  and its clients are told KAFKA_STORAGE_ERROR.
-* A long log for which the disk has no room is given up, and loaded anew once there may be: until
-  then nothing is held of it, and others that fit are loaded.
+* This broker leads a partition in one leader epoch. A leadership that has ended never resumes: the
+  broker leads the partition again only in a later epoch (R11).
+* Events have four sources: the view (led here, led elsewhere), callers that move partitions
+  (``release``), the store (a flush was refused), and the catalogue (partitions are created and
+  deleted). The table ``AFTER`` (``states.py``) has the next state for each state and event.
+* A change of state cancels the work of the previous state: a log that was read too late is dropped
+  unused, and its files are removed.
+* All appends to a partition's previous log are durable or refused before the partition is opened
+  again (R12), so a refusal never concerns a log without the refused append.
+* A log that is damaged in the store, or that the store cannot read, does not end the broker. The
+  broker reads it again periodically; clients get KAFKA_STORAGE_ERROR until that succeeds.
+* Loading a long log stops if the disk has no space for it, and restarts once there may be space.
+  Until then nothing of it is kept, and logs that fit are loaded.
 * A coordinator's partition is served by its coordinator once all of the log is in its segments.
 """
 
@@ -54,21 +54,20 @@ logger = logging.getLogger(__name__)
 LOADS_AT_ONCE: Final = 64
 """Logs that are read at the same time, each on a thread that waits for them most of the time."""
 LONG_LOADS_AT_ONCE: Final = 3
-"""Of which more is read than comes at first, on threads of their own: however many there are, and
-however long they take, short ones never wait for them. Fewer than there are ways to the store, one
-of which is for all others."""
+"""Long logs that are read at the same time, on threads of their own, so that short logs never wait
+for them. It is less than the number of connections to the store: one is left for all others."""
 DAMAGED_AGAIN_S: Final = 30.0
-"""Until a log is read again that the store has damaged, or cannot read; it may be repaired."""
+"""Pause before a log is read again that is damaged or unreadable; it may have been repaired."""
 ROOM_PAUSE_S_MIN: Final = 1.0
 ROOM_PAUSE_S_MAX: Final = 60.0
-"""Until a log is loaded again for which there was no room; twice as long after each attempt, as all
-of it is read again."""
+"""Pause before a log is loaded again that did not fit on the disk. It doubles after each attempt,
+since each attempt reads the whole log."""
 COMPARED_PER_TURN: Final = 256
 """Partitions compared with the view before the loop may get a turn."""
 
 
 class DurableLogs(Protocol):
-    """Where the logs of all partitions are kept for whoever leads them."""
+    """The store with the logs of all partitions, from which their leaders read."""
 
     def reading(
         self,
@@ -77,15 +76,16 @@ class DurableLogs(Protocol):
         memory: contextlib.ExitStack,
         long: LongReading | None = None,
     ) -> contextlib.AbstractContextManager[DurableLog]:
-        """Have all that is durable of a partition that is led here in an epoch.
+        """Return a context with the durable log of a partition that is led here in an epoch.
 
-        Entered on threads, waits as long as it takes. Nothing that a former leader has on its way
-        becomes durable after that. It is left once the log is ready: few can be entered at the same
-        time. ``memory`` is closed once nothing of the log is held any more, be it never read: many
-        logs share it, and others wait until then; any thread may do so. Raises LedSince where it is
-        led in that epoch no more, and Corrupt for what is damaged; LongLog where it is to be
-        entered with its ``reading``, on a thread for which no short one waits. What else this
-        raises ends the broker.
+        Entering it blocks, on a thread, without a time limit. After that no append of an earlier
+        leader becomes durable. Leave it once the log is ready: only a few can be open at once.
+        Close ``memory``, on any thread, once the log's bytes are in memory no longer, even if the
+        log was never read: many logs share that memory, and others wait for it.
+
+        Raises LedSince if the partition is no longer led in that epoch, Corrupt for damage, and
+        LongLog if the log has to be entered with ``reading`` on a thread for long logs. Any other
+        exception ends the broker.
         """
 
 
@@ -93,14 +93,14 @@ class Shards(Protocol):
     """The coordinators, each of whose partitions is one of an internal topic."""
 
     def gain(self, topic: str, index: int) -> None:
-        """Serve the keys of a partition whose log is here, all of it in its segments."""
+        """Start to serve the keys of a partition whose log is loaded and in its segments."""
 
     def lose(self, topic: str, index: int) -> None:
-        """Serve them no more, if they are served here."""
+        """Stop serving the keys of a partition, if they are served here."""
 
 
 class Leadership:
-    """The partitions of all topics, and which of them are led here; all of it on the loop."""
+    """The states of all partitions, with the logs of those that are led here; on the loop."""
 
     def __init__(
         self,
@@ -110,20 +110,20 @@ class Leadership:
         durable_logs: DurableLogs,
         on_log_removed: Callable[[PartitionLog], None],
     ) -> None:
-        """``on_log_removed`` is told of each log that is no more, to forget what belongs to it."""
+        """``on_log_removed`` is called with each removed log, to drop the state that uses it."""
         self._host = host
         self._logs = logs
         self._view = view
         self._durable_logs = durable_logs
         self._on_log_removed = on_log_removed
         self.on_taking_over: Callable[[int], object] = lambda _count: None
-        """Is told how many partitions a look has found that this broker is to lead from now on."""
+        """Called with the number of partitions that a comparison with the view found to be new."""
         self._shards: Shards | None = None
         self._places: dict[int, _Place] = {}
         self.takeover_times = Histogram()
-        """Of partitions that came: from the view's word until they were served, in ns."""
+        """Nanoseconds from the view's naming this broker as leader until a partition is served."""
         self.logs_closed = 0
-        """Those that were let go of because a flush was refused, or the session was over."""
+        """The number of logs that were closed by a refused flush or the end of the session."""
         self._threads = Pool("loader", LOADS_AT_ONCE, loop=host.loop)
         self._long_threads = Pool("long-loader", LONG_LOADS_AT_ONCE, loop=host.loop)
         self._loading_again = asyncio.Lock()
@@ -133,33 +133,33 @@ class Leadership:
         self._is_closed = False
 
     def open(self, shards: Shards) -> None:
-        """Begin to lead what the view says."""
+        """Start to lead the partitions that the view assigns to this broker."""
         self._shards = shards
-        self.look()
+        self.follow_view()
 
     def close(self) -> None:
-        """Open and let go of nothing any more: the broker ends."""
+        """Stop opening and releasing logs: the broker ends."""
         self._is_closed = True
         for threads in (self._threads, self._long_threads):
             threads.close()
 
     def state_of(self, partition_id: int) -> State:
-        """Return how far this broker has come with a partition."""
+        """Return the state of a partition on this broker."""
         place = self._places.get(partition_id)
         return State.AWAY if place is None else place.state
 
     @property
     def led_count(self) -> int:
-        """Return how many partitions are led here, or are about to be."""
+        """Return the number of partitions that are led here, or will be soon."""
         places = self._places.values()
         return sum(each.is_there and each.state is not State.AWAY for each in places)
 
     def states(self) -> Counter[State]:
-        """Return how many partitions are in each state."""
+        """Return the number of partitions in each state."""
         return Counter(place.state for place in self._places.values())
 
     def damaged(self) -> list[str]:
-        """Return the partitions led here that nobody can serve: the store cannot read them."""
+        """Return the partitions led here that no broker can serve: the store cannot read them."""
         return sorted(
             f"{place.partition.topic.name}-{place.partition.index}"
             for place in self._places.values()
@@ -168,20 +168,20 @@ class Leadership:
 
     # ------------------------------------------------------------------------------ the view's word
 
-    def look(self) -> None:
-        """Compare what is led here with the view; call it whenever its version has changed."""
+    def follow_view(self) -> None:
+        """Compare the led partitions with the view; call it after each change of its version."""
         if self._shards is None or self._is_looking or self._is_closed:
             return
         if self._compared_version != self._view.version:
             self._is_looking = True
-            self._host.spawn(self._look(), "look who leads what")
+            self._host.spawn(self._follow_view(), "compare leaders with the view")
 
-    async def _look(self) -> None:
+    async def _follow_view(self) -> None:
         while self._compared_version != self._view.version:
             places = self._places_changed_since(self._compared_version)
             self._compared_version = self._view.version
             came = 0
-            # Coordinators first: theirs are served only once they are written to segments, too.
+            # Coordinators' partitions first: they are served only once they are in segments.
             places.sort(key=lambda each: not each.partition.topic.is_internal)
             for number, place in enumerate(places, start=1):
                 if place.is_there:
@@ -193,17 +193,17 @@ class Leadership:
         self._is_looking = False
 
     def _places_changed_since(self, version: int | None) -> list[_Place]:
-        """Return those that may have another leader; one that is shown later is compared then."""
+        """Return the places that may have another leader; ``shown`` compares later ones."""
         changed = None if version is None else self._view.changed_since(version)
         if changed is None:
             return [*self._places.values()]
         return [self._places[each] for each in changed if each in self._places]
 
     def _compare(self, place: _Place) -> bool:
-        """Have happened what the view says; return whether it says anew that this broker leads."""
+        """Apply the view's leader of a partition; return whether it is newly this broker."""
         leader = self._view.leader_of(place.partition.partition_id)
         if leader.node_id != self._view.node_id:
-            if leader.epoch >= place.epoch:  # Else it is older than what is known here.
+            if leader.epoch >= place.epoch:  # An older epoch is out of date.
                 self._happens(place, Event.LED_ELSEWHERE)
         elif leader.epoch > place.epoch:
             place.epoch = leader.epoch
@@ -221,7 +221,7 @@ class Leadership:
                 self._compare(place)
 
     def deleted(self, partition: Partition) -> None:
-        """See ``LogKeeper``. Who releases the partition is told that it is."""
+        """See ``LogKeeper``. Pending ``on_released`` callbacks of the partition run."""
         place = self._places.pop(partition.partition_id)
         place.is_there = False
         place.note_damage("")
@@ -230,13 +230,13 @@ class Leadership:
             place.log = None
             self._logs.delete(partition.partition_id)
             self._on_log_removed(log)
-        place.tell_released()
+        place.notify_released()
 
     def release(self, partition_id: int, on_released: Callable[[], None]) -> None:
-        """Let go of a partition that is to be moved, once all that was placed in it is durable.
+        """Release a partition that is to be moved, once all appends to it are durable.
 
-        ``on_released`` is called then, or at once if it is not led here: nothing more is placed in
-        it by this broker before it leads it again, in a later epoch.
+        ``on_released`` is called then, or at once if the partition is not led here. After it this
+        broker appends to the partition only if it leads it again, in a later epoch.
         """
         place = self._places.get(partition_id)
         if place is None or place.state is State.AWAY:
@@ -248,7 +248,7 @@ class Leadership:
     # ----------------------------------------------------------------------------- the store's word
 
     def forgotten(self, logs: Sequence[PartitionLog], moved: frozenset[int]) -> None:
-        """Take note of logs that the store knows no longer; see ``StoreCallbacks``."""
+        """Handle logs that the store has forgotten; see ``StoreCallbacks``."""
         for log in logs:
             place = self._places.get(log.partition_id)
             if place is not None and place.log is log:
@@ -264,21 +264,21 @@ class Leadership:
             )
 
     def _note_taken_back(self, partition: Partition, log: PartitionLog) -> None:
-        """Have what was sent behind a refused batch wait for it: the log is read again soon."""
+        """Record the refused batches, so that later batches of their producers wait for them."""
         now_s = self._host.clock.monotonic()
         for batch in taken_back(log):
             partition.note_refused(*batch, now_s)
 
     def session_lost(self) -> None:
-        """Take note that nothing is led here any more, until the view names later epochs."""
+        """Release all partitions until the view names this broker in later epochs."""
         for place in self._places.values():
-            if place.state is State.READING:  # Of all others the store forgets the log.
+            if place.state is State.READING:  # The store forgets the logs of all others.
                 self._happens(place, Event.TAKEN)
 
-    def read_anew(self, log: PartitionLog) -> None:
-        """Give up a log whose files are damaged, and read what is durable of it once more.
+    def reload(self, log: PartitionLog) -> None:
+        """Drop a log whose files are damaged, and load its durable records again.
 
-        One that this broker is about to let go of goes anyway.
+        A log that is being released is left alone.
         """
         place = self._places.get(log.partition_id)
         if place is not None and place.log is log and place.state is not State.DRAINING:
@@ -296,7 +296,7 @@ class Leadership:
         place.steps += 1
         place.note_damage("")
         if place.log is not None and step not in KEEPS_LOG:
-            self._let_go(place, place.log)
+            self._release_log(place, place.log)
         if after is State.READING:
             place.came_ns = counter_ns()
             self._host.spawn(self._bring(place, place.steps), f"load {place.partition.topic.name}")
@@ -307,15 +307,15 @@ class Leadership:
         elif after is State.DRAINING:
             self._drain(place)
         if place.state is not State.DRAINING:
-            place.tell_released()
+            place.notify_released()
 
     def _happens_later(self, place: _Place, steps: int, event: Event) -> None:
-        """Tell of an event unless the partition has gone on since ``steps``."""
+        """Handle an event unless the partition's state has changed since ``steps``."""
         if place.is_still_at(steps):
             self._happens(place, event)
 
     async def _bring(self, place: _Place, steps: int) -> None:
-        """Read a log, and open it unless something has happened to its partition meanwhile."""
+        """Read a log, and open it unless its partition's state has changed meanwhile."""
         if place.former is not None:
             await place.former.wait()
             place.former = None
@@ -346,12 +346,12 @@ class Leadership:
             else:
                 self._drop(loaded)
             return
-        # Who ends because of it hands it to the next broker, until there is none left. The error
-        # is held no more meanwhile, nor what was read before it.
+        # A broker that ended here would pass the damage to the next leader, until no broker is
+        # left. During the pause neither the error nor the bytes read before it stay in memory.
         await self._bring_again(place, steps, damage)
 
     async def _bring_again(self, place: _Place, steps: int, damage: str) -> None:
-        """Say what keeps a log from being read, once, and read it again later."""
+        """Log the damage of a log if it is new, and read the log again after a pause."""
         if not place.is_still_at(steps):
             return
         topic, index = place.partition.topic.name, place.partition.index
@@ -364,15 +364,15 @@ class Leadership:
             self._host.spawn(self._bring(place, steps), f"load {topic} again")
 
     def _is_over(self, place: _Place, steps: int) -> bool:
-        """Whether nobody wants any more what is loaded since a step; on any thread."""
+        """Return whether the load that started at ``steps`` is obsolete; on any thread."""
         return self._is_closed or not place.is_still_at(steps)
 
     async def _loaded_where_it_fits(
         self, spec: PartitionSpec, is_over: Callable[[], bool]
     ) -> _Loaded:
-        """Have a log loaded as ``_loaded`` does, anew where there was no room for it on the disk.
+        """Load a log as ``_loaded`` does, again after a pause while the disk has no space for it.
 
-        That is tried for one log at a time: of two that do not fit together one may.
+        Retries are for one log at a time: of two that do not fit together one may.
         """
         pause_s, lock, disk = ROOM_PAUSE_S_MIN, self._loading_again, self._logs.file_system
         try:
@@ -394,9 +394,9 @@ class Leadership:
                 pause_s = min(2 * pause_s, ROOM_PAUSE_S_MAX)
 
     async def _loaded(self, spec: PartitionSpec, is_over: Callable[[], bool]) -> _Loaded:
-        """Have a log loaded on one of the threads for it; raises what ``reading`` does.
+        """Load a log on one of the loader threads; raises what ``reading`` does.
 
-        And LedSince soon after it ``is_over``: others wait for the threads.
+        Raises LedSince soon after ``is_over`` returns true: other logs wait for the threads.
         """
         threads, long, load = self._threads, None, partial(self._load, spec, is_over)
         while True:
@@ -410,7 +410,7 @@ class Leadership:
     def _load(
         self, spec: PartitionSpec, is_over: Callable[[], bool], long: LongReading | None
     ) -> _Loaded:
-        """On a thread: read a log and make ready all that is known of it."""
+        """Read a log and prepare all of its state, on a thread."""
         require_wanted(spec, is_over)
         epoch = spec.leader_epoch
         assert epoch is not None
@@ -424,7 +424,7 @@ class Leadership:
             return _Loaded(log, writes, memory.pop_all())
 
     def _drop(self, loaded: _Loaded) -> None:
-        """Leave nothing of a log that was read for nothing."""
+        """Free the memory and the files of a log that is not needed any more."""
         loaded.memory.close()
         if loaded.log.directory.is_apart:
             self._logs.journal.add_operation(partial(remove_apart, loaded.log))
@@ -439,7 +439,7 @@ class Leadership:
         if log.directory.is_apart:
             self._logs.journal.add_operation(log.directory.take_place)
         self._logs.take_in(log, writes)
-        # Behind all of it, be that written or, as the log has gone before, not any more.
+        # It runs after the log's writes, or after they were cancelled with the log's removal.
         self._logs.journal.add_operation(memory.close)
         place.log = partition.log = log
         written = partial(self._happens_later, place, place.steps, Event.WRITTEN)
@@ -457,7 +457,7 @@ class Leadership:
             self._shards.gain(partition.topic.name, partition.index)
 
     def _drain(self, place: _Place) -> None:
-        """Place nothing more, and wait for what is placed."""
+        """Refuse appends, and wait until the log's appends are durable or refused."""
         assert place.log is not None
         place.log.close()
         group = self._logs.journal.newest_group()
@@ -467,8 +467,8 @@ class Leadership:
         else:
             group.add_waiter(Settled(drained))
 
-    def _let_go(self, place: _Place, log: PartitionLog) -> None:
-        """Serve a partition no more: from here on it is led elsewhere, or loaded again."""
+    def _release_log(self, place: _Place, log: PartitionLog) -> None:
+        """Stop serving a partition: it is now led elsewhere, or loaded again."""
         partition = place.partition
         place.log = partition.log = None
         if partition.topic.is_internal:
@@ -480,7 +480,10 @@ class Leadership:
         self._on_log_removed(log)
 
     def _end_of(self, log: PartitionLog) -> asyncio.Event | None:
-        """What is set once all that was placed in a log is durable, or refused; None: it is."""
+        """Return an event for the time when all appends to a log are durable or refused.
+
+        Returns ``None`` if they are already.
+        """
         group = self._logs.journal.newest_group()
         if group is None or _is_settled(log):
             return None
@@ -490,7 +493,7 @@ class Leadership:
 
 
 def _is_settled(log: PartitionLog) -> bool:
-    """Whether nothing that was placed in a log is on its way to be durable."""
+    """Return whether no append to a log is still to become durable."""
     return log.next_offset == log.high_watermark and not log.awaits_log_start
 
 
@@ -500,11 +503,11 @@ class _Loaded(NamedTuple):
     log: PartitionLog
     writes: CommitGroup
     memory: contextlib.ExitStack
-    """Closed once it is in segments."""
+    """Closed once the log is in segments."""
 
 
 class _Place:
-    """One partition as this broker stands to it."""
+    """The state of one partition on this broker."""
 
     __slots__ = (
         "came_ns",
@@ -526,31 +529,31 @@ class _Place:
         """Whether the partition exists."""
         self.state = State.AWAY
         self.damage = ""
-        """What has kept its log from being read when that was tried last."""
+        """The reason why the last attempt to read the log failed, or an empty string."""
         self.steps = 0
-        """From state to state so far: whoever waits for something compares it."""
+        """The number of state changes so far; work in progress compares it to detect a change."""
         self.came_ns = 0
-        """The time, by ``counter_ns``, at which reading it began."""
+        """The time, by ``counter_ns``, at which reading the log started."""
         self.epoch = -1
-        """The latest in which it is, or was, led here."""
+        """The latest leader epoch in which the partition is, or was, led here."""
         self.log: PartitionLog | None = None
         self.loaded: _Loaded | None = None
-        """What was read, and is not open yet."""
+        """A log that was read and is not open yet."""
         self.former: asyncio.Event | None = None
-        """Set when the fate of all is known that was placed in the log before."""
+        """Set once all appends to the previous log are durable or refused."""
         self.on_released: list[Callable[[], None]] = []
 
     def note_damage(self, damage: str) -> None:
-        """Take note of what keeps the log from being read; empty: nothing does."""
+        """Record the reason why the log cannot be read, or an empty string if it can."""
         self.damage = damage
         self.partition.is_unreadable = bool(damage)
 
     def is_still_at(self, steps: int) -> bool:
-        """Return whether nothing has happened to the partition since a step."""
+        """Return whether the partition exists and its state has not changed since ``steps``."""
         return self.is_there and self.steps == steps
 
-    def tell_released(self) -> None:
-        """Tell who waits for the partition to be released that it is."""
+    def notify_released(self) -> None:
+        """Call the callbacks that wait for the partition's release."""
         waiting, self.on_released = self.on_released, []
         for on_released in waiting:
             on_released()

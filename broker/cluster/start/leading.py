@@ -51,7 +51,7 @@ class Service:
         """Apply a change of the view or of the metadata."""
         if not self._is_stopped:
             self._compare_nodes()
-            self.leadership.look()
+            self.leadership.follow_view()
             self._hand_overs.release_next()
             self.follower.follow_next()
 

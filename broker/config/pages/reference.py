@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Final
 
@@ -31,14 +32,13 @@ _INTRODUCTION: Final = """\
 # Configuration
 
 Written by `make docs-configuration` from the tables in `broker/config/broker_config.py`,
-`broker/config/topic_configs.py` and `broker/config/group_configs.py`; `make check` says when it is
-not current.
+`broker/config/topic_configs.py` and `broker/config/group_configs.py`; `make check` compares it.
 
-`barnabas serve` needs none of this: without a file, a variable or an argument it is a durable
-broker on localhost:9092 with its data in `./data`. `barnabas config` prints every key as it is in
-force, and who set it; `/config` on the HTTP port also shows what clients have changed since.
+`barnabas serve` needs no settings: it is then a durable broker on localhost:9092 with its data in
+`./data`. `barnabas config` prints each key with its value and the origin of that.
+`/config` on the HTTP port also shows changes by clients.
 
-## Where a value comes from
+## Sources of values
 
 The last of these that sets a key wins; it does not matter which keys the others set.
 
@@ -49,22 +49,21 @@ The last of these that sets a key wins; it does not matter which keys the others
 5. For keys that change at any time: what a client sets while the broker runs
    (`kafka-configs.sh --alter`), for all brokers or for this one.
 
-A value that cannot be used stops the broker with one line: the key, the value, what is accepted,
-and where it was set. An unknown key is named in one warning; given by `--override`, or
-where it begins with `barnabas.` or looks like a key that protects something, it is an error.
-A secret given by `--override` is one, too: everybody on the machine can read arguments. Kafka's
-keys that mean nothing here are named in one line at level INFO.
+An invalid value stops the broker with one line: the key, the value, the accepted values and the
+origin. An unknown key causes one warning, or an error if it comes from `--override`, starts with
+`barnabas.` or resembles a security key. A secret in `--override` is an error: each user of the
+machine can read arguments. One line at level INFO names Kafka's keys without effect.
 
 ## Environment
 
-`KAFKA_` goes, the rest becomes lower case, `_` turns into a dot, `__` into `_` and `___` into `-`:
+Drop `KAFKA_`, write the rest in lower case, `_` as a dot, `__` as `_` and `___` as `-`:
 """
 
 _DIALECTS: Final = """
 Two things are as in Kafka's images: without `KAFKA_LISTENERS` the broker listens, on every
 interface, on the ports of `KAFKA_ADVERTISED_LISTENERS`; and `KAFKA_BROKER_ID` sets `node.id`.
 Topics in `KAFKA_CREATE_TOPICS` (`name:partitions:replication[:cleanup.policy]`, separated by commas
-or by `KAFKA_CREATE_TOPICS_SEPARATOR`) exist when the broker says that it is ready.
+or by `KAFKA_CREATE_TOPICS_SEPARATOR`) exist when the broker is ready.
 """
 
 _SECTIONS: Final = (
@@ -128,12 +127,15 @@ def _lines() -> Iterator[str]:
         map(_inherited, GROUP_CONFIGS.values()),
     )
     yield "\n## Kafka's keys without effect\n"
-    yield "A file that has them loads in peace. Those for clients (`sasl.login.*`, and keys of"
-    yield "`sasl.oauthbearer.*` for tokens) are how brokers of a cluster log in to each other.\n"
-    yield ", ".join(f"`{name}`" for name in sorted(IGNORED_CONFIGS) if is_ignored(name))
-    yield "\nThese of them stop the start when they name a class of one's own, which would protect"
-    yield "something:\n"
+    yield "Brokers of a cluster use `sasl.login.*` and token keys to log in to each other.\n"
+    yield from _by_first_word(name for name in IGNORED_CONFIGS if is_ignored(name))
+    yield "\nThese keys stop the start if they name a class, which they would need for security:\n"
     yield ", ".join(f"`{name}`" for name in sorted(UNAVAILABLE.keys() & IGNORED_CONFIGS.keys()))
+
+
+def _by_first_word(names: Iterable[str]) -> Iterator[str]:
+    for _, group in groupby(sorted(names), key=lambda name: name.split(".")[0]):
+        yield "* " + ", ".join(f"`{name}`" for name in group)
 
 
 def sections() -> dict[str, list[ConfigKey]]:

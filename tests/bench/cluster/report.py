@@ -20,7 +20,7 @@ Numbers are medians of the rounds.
 A producer of transactions speaks KIP-890's protocol, one transaction after the other, one record in
 each partition. The records for several brokers leave at once; EndTxn follows their answers.
 "Inside one broker": the coordinator leads the partitions, too. "Again" is how often a transaction
-was told to come later; the client does so after 20 ms, as Java's does.
+got CONCURRENT_TRANSACTIONS; the client retries after 20 ms, as Java's does.
 
 Takeover: from `kill -9` of one broker until its partitions take records elsewhere. Both
 wait for silence first, as they come: Barnabas for a lease of 10 s, Apache Kafka for a

@@ -18,9 +18,9 @@ Written by `make bench-cluster ARGS=--takeovers`: three brokers over a PostgreSQ
 records in each of its partitions, and transactional ids with a producer each. A partition of a
 broker that was killed is served again when a Fetch shows all that was written, and a Produce is
 acknowledged; a transactional id when InitProducerId is. While a broker stops, all of its partitions
-are read and some of them written to, again and again; what is told is the time from the last answer
-of the old leader to the first of the new one. A failover is counted from when the new primary takes
-writes. All of it, and who asks, shares the cores: see the load.
+are read and some of them written to, repeatedly; the time is that from the last response of the old
+leader to the first of the new one. A failover is counted from when the new primary takes writes.
+Brokers, PostgreSQL and the client share the cores: see the load.
 """
 
 
@@ -59,7 +59,7 @@ def _rows(results: Results) -> list[tuple[str, ...]]:
         _row("", f"{kill.coordinators} transactional ids", kill.coordinated, limit_s),
         _row(f"a broker stops: {stop.whole_s:.1f} s", f"{stop.partitions} read", stop.read, STOP_S),
         _row("", f"{stop.samples} written to", stop.written, STOP_S),
-        ("it comes again, and has its share", "", "", "", f"{results.join_s:.2f} s", "", ""),
+        ("it restarts, and leads its share", "", "", "", f"{results.join_s:.2f} s", "", ""),
     ]
     for each in results.failovers:
         times = Times.of(each.acknowledged_s)

@@ -101,7 +101,7 @@ def test_behind_a_batch_that_came_before_the_log_was_read(known):
             for _ in range(FILLED_AT_ONCE):
                 turns.acquire()
             partition = kept(cluster)
-            cluster.on(0, lambda server: server.leadership.read_anew(partition.log))
+            cluster.on(0, lambda server: server.leadership.reload(partition.log))
             (partition_id,) = cluster.partition_ids(KEPT.name)
             state = cluster.on(0, lambda server: server.leadership.state_of(partition_id))
             assert state is State.READING

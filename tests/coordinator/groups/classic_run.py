@@ -40,7 +40,7 @@ CONFIG = GroupConfig(initial_rebalance_delay_ms=3_000, max_size=3)
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
 SUBSCRIPTION = b"\0\0" + b"\0\0\0\1" + b"\0\1t" + b"\xff\xff\xff\xff"
-"""What a consumer says under its protocol: it reads topic t."""
+"""The metadata of a consumer's protocol: a subscription to topic t."""
 
 Log = list[tuple[bytes, bytes | None]]
 
@@ -75,7 +75,7 @@ class Run:
     # --------------------------------------------------------------------------------- commands
 
     def do(self, command: Any) -> Decision:
-        """Decide a command and do what comes of it; answers are kept by ticket."""
+        """Decide a command and apply the decision; responses are stored by ticket."""
         decision = self.shard.decide(command, self.now)
         assert self.shard.decide(command, self.now) == decision, "decide has changed something"
         for record in decision.records:
@@ -157,14 +157,14 @@ class Run:
         return LeaveGroup(Caller("client", "/host", version), request)
 
     def expire(self, timer: Timer) -> Decision:
-        """Let a timer run out at its time; one that is not scheduled, at once."""
+        """Expire a timer at its time, or at once if it is not scheduled."""
         self.tick_ms = max(self.tick_ms, self.timers.pop(timer, 0))
         return self.do(TimerExpired(timer, NO_TOPICS))
 
     # ----------------------------------------------------------------------------------- checks
 
     def replayed(self) -> GroupShard:
-        """What a restart would give."""
+        """Return the machine after a restart."""
         shard = GroupShard(self.config)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record("__consumer_offsets", key, value)
@@ -173,7 +173,7 @@ class Run:
         return shard
 
     def restart(self) -> None:
-        """Start again from the log; nobody is answered who waits."""
+        """Start again from the log; waiting clients get no response."""
         self.shard = self.replayed()
         self.parked.clear()
         self.timers.clear()
@@ -198,7 +198,7 @@ class Run:
         assert group.generation >= before.generation
 
     def check(self) -> None:
-        """What holds for every group between two commands."""
+        """Check the invariants of every group between two commands."""
         replayed = self.replayed()
         assert replayed.groups.keys() == self.shard.groups.keys()
         group = self.group
@@ -245,7 +245,7 @@ class Run:
         assert not group.unsynced.keys() & group.syncing.keys()
 
     def _check_timers(self, group: ClassicGroup) -> None:
-        """Nothing waits for ever: there is a timer behind everything that is awaited."""
+        """Check that each wait of the group has a timer."""
         names = {timer.name for timer in self.timers}
         assert (JOIN in names) == (group.state is State.PREPARING_REBALANCE)
         assert (SYNC in names) == bool(group.unsynced)
@@ -258,7 +258,7 @@ class Run:
 
 
 def hard(group: ClassicGroup) -> tuple[Any, ...]:
-    """What of a group that is not rebalancing must survive a restart."""
+    """Return the state of a stable group that must survive a restart."""
     return (
         group.state,
         group.state_since_ms,

@@ -113,13 +113,13 @@ class Run:
         self.config = config
         self.shard = GroupShard(config)
         self.again = GroupShard(config)
-        """What a restart would give: it hears of nothing but records."""
+        """A machine as after a restart: it gets the records only."""
         self.topics = Topics(t=4, u=2)
         self.log: list[tuple[bytes, bytes | None]] = []
         self.timers: dict[Timer, int] = {}
         self.parked: set[int] = set()
         self.has: dict[str, Owned] = {}
-        """What each member was last told to own: what a good client owns, at most."""
+        """The last assignment of each member: a correct client owns at most that."""
         self.tick_ms = 10_000
         self.tickets = 0
         self.epochs_seen: dict[str, int] = {}
@@ -138,13 +138,13 @@ class Run:
         return {} if self.group is None else self.group.members
 
     def later(self, delay_ms: int = ASSIGNMENT_INTERVAL_MS) -> None:
-        """Let time pass in which nothing happens."""
+        """Advance the time without an event."""
         self.tick_ms += delay_ms
 
     # --------------------------------------------------------------------------------- commands
 
     def do(self, command: Any) -> Decision:
-        """Decide a command and do what comes of it."""
+        """Decide a command and apply the decision."""
         decision = self.shard.decide(command, self.now)
         assert self.shard.decide(command, self.now) == decision, "decide has changed something"
         for record in decision.records:
@@ -262,7 +262,7 @@ class Run:
         return LeaveGroup(self._caller(5), request, self.topics)
 
     def expire(self, name: str, member: str = "") -> Decision:
-        """Let a timer run out at its time; one that is not scheduled, at once."""
+        """Expire a timer at its time, or at once if it is not scheduled."""
         timer = Timer(GROUP, name, member)
         self.tick_ms = max(self.tick_ms, self.timers.pop(timer, 0))
         return self.do(TimerExpired(timer, self.topics))
@@ -285,7 +285,7 @@ class Run:
     # ----------------------------------------------------------------------------------- checks
 
     def replayed(self) -> GroupShard:
-        """What a restart gives."""
+        """Return the machine after a restart."""
         shard = GroupShard(self.config)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record("__consumer_offsets", key, value)
@@ -304,7 +304,7 @@ class Run:
         self.check()
 
     def check(self) -> None:
-        """What holds between two commands."""
+        """Check the invariants between two commands."""
         again = self.again
         assert again.groups.keys() == self.shard.groups.keys()
         group = self.group
@@ -365,7 +365,7 @@ class Run:
 
 
 def hard(group: Any) -> Any:
-    """What of a group must survive a restart."""
+    """Return the state of a group that must survive a restart."""
     if isinstance(group, ClassicGroup):
         return group.stored
     return {
@@ -376,7 +376,7 @@ def hard(group: Any) -> Any:
 
 
 def assigned_by_sync(response: Any, topics: Topics) -> Owned:
-    """What a SyncGroup gave a classic member."""
+    """Return the partitions that SyncGroup assigned to a classic member."""
     found = CONSUMER_PROTOCOL_ASSIGNMENT.decode(memoryview(response.assignment), 2, 1)
     assert {each.name for each in fields(found)}
     return {

@@ -1,4 +1,4 @@
-"""The words of offsets_table.txt: states of a group, commands, and what came of them."""
+"""The words of offsets_table.txt: states of a group, commands, and outcomes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class OtherGroup:
     subscribed: frozenset[str] = frozenset()
     empty_since: int = -1
     anonymous: ErrorCode = ErrorCode.NONE
-    """What a commit without an identity is answered."""
+    """The error code for a commit without an identity."""
     group_id: str = GROUP
 
     @property
@@ -157,7 +157,7 @@ STATES: dict[str, OtherGroup | None] = {
 }
 WITHOUT_OFFSETS = {"nothing", "empty-bare", "pending"}
 PENDING = {"pending": ("a0", "c1"), "empty-pending": ("a0", "b2", "c1", "d0")}
-"""What producer 5 has committed in a transaction still open."""
+"""The offsets that producer 5 has committed in an open transaction."""
 PRODUCER = 5
 EPOCH = 2
 
@@ -223,7 +223,7 @@ class Run:
         self.written.append(marker)
 
     def decide(self, command: Any) -> Decision:
-        """Ask twice: a decision changes nothing, and is the same every time."""
+        """Decide twice: a decision changes nothing, and is the same each time."""
         before = self.offsets()
         decision = whole(self.shard.decide(command, NOW))
         assert whole(self.shard.decide(command, NOW)) == decision
@@ -254,7 +254,7 @@ class Run:
 
 
 def decided(decision: Decision) -> LongDecision:
-    """What comes of all steps."""
+    """Return the decision after all its steps."""
     assert decision.steps is not None
     while True:
         try:
@@ -274,14 +274,14 @@ def whole(decision: Decision) -> Decision:
 
 
 def in_steps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have every decision made in steps that may be, with one offset in each."""
+    """Make each decision that supports steps in steps, with one offset in each."""
     for module, size in ("offsets", "OFFSETS_PER_STEP"), ("offset_removal", "PLACES_PER_STEP"):
         monkeypatch.setattr(f"barnabas.coordinator.groups.{module}.MANY", -1)
         monkeypatch.setattr(f"barnabas.coordinator.groups.{module}.{size}", 1)
 
 
 def command_of(text: str) -> Any:
-    """Read a command: a verb, who asks, and places such as a0, or a0=5 with an offset."""
+    """Read a command: a verb, the caller, and places such as a0, or a0=5 with an offset."""
     verb, *words = text.split()
     if verb == "marker":
         return Marker(PRODUCER if "another" not in words else PRODUCER + 1, "commit" in words)
@@ -393,7 +393,7 @@ def _named(code: int) -> str:
 
 
 def shown_records(decision: Decision) -> str:
-    """What a decision writes and causes, in the table's words."""
+    """Return the records and effects of a decision, in the table's words."""
     shown = [_shown_record(record) for record in decision.records]
     assert decision.changes == ()
     assert decision.effects in {(), (HEARD,)}

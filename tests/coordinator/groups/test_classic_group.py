@@ -27,7 +27,7 @@ ALL_TOPICS = None
 
 
 def joined(run: Run, names: str, **options: object) -> None:
-    """Let members come to an empty group and begin a generation."""
+    """Join members to an empty group and start a generation."""
     for name in names:
         run.do(run.join(version=3, new_id=name, **options))
     while run.group.state is State.PREPARING_REBALANCE:

@@ -25,7 +25,7 @@ CLIENTS = 5
 
 @dataclass
 class Client:
-    """A client library: what it was told, and what it waits for."""
+    """A client library: the responses that it has, and the ones that it waits for."""
 
     name: str
     instance: str | None = None
@@ -38,7 +38,7 @@ class Client:
 
 @dataclass
 class Generation:
-    """What a generation's members were told, whoever they are."""
+    """The content of the responses to a generation's members."""
 
     leader: str
     protocol: str
@@ -69,7 +69,7 @@ class ClassicGroups(RuleBasedStateMachine):
     )
     def join(self, which, version, protocols, forget):
         client = self.clients[which]
-        if forget:  # The client starts anew.
+        if forget:  # The client starts again.
             self.clients[which] = client = Client(client.name, client.instance)
         self.next_id += 1
         new_id = f"{client.name}-{self.next_id}"
@@ -191,7 +191,7 @@ class ClassicGroups(RuleBasedStateMachine):
         for client in self.clients:
             client.ticket = None
         stored = self.run.group.generation if self.run.group is not None else -1
-        # What was not written never was: its number comes again.
+        # A generation that was not written is lost, and its number is used again.
         self.generations = {
             number: each for number, each in self.generations.items() if number <= stored
         }

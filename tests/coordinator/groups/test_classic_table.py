@@ -1,6 +1,6 @@
-"""Every state of a classic group meets every command; classic_table.txt says what comes of it.
+"""Every state of a classic group meets every command; classic_table.txt has the outcomes.
 
-``python -m tests.coordinator.groups.test_classic_table`` writes it anew; read the difference.
+``python -m tests.coordinator.groups.test_classic_table`` writes the table; read the difference.
 The answers are those of Apache Kafka 4.3.0: tests/interop/test_classic_groups_like_kafka.py.
 """
 
@@ -26,7 +26,7 @@ COLUMNS = 6
 
 
 def nothing(run: Run) -> None:
-    """No group."""
+    """Create no group."""
 
 
 def pending(run: Run) -> None:
@@ -181,7 +181,7 @@ def command_of(run: Run, text: str) -> Any:
 
 def shown_response(response: Any) -> str:
     if response is None:
-        return "-"  # It was answered among those who waited, or nobody asked.
+        return "-"  # The response is among those of the waiters, or there was no request.
     code = ErrorCode(response.error_code)
     if isinstance(response, JoinGroupResponse):
         who = f" {response.member_id}" if response.member_id else ""

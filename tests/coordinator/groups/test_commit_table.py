@@ -1,6 +1,6 @@
-"""Every state of a group meets everybody who may commit for it; commit_table.txt says who may.
+"""Every state of a group meets every kind of committer; commit_table.txt has the outcomes.
 
-``python -m tests.coordinator.groups.test_commit_table`` writes it anew; read the difference.
+``python -m tests.coordinator.groups.test_commit_table`` writes the table; read the difference.
 The answers are those of Apache Kafka 4.3.0: tests/interop/transactional_offsets.py asks both.
 """
 
@@ -66,7 +66,7 @@ def run_in(state: str) -> classic_run.Run | consumer_run.Run:
 
 
 def identity_of(run: Any, label: str) -> Identity:
-    """Who commits: the group's first member but for what the label changes."""
+    """Return the committer: the group's first member, with the changes of the label."""
     group = run.shard.groups.get(GROUP)
     member_id = next(iter(group.members), "m") if group is not None else "m"
     generation = 1
@@ -98,7 +98,7 @@ def verdict(decision: Decision) -> str:
 
 
 def outcome(state: str, label: str) -> list[str]:
-    """What plain commits of versions 8 and 9 are answered, and one in a transaction."""
+    """Return the results of plain commits of versions 8 and 9, and of one in a transaction."""
     found = []
     for version in (8, 9, None):
         run = run_in(state)
@@ -158,7 +158,7 @@ def test_a_long_commit_is_decided_like_a_short_one(state):
 
 
 def test_one_partition_of_a_long_commit_refuses_them_all():
-    """A member that is behind may not commit what it has lost, whichever part that is in."""
+    """A member with an old epoch may not commit a lost partition, in any part of the commit."""
     run = run_in("consumer stable")
     group = run.shard.groups[GROUP]
     asked: list[int] = []

@@ -34,7 +34,7 @@ def pairs(target: Partitions) -> set[tuple[bytes, int]]:
 
 
 def check(given, counts, found) -> None:
-    """Everybody is named; every wanted partition goes to one member, who wants it."""
+    """Check that all members are named, and each partition goes to one of its subscribers."""
     assert found.keys() == given.keys()
     owned = [each for target in found.values() for each in pairs(target)]
     wanted = {topic_id for each in given.values() for topic_id in each.topic_ids}

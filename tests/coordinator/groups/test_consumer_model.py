@@ -1,8 +1,8 @@
 """A consumer group under everything that clients, time and administrators can do to it.
 
 After every step (consumer_run.py): no partition has two owners, epochs never go back, a replay of
-the log gives the same group, nobody is waited for without an end. At the end, when everybody has
-done what it was told: every partition of every subscribed topic has an owner.
+the log gives the same group, no wait is endless. At the end, when all members have applied their
+assignments: every partition of every subscribed topic has an owner.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
     def begin(self) -> None:
         self.run = Run()
         self.classic: dict[str, dict[str, set[int]]] = {}
-        """What classic members own, as they were told by SyncGroup."""
+        """The partitions that SyncGroup assigned to classic members."""
 
     def _is_classic_group(self) -> bool:
         return isinstance(self.run.shard.groups.get(GROUP), ClassicGroup)
@@ -158,7 +158,7 @@ class ConsumerGroupMachine(RuleBasedStateMachine):
         self.run.expire("session", member)
 
     def _rest(self) -> None:
-        """Everybody does what it is told, and time passes."""
+        """Apply all assignments, and advance the time."""
         self.run.later()
         for name in [timer.name for timer in self.run.timers if timer.name == "regex"]:
             self.run.expire(name)

@@ -1,6 +1,6 @@
-"""Every state of a consumer group meets every command; consumer_table.txt says what comes of it.
+"""Every state of a consumer group meets every command; consumer_table.txt has the outcomes.
 
-``python -m tests.coordinator.groups.test_consumer_table`` writes it anew; read the difference.
+``python -m tests.coordinator.groups.test_consumer_table`` writes the table; read the difference.
 The answers are those of Apache Kafka 4.3.0: tests/interop/test_consumer_groups_like_kafka.py.
 """
 
@@ -31,7 +31,7 @@ COLUMNS = 5
 
 
 def nothing(run: Run) -> None:
-    """No group."""
+    """Create no group."""
 
 
 def one(run: Run) -> None:
@@ -248,7 +248,7 @@ def _before(run: Run) -> int:
 
 
 def outcome(state: str, command: str) -> list[str]:
-    """Bring a group into a state, give it a command, and put into words what came of it."""
+    """Bring a group into a state, run a command, and return the outcome in words."""
     run = Run()
     STATES[state](run)
     made = COMMANDS[command](run)
@@ -382,7 +382,7 @@ def _timers(decision: Decision, run: Run) -> list[str]:
 
 
 def table() -> dict[tuple[str, str], list[str]]:
-    """What consumer_table.txt expects, by state and command."""
+    """Return the outcomes of consumer_table.txt, by state and command."""
     found: dict[tuple[str, str], list[str]] = {}
     command = ""
     for line in TABLE.read_text().splitlines():

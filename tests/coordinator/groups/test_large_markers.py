@@ -55,7 +55,7 @@ BEFORE: dict[str, list[Entry]] = {
 
 
 class Life:
-    """A machine and the log that it was told of."""
+    """A machine and its log."""
 
     def __init__(self) -> None:
         self.shard = GroupShard(GroupConfig())

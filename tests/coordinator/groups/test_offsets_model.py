@@ -126,7 +126,7 @@ class Offsets(RuleBasedStateMachine):
 
     @rule(group=groups, producer=producers, offsets=places)
     def commit_as_a_zombie(self, group, producer, offsets):
-        """No group has members, so whoever claims to be one is refused (O5)."""
+        """Commit as a member; the group has none, so the commit is refused (O5)."""
         request = self.request(group, offsets, "z")
         request.generation_id_or_member_epoch = 1
         command = TransactionalOffsetCommit(CALLER, request, TransactionalProducer(producer, 0))

@@ -1,6 +1,6 @@
 """Every state of a group meets every command about offsets; offsets_table.txt says the outcome.
 
-``python -m tests.coordinator.groups.test_offsets_table`` writes it anew; read the difference.
+``python -m tests.coordinator.groups.test_offsets_table`` writes the table; read the difference.
 """
 
 from __future__ import annotations

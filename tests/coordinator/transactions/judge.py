@@ -1,4 +1,4 @@
-"""What a journal may look like: reads it from the start, and knows nothing of the implementation.
+"""The judge of a journal: reads it from the start, without code of the implementation.
 
 It shares no code with what is judged; docs/invariants.md has the rules by their codes.
 """
@@ -24,13 +24,13 @@ FOLLOWS = {
 
 @dataclass
 class Id:
-    """What the latest record of a transactional id says."""
+    """The content of the latest record of a transactional id."""
 
     state: int
     producer: tuple[int, int]
     places: set[tuple[str, int]]
     marked: set[tuple[str, int]] = field(default_factory=set)
-    """Where the markers of its decision are."""
+    """The partitions with a marker of its decision."""
 
 
 @dataclass
@@ -56,11 +56,11 @@ class Judge:
         self.owners: dict[int, str] = {}
         self.places: dict[tuple[str, int], Place] = {}
         self.decisions: dict[tuple[int, int], set[bool]] = {}
-        """By the producer id and epoch that the markers carry; classic transactions share one."""
+        """By the producer id and epoch of the markers; transactions of protocol v1 share them."""
         self.fates: dict[int, bool | None] = {}
         """By value: committed, aborted, or None while nothing is decided."""
         self.committed: tuple[int, int] | None = None
-        """The group's offset, and where its commit stands in the log."""
+        """The group's offset, and the position of its commit in the log."""
         self.pending: dict[int, tuple[int, int]] = {}
         for entry in journal:
             if isinstance(entry, Stated):
@@ -143,7 +143,7 @@ class Judge:
         if owner.state == ONGOING:
             assert owner.producer == producer, "P1"
         else:
-            # Decided, but the marker is not here yet: what comes in front of it shares its fate.
+            # Decided, but the marker has not arrived: data before it shares its outcome.
             assert isinstance(entry, Data), "P1"
             assert owner.state in {COMMITTING, ABORTING}, "P1"
             assert producer[0] in place.open, "P1"
@@ -180,7 +180,7 @@ class Judge:
     # --------------------------------------------------------------------------- beside the broker
 
     def compare(self, world: Any) -> None:
-        """What the broker holds in memory is what the journal says (D4, L3, O1, O3)."""
+        """Compare the broker's state in memory with the journal (D4, L3, O1, O3)."""
         for name, place in self.places.items():
             producers = world.producers[name]
             assert producers.last_stable_offset(place.end) == place.stable_end, "L1"

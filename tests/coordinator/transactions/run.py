@@ -1,8 +1,8 @@
 """One transaction coordinator without a broker: its records, its timers, its markers.
 
 Every command is decided twice, every record is read back from bytes, and after every step the
-machine is compared with what a restart would give; what must hold of every history of records
-(C1, C2, C10, C11) is checked as they are written.
+machine is compared with one after a restart. The invariants of every history of records
+(C1, C2, C10, C11) are checked as they are written.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Run:
     # --------------------------------------------------------------------------------- commands
 
     def do(self, command: Any) -> Outcome:
-        """Decide a command and do what comes of it; what nobody hears is a plain NONE."""
+        """Decide a command and apply the decision; without a response the outcome is NONE."""
         decision = self.shard.decide(command, self.now)
         assert self.shard.decide(command, self.now) == decision, "decide has changed something"
         for record in decision.records:
@@ -134,7 +134,7 @@ class Run:
         self.check_step(before, self.transaction)
 
     def due(self) -> bool:
-        """Let the transaction's timer run out, if it is set and due."""
+        """Expire the transaction's timer, if it is set and due."""
         for timer, at_tick_ms in list(self.timers.items()):
             if at_tick_ms <= self.tick_ms:
                 del self.timers[timer]
@@ -157,7 +157,7 @@ class Run:
     # ----------------------------------------------------------------------------------- checks
 
     def replayed(self, producer_ids: dict[int, str] | None = None) -> TransactionShard:
-        """What a restart would give."""
+        """Return the machine after a restart."""
         shard = TransactionShard(self.version, producer_ids)
         for offset, (key, value) in enumerate(self.log):
             record = decode_record(TOPIC, key, value)
@@ -166,7 +166,7 @@ class Run:
         return shard
 
     def check(self) -> None:
-        """What holds between two commands."""
+        """Check the invariants between two commands."""
         if self.version > 0:  # Version 0 of the record has no room for all of it.
             assert self.replayed().transactions == self.shard.transactions
         used = {

@@ -1,7 +1,7 @@
 """The states and commands of table.txt, made of the coordinator's own commands.
 
-``STATES`` brings a transactional id into a state by asking whatever takes commands: the pure
-machine, a broker, or Apache Kafka. ``command_of`` makes the command that a line of the table names.
+``STATES`` brings a transactional id into a state by commands to the pure machine, a broker, or
+Apache Kafka. ``command_of`` makes the command that a line of the table names.
 """
 
 from __future__ import annotations
@@ -39,30 +39,30 @@ Producer = tuple[int, int]
 
 
 class Asked(Protocol):
-    """What a state is built in."""
+    """The target of the commands that build a state."""
 
     key: str
 
     def do(self, command: Any) -> Outcome:
-        """Have a command of a client, a timer or the housekeeping decided."""
+        """Decide a command of a client, a timer or the housekeeping."""
 
     def withhold(self) -> None:
-        """Let no marker be written from now on."""
+        """Withhold all markers from now on."""
 
     def plant(self, transaction: Transaction) -> None:
-        """Begin with what an earlier life of the transactional id has left."""
+        """Start with the state that the transactional id had earlier."""
 
     def fresh(self) -> int:
-        """A producer id that nobody has."""
+        """Return an unused producer id."""
 
 
 class Identities(NamedTuple):
-    """Who may come, by the words of the table."""
+    """The producers of a state, by the words of the table."""
 
     current: Producer
-    """What the last answer has given."""
+    """The producer of the last response."""
     before: Producer
-    """What was current before that."""
+    """The producer before the current one."""
 
 
 def begin(run: Asked, expected: Producer = (-1, -1)) -> Producer:
@@ -76,7 +76,7 @@ def nothing(run: Asked) -> Identities:
 
 
 def empty(run: Asked) -> Identities:
-    """A producer has begun for the fourth time."""
+    """Start a producer for the fourth time."""
     for _ in range(3):
         before = begin(run)
     return Identities(begin(run), before)
@@ -129,7 +129,7 @@ def empty_abort(run: Asked) -> Identities:
 
 
 def fenced(run: Asked) -> Identities:
-    """CompleteAbort because the time was over: the producer does not know."""
+    """Reach CompleteAbort by the timeout, unknown to the producer."""
     who = ongoing2(run)
     run.do(TimerExpired(timeout_timer(run.key), run.fresh()))
     return who
@@ -177,7 +177,7 @@ def rotated(run: Asked) -> Identities:
 
 
 def kept(run: Asked) -> Identities:
-    """Ongoing, taken over by whoever will decide about it (KIP-939)."""
+    """Reach Ongoing, kept for an external decision (KIP-939)."""
     return _kept(run, ongoing2(run))
 
 
@@ -226,7 +226,7 @@ SETTLED = {
     "prepareabort2": "abort2",
     "rotating": "rotated",
 }
-"""What becomes of a prepared transaction when its markers are written."""
+"""The state of a prepared transaction after its markers are written."""
 
 
 def who_comes(word: str, who: Identities) -> Producer:

@@ -51,7 +51,7 @@ def shown_records(records: Iterable[Transaction | None], names: Names) -> str:
 
 
 def shown_record(record: Transaction | None, names: Names) -> str:
-    """State, producer, and whatever else there is to know."""
+    """Return the state, the producer, and the other fields of a record."""
     if record is None:
         return "forgotten"
     words = [record.state.kafka_name, f"{names.of(record.producer_id)}:{record.producer_epoch}"]

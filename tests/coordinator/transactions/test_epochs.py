@@ -1,4 +1,4 @@
-"""Epochs: what is handed out, what is used up, who is recognised after a lost answer.
+"""Epochs: assigned ones, exhausted ones, and retries after a lost response.
 
 Names of Apache Kafka's issues stand where its arithmetic was once wrong.
 """
@@ -146,7 +146,7 @@ def test_an_append_that_fails_bumps_nothing_kafka_9666():
     run = Run(1)
     producer = began(run)
     add(run, producer, CLASSIC)
-    for _ in range(5):  # Decided, but the log takes nothing: nobody applies it.
+    for _ in range(5):  # Decided, but not appended: the decision is not applied.
         run.shard.decide(InitProducer(run.key, TIMEOUT_MS, fresh_producer_id=run.fresh()), run.now)
     assert began(run) == (producer[0], producer[1] + 2)
 
@@ -435,7 +435,7 @@ class CrashError(Exception):
 
 
 class Fragile(Run):
-    """Ends once, in front of a certain record or right behind it, before it is taken in."""
+    """A run that ends once, before or after a certain record, before the record is applied."""
 
     crash_at = -1
     is_durable = False

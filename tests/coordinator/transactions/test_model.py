@@ -1,6 +1,6 @@
 """Any sequence of requests, lost answers, repetitions, delays, failures and crashes (S P C M L O).
 
-Producers live as long as the test does: who was fenced goes on asking, with what it once had. Every
+Producers live as long as the test: a fenced producer continues with its old identity. Every
 request may be sent again at any time, with the bytes it had. An answer waits until all that was
 placed before it is durable, or is never heard, and then the crash may take what it was about.
 """
@@ -50,7 +50,7 @@ class Producer:
     is_v2: bool
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
     written: list[int] = field(default_factory=list)
-    """What was acknowledged in the present transaction."""
+    """The values that were acknowledged in the present transaction."""
 
 
 keys = st.sampled_from(["x", "y"])
@@ -69,7 +69,7 @@ class Transactions(RuleBasedStateMachine):
         self.value = 0
         self.durable = 0
         self.promised: dict[int, bool] = {}
-        """What a client was told of a value: it is committed, or aborted."""
+        """The outcome of each value that a client has received: committed or aborted."""
         self.acknowledged: set[int] = set()
         self.started = 0
 
@@ -99,7 +99,7 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(producer=producers, many=st.lists(places, min_size=1, max_size=3), offset=st.booleans())
     def work(self, producer, many, offset):
-        """What clients do all day: write here and there, and commit what was read."""
+        """Write to some partitions, and commit offsets."""
         if not producer.is_v2:
             added = frozenset({*many, OFFSETS} if offset else many)
             self.world.add(AddPartitions(producer.key, *producer.identity, added, CLASSIC))
@@ -110,7 +110,7 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(producer=producers, many=st.lists(places, min_size=1, max_size=3), offset=st.booleans())
     def whole_transaction(self, producer, many, offset):
-        """Begin anew if need be, work, commit."""
+        """Initialize if necessary, work, and commit."""
         if self.world.transaction(producer.key) is None:
             self.init(producer, heard=True)
         self.work(producer, many, offset)
@@ -235,11 +235,11 @@ class Transactions(RuleBasedStateMachine):
                 producer.sequences.clear()
         else:
             producer.written.clear()  # It knows nothing of its transaction any more.
-        # A classic producer's end that comes late may end its next transaction (KAFKA-17754).
+        # A delayed end by a producer of v1 may end its next transaction (KAFKA-17754).
         return request if is_v2 else multiple()
 
     def was_decided(self, identity, commit):
-        """Whoever is told that this was decided finds the decision in the log (C4)."""
+        """Check that the log has the decision that a client has received (C4)."""
         decisions = Judge(self.world.journal).decisions
         with_bump = (identity[0], identity[1] + 1)
         assert commit in decisions.get(identity, set()) | decisions.get(with_bump, set()), "C4"
@@ -279,7 +279,7 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(part=st.floats(0, 1))
     def crash(self, part):
-        """Any prefix survives that holds what was answered."""
+        """Crash with any prefix that contains all acknowledged entries."""
         unsynced = len(self.world.journal) - self.durable
         self.world.crash(self.durable + round(part * unsynced))
         self.deliver()

@@ -1,8 +1,8 @@
-"""Every state of a transactional id meets every command; table.txt says what comes of it.
+"""Every state of a transactional id meets every command; table.txt has the outcomes.
 
-``python -m tests.coordinator.transactions.test_table`` writes it anew; read the difference.
-The same table is asked of a broker over the wire (tests/broker/test_transaction_table.py), and of
-Apache Kafka 4.3.0 where it has the state (tests/interop/test_transaction_table_like_kafka.py).
+``python -m tests.coordinator.transactions.test_table`` writes the table; read the difference.
+The same table is run against a broker (tests/broker/test_transaction_table.py), and against
+Apache Kafka 4.3.0 if it has the state (tests/interop/test_transaction_table_like_kafka.py).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from tests.coordinator.transactions.table import (
 
 
 def outcome(state: str, text: str) -> list[str]:
-    """Answer, records, and the answer to those who wait for the transition in flight."""
+    """Return the response, the records, and the response to waiters for the transition."""
     run = Run()
     who = STATES[state](run)
     names = Names(who)

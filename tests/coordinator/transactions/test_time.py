@@ -1,4 +1,4 @@
-"""Timeouts and expiry, and clocks that somebody moves (C12, C13, T1)."""
+"""Timeouts and expiry, and clocks that are moved (C12, C13, T1)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_after_a_restart_it_has_the_rest_of_its_time(jump_ms):
     run.pass_time(4_000, jump_ms)
     run.restart()
     (left_ms,) = (at - run.tick_ms for at in run.timers.values())
-    # Who moved the clock while the broker was down is believed, but never beyond the bounds.
+    # A clock that was moved while the broker was down counts, but only within the bounds.
     expected = {0: 6_000}.get(jump_ms, TIMEOUT_MS if jump_ms < 0 else 0)
     assert left_ms == expected
 

@@ -2,7 +2,7 @@
 
 What decides is real: the transaction machine, the admission of Produce, the partitions' producer
 state, the group's offsets. What a broker does around them is here in its simplest form: place a
-record, take it in, write the markers that are owed. ``take_in`` is all that a restart needs.
+record, take it in, write the pending markers. ``take_in`` is all that a restart needs.
 """
 
 from __future__ import annotations
@@ -192,14 +192,14 @@ class World:
             self.execute(MarkersWritten(key, *transaction.producer))
 
     def heal(self) -> None:
-        """Let markers be written everywhere again."""
+        """Allow markers on all partitions again."""
         self.withheld.clear()
         for key, transaction in list(self.shard.transactions.items()):
             if transaction.state.is_decided:
                 self.write_markers(key)
 
     def pass_time(self, passed_ms: int, jump_ms: int) -> None:
-        """Let time pass, and what is due happen; the wall clock may be moved meanwhile."""
+        """Advance the time and run what is due; the wall clock may be moved meanwhile."""
         self.tick_ms += passed_ms
         self.wall_ms += passed_ms + jump_ms
         for timer, at_tick_ms in sorted(self.timers.items()):
@@ -230,7 +230,7 @@ class World:
         value: int,
         version: int,
     ) -> tuple[ErrorCode, bool]:
-        """Append one record; answers the error, and whether it was there already."""
+        """Append one record; return the error, and whether the record is a duplicate."""
         batch = _batch(producer, sequence, value)
         log: Any = SimpleNamespace(producers=self.producers[place])
         found = verify(self, Writer(key, version), [(place, log, batch)])

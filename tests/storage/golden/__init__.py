@@ -1,10 +1,10 @@
 """A data directory as Apache Kafka 4.3.0 left it after a clean shutdown, to compare with.
 
-Written by idempotent producers, ``java-*`` by Kafka's console producer with one codec each, all
-others by librdkafka: ``plain`` uncompressed, ``comp-*`` one codec each,
-``append-time`` with LogAppendTime, ``segments`` in four segments (``index.interval.bytes`` 1000,
-timestamps out of order, an open transaction at its end), ``tx`` with four aborted and four
-committed transactions, ``open`` with two aborted transactions and one still open, in two segments
+Idempotent producers wrote it: ``java-*`` Kafka's console producer with one codec each, all others
+librdkafka. ``plain`` is uncompressed, ``comp-*`` has one codec each,
+``append-time`` has LogAppendTime. ``segments`` has four segments (``index.interval.bytes`` 1000,
+timestamps out of order, an open transaction at its end). ``tx`` has four aborted and four
+committed transactions, ``open`` has two aborted transactions and one still open, in two segments
 because its marker is years younger than its records.
 
 Beside it, one as Barnabas 0.1.0 left it when it was killed: without a mark beside its journal.

@@ -1,4 +1,4 @@
-"""Random histories of what a metadata store may be told, for any engine and twice the same."""
+"""Random but repeatable histories of changes for any metadata store."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def histories() -> st.SearchStrategy[list[Step]]:
 
 
 def make(store: MetaStore, steps: Iterable[Step], first: int = 1) -> int:
-    """Have a history happen; return the number of the step after it.
+    """Apply a history; return the number of the step after it.
 
     Topics get the number of their step as their id.
     """

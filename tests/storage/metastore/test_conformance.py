@@ -1,4 +1,4 @@
-"""What every MetaStore must do; an engine joins by adding itself to ``STORES``."""
+"""Tests of every MetaStore; an engine joins by adding itself to ``STORES``."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -119,7 +119,7 @@ def test_producer_ids_are_given_out_once_s10():
 
 
 def changed_by(old: MetadataImage, by: Difference) -> MetadataImage:
-    """What a difference makes of an image; without tombstones."""
+    """Return an image after a difference, without tombstones."""
     topics = {row.topic_id: row for row in old.topics}
     for topic_id in by.topics_deleted:
         del topics[topic_id]

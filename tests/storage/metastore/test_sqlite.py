@@ -1,4 +1,4 @@
-"""What is SQLite's own: pragmas, formats, a full disk, a file that is no database."""
+"""Tests of SQLite only: pragmas, formats, a full disk, a file that is no database."""
 
 import errno
 import shutil

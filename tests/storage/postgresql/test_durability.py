@@ -1,4 +1,4 @@
-"""Which servers are taken, which warned of, and which refused."""
+"""Servers that are accepted, accepted with a warning, and refused."""
 
 import pytest
 
@@ -13,7 +13,7 @@ SINGLE = Durability("on", "on", "on", "", 0, 17, 0)
     [
         SYNCHRONOUS,
         SYNCHRONOUS._replace(synchronous_commit="remote_apply"),
-        # A standby that is away holds up commits, and loses none.
+        # A disconnected standby delays commits, and loses none.
         SYNCHRONOUS._replace(standbys=0),
     ],
 )

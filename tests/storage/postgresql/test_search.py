@@ -1,4 +1,4 @@
-"""How often servers are asked that take no writes, or refuse, while another one is waited for."""
+"""Retries of servers that take no writes, or refuse, during the search for a primary."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Attempts:
     def __init__(self) -> None:
         self.now_s = 0.0
         self.asked_s: list[float] = []
-        """When the one that refuses was asked."""
+        """The times of requests to the server that refuses."""
         self.other_asked_s: list[float] = []
         self._silent = socket.socketpair()
 
@@ -121,7 +121,7 @@ def test_a_primary_keeps_that_from_search_to_search(monkeypatch):
             return "found"
 
         def close(self) -> None:
-            """There is nothing."""
+            """Ignore the call."""
 
     monkeypatch.setattr(primary, "Search", Searched)
     server = Primary("host=somewhere")

@@ -1,4 +1,4 @@
-"""What is read at once is halved while the server is silent, and grows again with its answers."""
+"""The size of a read halves while the server is silent, and grows with its responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST = 1000
 
 
 class Silent:
-    """Where a Primary is expected: one whose server was ``silences`` times silent, then answers."""
+    """A Primary whose server is silent ``silences`` times, then responds."""
 
     patience_s = 10.0
     took_s = 0.01
@@ -19,7 +19,7 @@ class Silent:
     def __init__(self) -> None:
         self.silences = 0
         self.answered: list[tuple[int, int]] = []
-        """Extents and bytes of each question, as it was answered in the end."""
+        """The extents and bytes of each completed request."""
 
     def execute(
         self,

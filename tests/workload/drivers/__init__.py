@@ -24,7 +24,7 @@ MOST_POLLED = 100
 
 
 def patience_s(timeout_ms: int) -> int:
-    """Return how long a client retries one request while the broker may be down.
+    """Return the time for which a client retries one request while the broker may be down.
 
     That is the transaction timeout, if it is longer: a transaction that outlasts each takeover must
     not fail by one, however long a busy machine takes.
@@ -58,7 +58,7 @@ class Session(Protocol):
         """Send and wait; returns what was acknowledged, with offsets. Raises when not all were."""
 
     def send_offsets(self, offsets: Mapping[Partition, int], group: Any) -> None:
-        """Send offsets with the transaction; `group` is what the library's consumer says it is."""
+        """Send offsets with the transaction; `group` is the metadata of the library's consumer."""
 
     def commit(self) -> None: ...
 
@@ -100,10 +100,10 @@ class Input(Protocol):
     def poll(self) -> list[Read]: ...
 
     def metadata(self) -> Any:
-        """Return what fences a member that has left the group (KIP-447)."""
+        """Return the group metadata, which fences a member that has left the group (KIP-447)."""
 
     def rewind(self) -> bool:
-        """Go to the committed offsets; return False if they are not known now."""
+        """Seek to the committed offsets; return False if they are not known now."""
 
     def close(self) -> None: ...
 
@@ -119,7 +119,7 @@ class Member(Protocol):
         """Commit what was read, and note the result."""
 
     def close(self) -> None:
-        """Leave the group."""
+        """Close the consumer, which leaves the group."""
 
 
 class Look(Protocol):
@@ -128,7 +128,7 @@ class Look(Protocol):
     def __init__(self, servers: str, login: Login) -> None: ...
 
     def ends(self, places: Sequence[Partition], isolation: str) -> dict[Partition, int]:
-        """Return where partitions end for readers of an isolation level."""
+        """Return the end offsets of partitions for an isolation level."""
 
     def read(
         self, begins: Mapping[Partition, int], ends: Mapping[Partition, int], isolation: str

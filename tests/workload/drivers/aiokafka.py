@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 class Session:
-    """aiokafka, on an event loop that runs while something is asked of it."""
+    """aiokafka, on an event loop that runs during each call."""
 
     def __init__(self, servers: str, transactional_id: str, timeout_ms: int, login: Login) -> None:
         self._patience_s = patience_s(timeout_ms)
@@ -64,7 +64,7 @@ class Session:
         self._run(self._producer.abort_transaction(), Over)
 
     def close(self) -> None:
-        """Nothing that takes time: its sender may have ended with the error raised before."""
+        """Close without waiting: the sender may have ended with the error raised before."""
         self._runner.close()
 
     def _run(self, operation: Coroutine[Any, Any, Result], failure: type[Exception]) -> Result:
@@ -74,6 +74,6 @@ class Session:
         try:
             return self._runner.run(bounded())
         except (KafkaError, TimeoutError, AssertionError) as error:
-            # Of a state that it does not allow it says so by an assertion.
+            # It reports an invalid state by an assertion.
             # What its sender did not expect it wraps in words that do not tell.
             raise failure(repr(error.__cause__ or error)) from error

@@ -70,7 +70,7 @@ class Session:
                 "linger.ms": 1,
                 **LIBRDKAFKA,
                 **librdkafka_settings(login),
-                # Fatal errors are raised where they matter, and need not be printed as well.
+                # Fatal errors are raised by the calls, so they are not printed.
                 "error_cb": lambda _error: None,
                 "logger": _SILENT,
             }

@@ -26,7 +26,7 @@ FATAL = {KafkaError._FATAL, KafkaError.UNRELEASED_INSTANCE_ID}
 
 
 def _end_when_fatal(error: KafkaError) -> None:
-    """End without a word to the broker, as an application would that is told to start again."""
+    """End without a request to the broker, as an application that has to start again."""
     if error.fatal():
         os._exit(FATAL_EXIT_CODE)
 
@@ -110,8 +110,8 @@ def _failed(error: KafkaError) -> Exception:
 
 
 def _is_record(message: Message) -> bool:
-    # What else comes this way is a broker that is down for a moment, and the like. An error that is
-    # fatal comes this way too, when it came before anything was polled.
+    # Other messages report, for example, a broker that is down for a moment. A fatal error that
+    # occurred before the first poll is such a message, too.
     error = message.error()
     if error is not None and error.code() in FATAL:
         os._exit(FATAL_EXIT_CODE)

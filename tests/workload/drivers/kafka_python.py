@@ -73,8 +73,8 @@ class Session:
             kafka.TopicPartition(*place): OffsetAndMetadata(at, "", -1)
             for place, at in offsets.items()
         }
-        # Offsets that were refused would go with those of the next transaction (3.0.12): a producer
-        # that has any is not gone on with.
+        # Refused offsets would be sent with those of the next transaction (3.0.12): a producer
+        # with such offsets is not used again.
         self._try(lambda: self._producer.send_offsets_to_transaction(places, group), Over)
 
     def commit(self) -> None:
@@ -84,7 +84,7 @@ class Session:
         self._try(self._producer.abort_transaction, Over)
 
     def close(self) -> None:
-        # What was not sent is not sent any more; it says so by an error.
+        # Unsent records are dropped, which it reports by an error.
         with contextlib.suppress(KafkaError):
             self._producer.close(timeout=0)
 

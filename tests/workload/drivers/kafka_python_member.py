@@ -104,10 +104,10 @@ class Member:
         )
 
     def _forget_offsets(self) -> None:
-        """Drop answers to OffsetFetch that came too late for whoever had asked.
+        """Drop responses to OffsetFetch that were too late for their caller.
 
-        kafka-python 3.0.12 keeps them for the next who asks for the same partitions, however much
-        later: a member that got its partitions back then began where the group was long before.
+        kafka-python 3.0.12 keeps them for the next request for the same partitions, at any later
+        time: a member that got its partitions back then started at old offsets of the group.
         """
         self._consumer._coordinator._offset_fetch_futures.clear()
 
@@ -121,10 +121,10 @@ class Member:
             self._consumer._subscription.assign_from_subscribed([])
 
     def _lose_partitions_with_the_membership(self) -> None:
-        """Let a member that fell out of the group while joining give up its partitions (KIP-429).
+        """Drop the partitions of a member that lost its membership while joining (KIP-429).
 
-        kafka-python 3.0.12 prepares a join once: told UNKNOWN_MEMBER_ID after that, it comes back
-        as a new member that still claims what others have had since, and goes on where it was.
+        kafka-python 3.0.12 prepares a join once: after UNKNOWN_MEMBER_ID it joins as a new member
+        that still claims partitions that others have had since, and continues at its old offsets.
         Java's consumer prepares again, and so does this one.
         """
         coordinator = self._consumer._coordinator
