@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from barnabas.broker.api.dispatch import (
     API_VERSIONS_KEY,
@@ -29,10 +29,8 @@ from barnabas.broker.api.dispatch import (
     PRODUCE_KEY,
     CloseConnection,
     Deferred,
-    Peer,
     RequestContext,
     Route,
-    Routes,
     Shortcut,
     Usage,
 )
@@ -46,10 +44,14 @@ from barnabas.broker.network.framing import (
     range_answer,
     skip_header_tags,
 )
-from barnabas.broker.network.large import (
-    LARGE_BYTES,
-    LONG_ELEMENTS,
-    LargeRequests,
+from barnabas.broker.network.large import LARGE_BYTES, LONG_ELEMENTS
+from barnabas.broker.network.pauses import (
+    BACKLOGGED,
+    CLOSED,
+    DRAINING,
+    HANDLING,
+    PIPELINED,
+    THROTTLED,
 )
 from barnabas.broker.network.throttling import Mute, throttle_of
 from barnabas.protocol.errors import KafkaError
@@ -57,12 +59,8 @@ from barnabas.protocol.header import decode_request_header
 from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
-    from barnabas.broker.network.flow import Backlog
     from barnabas.broker.network.intake import Intake
-    from barnabas.broker.network.login_gate import LoginGate
-    from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.security.acls.access import Generation
-    from barnabas.broker.security.quotas.quotas import Quotas
+    from barnabas.broker.network.line import Limits, Line
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
@@ -80,72 +78,6 @@ would hold up everyone else for 30 ms, and the disk, which starts when the turn 
 
 TURN_NS: Final = 5_000_000
 """What costs more than the smallest is handled no longer than this in a row."""
-
-# Why a connection handles nothing at the moment.
-HANDLING: Final = 1  # a run is under way during which nothing else is handled
-WRITING: Final = 2  # the peer does not read its answers
-BACKLOGGED: Final = 4  # the journal is behind
-PIPELINED: Final = 8  # too many answers are owed
-DRAINING: Final = 16  # the broker is stopping
-CLOSED: Final = 32
-THROTTLED: Final = 64  # the client has used more than it may (KIP-219)
-
-
-class Line(Peer, Protocol):
-    """The connection, as its pipeline knows it."""
-
-    def queue_delivery(self) -> None:
-        """Call ``deliver`` soon: an answer is ready, or work goes on."""
-
-    def close(self, reason: str) -> None:
-        """Hang up because of what the client did."""
-
-    def bug(self, name: str, error: BaseException) -> None:
-        """Hang up because of an error of ours."""
-
-    @property
-    def gate(self) -> LoginGate | None:
-        """What judges requests until the client has logged in; None: it has, or need not."""
-
-
-class Limits(Protocol):
-    """What holds for all connections, and what they share."""
-
-    @property
-    def routes(self) -> Routes:
-        """What is served."""
-
-    @property
-    def large(self) -> LargeRequests:
-        """Serves requests that are more than a moment's work."""
-
-    @property
-    def generation(self) -> Generation:
-        """What counts the changes of what clients may do."""
-
-    @property
-    def quotas(self) -> Quotas:
-        """What clients may use."""
-
-    @property
-    def clock(self) -> Clock:
-        """Every timer."""
-
-    @property
-    def backlog(self) -> Backlog:
-        """Whether the journal is behind."""
-
-    @property
-    def pipeline_limit(self) -> int:
-        """How many answers a connection may be owed."""
-
-    @property
-    def write_buffer_bytes(self) -> int:
-        """How much of them may be ready and wait for others."""
-
-    @property
-    def at_work(self) -> set[Any]:
-        """The runs that wait for work that other state depends on."""
 
 
 class Pipeline:
