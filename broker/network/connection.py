@@ -19,7 +19,8 @@ from barnabas.broker.config.addresses import address_text, client_network, plain
 from barnabas.broker.network.intake import Intake
 from barnabas.broker.network.late_close import LateClose
 from barnabas.broker.network.login_gate import LoginGate
-from barnabas.broker.network.pipeline import CLOSED, DRAINING, TURN_REQUESTS, WRITING, Pipeline
+from barnabas.broker.network.pauses import CLOSED, DRAINING, WRITING
+from barnabas.broker.network.pipeline import TURN_REQUESTS, Pipeline
 from barnabas.broker.network.sending import send_unpaced
 from barnabas.broker.network.stale_coordinator import has_stale_coordinator
 from barnabas.broker.network.writer import Writer

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections import deque
 from struct import Struct
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from barnabas.broker.api.dispatch import (
     API_VERSIONS_KEY,
@@ -29,10 +29,8 @@ from barnabas.broker.api.dispatch import (
     PRODUCE_KEY,
     CloseConnection,
     Deferred,
-    Peer,
     RequestContext,
     Route,
-    Routes,
     Shortcut,
     Usage,
 )
@@ -46,10 +44,14 @@ from barnabas.broker.network.framing import (
     range_answer,
     skip_header_tags,
 )
-from barnabas.broker.network.large import (
-    LARGE_BYTES,
-    LONG_ELEMENTS,
-    LargeRequests,
+from barnabas.broker.network.large import LARGE_BYTES, LONG_ELEMENTS
+from barnabas.broker.network.pauses import (
+    BACKLOGGED,
+    CLOSED,
+    DRAINING,
+    HANDLING,
+    PIPELINED,
+    THROTTLED,
 )
 from barnabas.broker.network.throttling import Mute, throttle_of
 from barnabas.protocol.errors import KafkaError
@@ -57,12 +59,8 @@ from barnabas.protocol.header import decode_request_header
 from barnabas.storage.runtime.clock import counter_ns
 
 if TYPE_CHECKING:
-    from barnabas.broker.network.flow import Backlog
     from barnabas.broker.network.intake import Intake
-    from barnabas.broker.network.login_gate import LoginGate
-    from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.security.acls.access import Generation
-    from barnabas.broker.security.quotas.quotas import Quotas
+    from barnabas.broker.network.line import Limits, Line
 
 Plan: TypeAlias = tuple[Route, RequestContext, int, bool, bool, Any, Any, Any, Shortcut | None]
 
@@ -80,72 +78,6 @@ would delay all other connections for 30 ms, and the disk, which starts when the
 
 TURN_NS: Final = 5_000_000
 """The maximum time of one connection's requests in a row, for requests that are not small."""
-
-# Reasons why a connection does not handle requests now.
-HANDLING: Final = 1  # a run is in progress that must end before the next request
-WRITING: Final = 2  # the peer does not read its answers
-BACKLOGGED: Final = 4  # the journal is behind
-PIPELINED: Final = 8  # too many responses are pending
-DRAINING: Final = 16  # the broker is stopping
-CLOSED: Final = 32
-THROTTLED: Final = 64  # the client has used more than it may (KIP-219)
-
-
-class Line(Peer, Protocol):
-    """The connection, as its pipeline knows it."""
-
-    def queue_delivery(self) -> None:
-        """Call ``deliver`` soon: a response is ready, or the pipeline resumes."""
-
-    def close(self, reason: str) -> None:
-        """Close the connection for a fault of the client."""
-
-    def bug(self, name: str, error: BaseException) -> None:
-        """Close the connection after an internal error."""
-
-    @property
-    def gate(self) -> LoginGate | None:
-        """The check of requests before authentication, or ``None`` if no login is pending."""
-
-
-class Limits(Protocol):
-    """Limits and state that all connections share."""
-
-    @property
-    def routes(self) -> Routes:
-        """The routes that are served."""
-
-    @property
-    def large(self) -> LargeRequests:
-        """The handler of large requests."""
-
-    @property
-    def generation(self) -> Generation:
-        """The number of changes of the clients' permissions."""
-
-    @property
-    def quotas(self) -> Quotas:
-        """The quotas of clients."""
-
-    @property
-    def clock(self) -> Clock:
-        """The clock of all timers."""
-
-    @property
-    def backlog(self) -> Backlog:
-        """Whether the journal is behind."""
-
-    @property
-    def pipeline_limit(self) -> int:
-        """The maximum number of pending responses of a connection."""
-
-    @property
-    def write_buffer_bytes(self) -> int:
-        """The maximum size, in bytes, of ready responses that wait for earlier ones."""
-
-    @property
-    def at_work(self) -> set[Any]:
-        """The runs that wait for work on which other state depends."""
 
 
 class Pipeline:

@@ -10,14 +10,8 @@ from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.dispatch import CloseConnection
 from barnabas.broker.network import pipeline
 from barnabas.broker.network.flow import Backlog
-from barnabas.broker.network.pipeline import (
-    BACKLOGGED,
-    DRAINING,
-    HANDLING,
-    PIPELINED,
-    TURN_REQUESTS,
-    Pipeline,
-)
+from barnabas.broker.network.pauses import BACKLOGGED, DRAINING, HANDLING, PIPELINED
+from barnabas.broker.network.pipeline import TURN_REQUESTS, Pipeline
 from barnabas.broker.runtime.clock import SystemClock
 from barnabas.broker.security.acls.access import Generation
 from barnabas.broker.security.quotas.quota_limits import CLIENT_ID, PRODUCER_BYTES, entity

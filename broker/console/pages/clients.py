@@ -25,7 +25,7 @@ from barnabas.broker.console.pages.reader_names import ReaderNames
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.shapes_story import ClientPage, ClientRow, ReaderPage, ReaderRow
-from barnabas.broker.network.pipeline import (
+from barnabas.broker.network.pauses import (
     BACKLOGGED,
     CLOSED,
     DRAINING,
