@@ -92,7 +92,7 @@ def _batches(file: File, position: int) -> Iterator[tuple[int, BatchHeader, memo
 
 
 def _corruption_of(batch: memoryview) -> str:
-    """Return why a batch whose header has been checked is corrupt; empty: it is intact."""
+    """Return the corruption of a batch with a valid header, or an empty string."""
     try:
         verify_batch(batch)
     except CorruptBatch as error:
@@ -101,7 +101,7 @@ def _corruption_of(batch: memoryview) -> str:
 
 
 def _disorder_of(header: BatchHeader, expected: int) -> str:
-    """Return why the offsets of a batch cannot be right; empty: they can."""
+    """Return the error in the offsets of a batch, or an empty string."""
     if header.base_offset < expected:
         return f"an offset of at least {expected} should follow"
     if header.last_offset_delta < 0:
