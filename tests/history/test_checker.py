@@ -381,7 +381,7 @@ def test_an_acknowledged_record_of_a_send_without_an_outcome_is_lost(clock):
 
 
 def test_what_readers_saw_is_gone_after_a_crash(clock):
-    """At the end of the log, where nothing behind it tells of a gap."""
+    """At the end of the log, where nothing behind it shows a gap."""
     clock.send("p", "a>0@0 b>0@1")
     clock.poll("r1", "a<0@0 b<0@1")
     clock.end((0, 2, 2), readers=("r1",))
