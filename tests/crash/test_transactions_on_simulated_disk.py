@@ -154,7 +154,7 @@ async def test_completion_before_the_markers_is_found_out(monkeypatch):
         machine = shard.machine
         transaction, owed = machine.transactions[key], machine.awaiting_markers(key)
         machine.change(MarkersPlaced(key, owed))
-        phase._complete(shard, phase._completion(shard, key, transaction))
+        phase._complete(shard, phase._completion(shard, key))
         for place in owed:
             marker = TransactionMarker(
                 *transaction.producer,

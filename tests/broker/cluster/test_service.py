@@ -21,7 +21,7 @@ class Others:
         self.events: list[str] = []
         self.changes = 0
         nothing: Any = SimpleNamespace(
-            look=lambda: None,
+            follow_view=lambda: None,
             release_next=lambda: None,
             follow_next=lambda: None,
             stop=lambda: None,

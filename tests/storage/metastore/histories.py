@@ -49,7 +49,7 @@ def make(store: MetaStore, steps: Iterable[Step], first: int = 1) -> int:
 
     Topics get the number of their step as their id.
     """
-    number = first
+    number = first - 1
     for number, step in enumerate(steps, start=first):
         CHANGES[step.name](store, step, number)
     return number + 1
