@@ -266,34 +266,42 @@ def _records(broker: BrokerProcess, *places: tuple[str, int]) -> dict[str, Any]:
             }
         )
         try:
-            for topic, partition in places:
-                lines, end = _read(consumer, topic, partition)
-                digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-                found[f"{topic}-{partition}"][isolation] = {
-                    "count": len(lines),
-                    "first": int(lines[0].partition(" ")[0]),
-                    "end": end,
-                    "sha256": digest,
-                }
+            read = _read(consumer, places)
         finally:
             consumer.close()
+        for (topic, partition), (lines, end) in read.items():
+            digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+            found[f"{topic}-{partition}"][isolation] = {
+                "count": len(lines),
+                "first": int(lines[0].partition(" ")[0]),
+                "end": end,
+                "sha256": digest,
+            }
     return dict(found)
 
 
-def _read(consumer: Consumer, topic: str, partition: int) -> tuple[list[str], int]:
-    """Return a line for each record, and the offset at which the partition ends for the reader."""
-    consumer.assign([TopicPartition(topic, partition, 0)])
-    lines: list[str] = []
-    while True:
+def _read(
+    consumer: Consumer, places: tuple[tuple[str, int], ...]
+) -> dict[tuple[str, int], tuple[list[str], int]]:
+    """Return a line for each record of each partition, and the offset at which it ends.
+
+    All partitions are read at once: librdkafka takes a second for each new assignment.
+    """
+    consumer.assign([TopicPartition(topic, partition, 0) for topic, partition in places])
+    lines: dict[tuple[str, int], list[str]] = {place: [] for place in places}
+    ends: dict[tuple[str, int], int] = {}
+    while len(ends) < len(places):
         message = consumer.poll(TIMEOUT_S)
-        assert message is not None, f"{topic}-{partition} has no end after {len(lines)} records"
+        assert message is not None, f"only {ends.keys()} of {places} have ended"
+        place = message.topic(), message.partition()
         error = message.error()
         if error is None:
-            lines.append(_line(message))
+            lines[place].append(_line(message))
         elif error.code() == KafkaError._PARTITION_EOF:
-            return lines, message.offset()
+            ends[place] = message.offset()
         else:
             raise KafkaException(error)
+    return {place: (lines[place], ends[place]) for place in places}
 
 
 def _line(message: Message) -> str:
