@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import time
 from collections.abc import Iterator
@@ -160,7 +161,7 @@ def test_nothing_is_left_of_a_client_that_goes(broker, delay_s):
 
 
 def _running(broker: Broker) -> list[str]:
-    return [task.get_name() for task in broker.server._tasks if task.get_name() == "fetch"]
+    return [task.get_name() for task in asyncio.all_tasks() if task.get_name() == "fetch"]
 
 
 @pytest.mark.parametrize("delay_s", DELAYS)
