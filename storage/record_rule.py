@@ -18,7 +18,7 @@ class RecordRule(NamedTuple):
     """Whether the broker replaces the timestamps, so that those of producers do not matter."""
 
     def lacks_key(self, *, has_key: bool) -> bool:
-        """Whether a record has no key and needs one. Then its time is of no interest."""
+        """Whether a record has no key although its topic requires one."""
         return self.needs_key and not has_key
 
     def is_out_of_time(self, timestamp_ms: int) -> bool:

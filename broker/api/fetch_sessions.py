@@ -175,13 +175,13 @@ class FetchSessions:
         return FetchPlan(list(session.partitions.values()), session, incremental=True)
 
     def forget(self, plan: FetchPlan) -> None:
-        """End the session of a plan, of which its client never hears."""
+        """End a session whose ID was not sent to its client."""
         self._drop(plan.session_id)
 
     def _new(
         self, requested: list[Asked], principal: str, *, by_id: bool, now_ms: int
     ) -> FetchSession | None:
-        """A session for a client that requested for one; None when there is no room."""
+        """Return a new session, or None if no room is left."""
         count = len(requested)
         if count > self._session_max or not self._make_room(count, count, now_ms):
             return None

@@ -113,7 +113,7 @@ class Brokers:
         All attempts together take at most about as long as the timeout of one response.
         """
         if self._first is None or not self._first.is_open:
-            addresses = self._from_the_next_one_on()
+            addresses = self._addresses_in_turn()
             if addresses[-1:] == [self._first_address] and not self._is_turned:
                 addresses = addresses[-1:] + addresses[:-1]
             self._first = self._connect_to_any(addresses)
@@ -132,7 +132,7 @@ class Brokers:
             return
         turn_seconds = min(self._turn_seconds, self.timeout_seconds)
         try:
-            self._first = self._connect_to_any(self._from_the_next_one_on(), turn_seconds)
+            self._first = self._connect_to_any(self._addresses_in_turn(), turn_seconds)
         except NotLetIn:
             raise
         except Unreachable:
@@ -172,8 +172,8 @@ class Brokers:
             raise problems[0]
         raise Unreachable("; ".join(dict.fromkeys(map(str, problems))))
 
-    def _from_the_next_one_on(self) -> list[Address]:
-        """Every address, the one that answered last at the end."""
+    def _addresses_in_turn(self) -> list[Address]:
+        """Return all known addresses; the last one is that of the present connection."""
         known = list(dict.fromkeys([*self._addresses, *self._where.values()]))
         if self._first_address not in known:
             return known

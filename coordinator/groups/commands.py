@@ -60,15 +60,15 @@ class NoTopics:
         return ()
 
     def topic_id(self, _name: str) -> bytes | None:
-        """Return None: no topic exists."""
+        """Return None for every topic."""
         return None
 
     def name(self, _topic_id: bytes) -> str | None:
-        """Return None: no topic exists."""
+        """Return None for every topic."""
         return None
 
     def partition_count(self, _name: str) -> int:
-        """Return 0: no topic exists."""
+        """Return 0 for every topic."""
         return 0
 
 

@@ -52,7 +52,7 @@ class PostgreSqlBase:
         return next(filter(None, troubles), "")
 
     def log_index(self) -> PostgreSqlLogIndex:
-        """Return a new way to what is durable."""
+        """Return a new index of the durable logs."""
         return self._open(PostgreSqlLogIndex.begin, self._primary())
 
     def cluster_index(self) -> PostgreSqlClusterIndex:

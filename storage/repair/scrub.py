@@ -489,7 +489,7 @@ class _IndexFiles:
 
 
 def _content(file_system: FileSystem, path: str) -> bytes:
-    """A small file; nothing where it is missing or cannot be read, which an index never is."""
+    """Return the bytes of a small file, or none if it cannot be read: no index is empty."""
     try:
         return file_system.read_file(path)
     except OSError:

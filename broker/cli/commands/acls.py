@@ -51,7 +51,7 @@ _FILTERS_PER_REQUEST: Final = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs with theirs."""
+    """Add the verbs and their arguments."""
     add_verbs(parser, _VERBS)
 
 

@@ -47,7 +47,7 @@ _LOOK_S: Final = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs with theirs."""
+    """Add the verbs and their arguments."""
     add_verbs(parser, _VERBS)
 
 

@@ -59,7 +59,7 @@ _FEATURES = ("metadata.version", "group.version", "transaction.version")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs with theirs."""
+    """Add the verbs and their arguments."""
     add_verbs(parser, _VERBS, offline=cluster_transfer.VERBS)
 
 

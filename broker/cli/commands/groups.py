@@ -78,7 +78,7 @@ class Reset:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs with theirs."""
+    """Add the verbs and their arguments."""
     add_verbs(parser, _VERBS, renamed=_RENAMED)
 
 

@@ -49,7 +49,7 @@ Entity = dict[str, str | None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs with theirs."""
+    """Add the verbs and their arguments."""
     add_verbs(parser, _VERBS)
 
 

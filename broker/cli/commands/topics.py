@@ -109,7 +109,7 @@ class TopicDescription:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs with theirs."""
+    """Add the verbs and their arguments."""
     add_verbs(parser, _VERBS)
 
 

@@ -43,7 +43,7 @@ Credentials = dict[str, dict[str, int]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the verbs with theirs."""
+    """Add the verbs and their arguments."""
     add_verbs(parser, _VERBS)
 
 
