@@ -106,7 +106,7 @@ REFUSED = {
     "a wrong authority": (
         "TLS",
         lambda keys: trusting(keys, "SSL") | {"ssl.truststore.location": keys.other_trust},
-        f"{DISTRUSTED}: ssl.truststore.location names who is",
+        f"{DISTRUSTED}: ssl.truststore.location names the trusted ones",
     ),
     "no login": (
         "SASL",

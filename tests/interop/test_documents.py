@@ -46,6 +46,7 @@ ELSEWHERE = {
     "make test": "this is part of it",
     "make image": "tests/image, by make image-check",
     "docker ": "tests/image, by make image-check",
+    "helm ": "tests/package/test_chart.py renders the chart, by make nightly",
     "pip install": "tests/package and the set-up of this environment",
     "venv-pack": "nothing: there is no YARN here, as the page says",
     "spark-submit --master yarn": "tests/spark/test_clusters_elsewhere.py, as far as that goes",
