@@ -68,7 +68,6 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.host import Host
     from barnabas.coordinator.decision import Decision
     from barnabas.coordinator.transactions.transaction_table import TransactionTable
-    from barnabas.storage.journal.journal import Waiter
     from barnabas.storage.store.log_store import LogStore
 
 Make: TypeAlias = Callable[[], Command | Outcome]
@@ -222,10 +221,6 @@ class Transactions:
         """Use changed settings from the next command on."""
         for machine in self.machines:
             machine.transaction_version = config.transaction_version
-
-    def when_durable(self, waiter: Waiter) -> None:
-        """Notify ``waiter`` when everything that was appended so far is durable (C14)."""
-        self.log.when_all_durable(waiter)
 
     @property
     def refusals(self) -> int:

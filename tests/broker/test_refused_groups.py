@@ -224,12 +224,13 @@ def test_transaction_state_waits_for_the_journal(broker, topic, wire):
         for asked in (
             (PRODUCE, produce_request(9, topic, (0, batch(b"v"))), 9),
             (DESCRIBE_TRANSACTIONS, DescribeTransactionsRequest(["id"]), 0),
-            (LIST_TRANSACTIONS, ListTransactionsRequest(), 0),
         )
     )
-    with refusing(broker) as runner:
+    with refusing(broker) as runner, Wire(broker.address) as other:
         runner.is_slow = True
         wire.socket.sendall(frames)
+        wait_until(lambda: broker.call(lambda: runner.waiting) == 2)
+        other.socket.sendall(other.encode(LIST_TRANSACTIONS, ListTransactionsRequest(), 0))
         wait_until(lambda: broker.call(lambda: runner.waiting) == 3)
         runner.is_slow = False
         broker.call(runner.refuse_held)
@@ -237,7 +238,7 @@ def test_transaction_state_waits_for_the_journal(broker, topic, wire):
         assert produced.partition_responses[0].error_code == NOT_LEADER
         (described,) = wire.receive().transaction_states
         assert described.error_code == ErrorCode.NOT_COORDINATOR
-        assert wire.receive().error_code == ErrorCode.NOT_COORDINATOR
+        assert other.receive().error_code == ErrorCode.NOT_COORDINATOR
 
 
 def test_a_marker_that_was_refused_while_others_were_written_is_not_answered_for(

@@ -23,7 +23,7 @@ from barnabas.broker.api.checks import (
     TRANSACTIONAL_ID,
     TRANSACTIONAL_ID_DENIED,
 )
-from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
+from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.pattern_thread import PatternThread
 from barnabas.broker.runtime.turns import next_turn
@@ -51,7 +51,6 @@ from barnabas.protocol.messages.list_transactions import (
 if TYPE_CHECKING:
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.security.acls.access import Access
-    from barnabas.storage.journal.refusal import Refusal
 
 IDS_PER_TURN: Final = 2_000
 """Transactional ids looked at before the loop gets a turn."""
@@ -148,15 +147,18 @@ def refuse_describe(
 
 
 @serves(DESCRIBE_TRANSACTIONS, versions=(0, 0), refuse=refuse_describe)
-def describe_transactions(
+async def describe_transactions(
     transactions: Transactions, context: RequestContext, request: DescribeTransactionsRequest
-) -> Deferred[DescribeTransactionsResponse]:
+) -> DescribeTransactionsResponse:
     """Describe transactional ids."""
     if len(request.transactional_ids) > IDS_PER_REQUEST_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST)
     response = DescribeTransactionsResponse()
     listed = 0
-    for key in request.transactional_ids:
+    refusals = transactions.refusals
+    for number, key in enumerate(request.transactional_ids):
+        if number % IDS_JUDGED_PER_TURN == IDS_JUDGED_PER_TURN - 1:
+            await next_turn()
         described = (
             _described(transactions, context.access, key)
             if listed < PARTITIONS_PER_ANSWER_MAX
@@ -164,34 +166,8 @@ def describe_transactions(
         )
         listed += sum(len(topic.partitions) for topic in described.topics)
         response.transaction_states.append(described)
-    pending: Deferred[DescribeTransactionsResponse] = Deferred()
-    transactions.when_durable(_Description(pending, request, response))
-    return pending
-
-
-class _Description:
-    """A description that is sent once all of it is durable (C14)."""
-
-    __slots__ = ("_answer", "_pending", "_request")
-
-    def __init__(
-        self,
-        pending: Deferred[DescribeTransactionsResponse],
-        request: DescribeTransactionsRequest,
-        answer: DescribeTransactionsResponse,
-    ) -> None:
-        self._pending = pending
-        self._request = request
-        self._answer = answer
-
-    def durable(self) -> None:
-        """Send the response."""
-        self._pending.complete(self._answer)
-
-    def refused(self, _refusal: Refusal) -> None:
-        """Respond that another broker may be the coordinator."""
-        refused = refuse_describe(self._request, ErrorCode.NOT_COORDINATOR, None)
-        self._pending.complete(refused)
+    await transactions.durable(refusals)
+    return response
 
 
 def _described(transactions: Transactions, access: Access, key: str) -> DescribedTransaction:
