@@ -163,6 +163,7 @@ class Connection(asyncio.BufferedProtocol):
         self._writer.end()
         self._intake.end()
         self._pipeline.abandon()
+        self.gate = None  # It refers to this connection: a cycle may never be freed (daemon.py).
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
         """Return the memory for the transport to receive into."""

@@ -12,8 +12,10 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from barnabas.broker import daemon
-from barnabas.testing import Broker
-from tests.waiting import until
+from barnabas.protocol.errors import ErrorCode
+from barnabas.testing import Broker, Security
+from tests.broker.security.wire import Wire
+from tests.waiting import until, wait_until
 
 ROOMS = ("barnabas.broker.", "barnabas.coordinator.", "barnabas.storage.")
 KITS = ("barnabas.broker.client.", "barnabas.broker.testing.")
@@ -69,6 +71,26 @@ def test_connections_topics_groups_and_transactions_leave_no_cycles(tmp_path):
             for number in range(1, 4):
                 asyncio.run(come_and_go(broker, number))
             broker.call(gc.isenabled)  # What the loop had scheduled is done.
+    assert not found
+
+
+def leave_without_login(broker: Broker) -> None:
+    """Fail to log in on one connection, and close another one before its login."""
+    with Wire(broker) as wire:
+        assert wire.log_in(b"\0alice\0wrong").error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+        assert wire.is_closed
+    with Wire(broker):
+        pass
+    wait_until(lambda: not broker.call(lambda: len(broker.server.sockets.connections)))
+
+
+def test_connections_without_a_login_leave_no_cycles():
+    security = Security(protocol="SASL_PLAINTEXT", users=("alice",), mechanisms=("PLAIN",))
+    with Broker(security=security) as broker:
+        leave_without_login(broker)
+        with cycles() as found:
+            for _ in range(3):
+                leave_without_login(broker)
     assert not found
 
 
