@@ -1,6 +1,7 @@
 """Loggers of this process as Kafka's tools see them: "root" and one by module, with levels.
 
-A change lasts until the process ends, as in Kafka. No log line has the level TRACE.
+A change lasts until the process ends, as in Kafka, or until a broker in a test's process stops.
+No log line has the level TRACE.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ LEVELS: Final[Mapping[str, int]] = {
     "WARN": logging.WARNING,
 }
 """Kafka's names of the levels, in the order in which it lists them."""
+_LEVELS_BEFORE: Final[dict[str, int]] = {}
+"""Numbers of the levels before `set_levels`, by the name of the logger."""
 
 
 def describe_loggers() -> list[ConfigEntry]:
@@ -72,7 +75,16 @@ def problem_of(name: str, level: str | None) -> str | None:
 def set_levels(levels: Iterable[tuple[str, str | None]]) -> None:
     """Set checked levels; None removes a logger's own level."""
     for name, level in levels:
-        _logger(name).setLevel(logging.NOTSET if level is None else LEVELS[level])
+        logger = _logger(name)
+        _LEVELS_BEFORE.setdefault(name, logger.level)
+        logger.setLevel(logging.NOTSET if level is None else LEVELS[level])
+
+
+def restore_levels() -> None:
+    """Undo every change by `set_levels`, where the process continues without its broker."""
+    while _LEVELS_BEFORE:
+        name, level = _LEVELS_BEFORE.popitem()
+        _logger(name).setLevel(level)
 
 
 def _logger(name: str) -> logging.Logger:

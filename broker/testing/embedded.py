@@ -40,6 +40,7 @@ from barnabas.broker.daemon import loop_factory
 from barnabas.broker.metadata.catalogue import new_cluster_id
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.runtime.first import wait_for_first
+from barnabas.broker.runtime.loggers import restore_levels
 from barnabas.broker.runtime.simulated import simulated_host
 from barnabas.broker.security.acls.acls import AclFilter
 from barnabas.broker.server import BrokerServer
@@ -445,6 +446,7 @@ class Broker:
         self._config = replace(self._config, listeners=listeners)
 
     async def _stop(self) -> None:
+        restore_levels()
         await self._stop_server()
         if self._metastore is not None:
             self._metastore.close()

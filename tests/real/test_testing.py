@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 import time
@@ -18,6 +19,12 @@ from barnabas.broker.testing.embedded import KAFKA_3_9, Broker
 from barnabas.protocol.client import NEED_DATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
+from barnabas.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
@@ -71,6 +78,20 @@ def test_errors_reach_the_test(broker):
         broker.create_topic("orders")
     with pytest.raises(KafkaError):
         broker.records("no such topic")
+
+
+def test_levels_of_loggers_are_those_of_before_a_client_changed_them():
+    name = "barnabas.broker.server"
+    before = logging.getLogger(name).level, logging.root.level
+    with Broker() as broker, WireClient(broker.address) as client:
+        changed = ((name, "FATAL"), ("root", "ERROR"), ("root", "FATAL"))
+        for logger, level in changed:
+            changes = [AlterConfigsResource(8, "1", [AlterableConfig(logger, 0, level)])]
+            request = IncrementalAlterConfigsRequest(changes)
+            (result,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
+            assert (result.error_code, result.error_message) == (0, None)
+        assert logging.getLogger(name).level == logging.root.level == logging.CRITICAL
+    assert (logging.getLogger(name).level, logging.root.level) == before
 
 
 def test_a_crash_keeps_what_was_acknowledged(broker, client):
