@@ -55,8 +55,9 @@ class Judge:
         self.ids: dict[str, Id] = {}
         self.owners: dict[int, str] = {}
         self.places: dict[tuple[str, int], Place] = {}
-        self.decisions: dict[tuple[int, int], set[bool]] = {}
-        """By the producer id and epoch of the markers; transactions of protocol v1 share them."""
+        self.decisions: dict[tuple[int, int], list[bool]] = {}
+        """In their order, by the producer id and epoch of the markers, which transactions of
+        protocol v1 share."""
         self.fates: dict[int, bool | None] = {}
         """By value: committed, aborted, or None while nothing is decided."""
         self.committed: tuple[int, int] | None = None
@@ -106,10 +107,10 @@ class Judge:
             assert producer == before.producer, "C2"
         if state in {COMMITTING, ABORTING}:
             assert places == (before.places if before.state == ONGOING else set())
-            decided = self.decisions.setdefault(producer, set())
+            decided = self.decisions.setdefault(producer, [])
             if value.client_transaction_version == 2:
                 assert not decided, "C3"
-            decided.add(state == COMMITTING)
+            decided.append(state == COMMITTING)
         if state in {COMMITTED, ABORTED}:
             assert before.places <= before.marked, "D5"
         if state == EMPTY:
