@@ -129,7 +129,7 @@ setup: $(VENV)/.counterparts ## Install everything the tests need
 # ------------------------------------------------------------------------------------------------ checks
 
 .PHONY: check
-check: format-check lint types imports scripts check-generated tidy ## All checks that run no broker
+check: format-check lint types imports scripts check-generated commits tidy ## All checks that run no broker
 
 .PHONY: format-check
 format-check: $(VENV)/.dev ## Is the code laid out as `make format` does it?
@@ -165,6 +165,11 @@ scripts: $(VENV)/.dev ## The console's JavaScript: types by TypeScript's compile
 tidy: $(VENV)/.dev ## House rules that no tool knows
 	$(call heading,tidy)
 	@$(PYTEST) --quiet tests/tidy
+
+.PHONY: commits
+commits: $(VENV)/.dev ## Subjects of the commits: length, imperative
+	$(call heading,commit subjects)
+	@$(BIN)/python -m tests.tidy.commits
 
 .PHONY: generate
 generate: $(VENV)/.dev ## Write protocol/messages from protocol/schemas
