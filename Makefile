@@ -182,6 +182,7 @@ check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages o
 	@$(BIN)/python -m barnabas.broker.config.pages.reference --check
 	@$(BIN)/python -m barnabas.broker.api.permissions_page --check
 	@$(BIN)/python -m tests.site.compatibility --check
+	@$(BIN)/python -m tests.site.metrics --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
@@ -194,6 +195,10 @@ docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of ch
 .PHONY: docs-compatibility
 docs-compatibility: $(VENV)/.dev ## Write docs/kafka-compatibility.md from the routes
 	@$(BIN)/python -m tests.site.compatibility
+
+.PHONY: docs-metrics
+docs-metrics: $(VENV)/.dev ## Write docs/metrics.md from the metrics of brokers in simulated time
+	@$(BIN)/python -m tests.site.metrics
 
 .PHONY: vendor
 vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after another version in vendor.json
