@@ -182,6 +182,7 @@ check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages o
 	@$(BIN)/python -m barnabas.broker.config.pages.reference --check
 	@$(BIN)/python -m barnabas.broker.api.permissions_page --check
 	@$(BIN)/python -m tests.site.compatibility --check
+	@$(BIN)/python -m tests.site.http_api --check
 	@$(BIN)/python -m tests.site.metrics --check
 
 .PHONY: docs-configuration
@@ -195,6 +196,10 @@ docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of ch
 .PHONY: docs-compatibility
 docs-compatibility: $(VENV)/.dev ## Write docs/kafka-compatibility.md from the routes
 	@$(BIN)/python -m tests.site.compatibility
+
+.PHONY: docs-http-api
+docs-http-api: $(VENV)/.dev ## Write docs/http-api.md from the routes of the HTTP port
+	@$(BIN)/python -m tests.site.http_api
 
 .PHONY: docs-metrics
 docs-metrics: $(VENV)/.dev ## Write docs/metrics.md from the metrics of brokers in simulated time

@@ -75,14 +75,15 @@ def _age_seconds(since_ms: list[int], now_ms: int) -> float:
 def _ended_families(transactions: Transactions) -> Iterator[Family]:
     counts = transactions.counts
     for name, doc, number in (
-        ("begun", "Transactions begun since the start.", counts.begun),
-        ("committed", "Transactions committed since the start.", counts.committed),
+        ("begun", "Transactions started since the broker's start.", counts.begun),
+        ("committed", "Transactions committed since the broker's start.", counts.committed),
     ):
         yield value(f"barnabas_transactions_{name}_total", COUNTER, doc, number)
     yield Family(
         "barnabas_transactions_aborted_total",
         COUNTER,
-        "Transactions aborted since the start, by reason: client, timeout, or fenced by a new "
+        "Transactions aborted since the broker's start, by reason: client, timeout, or fenced by "
+        "a new "
         "instance or an operator.",
         [(labels(reason=reason), number) for reason, number in counts.aborted.items()],
     )

@@ -72,7 +72,7 @@ _PARTS: Final = (
         ("process_",),
     ),
 )
-"""Title, introduction and prefixes of each part; a metric stands in the first that fits."""
+"""Title, introduction and prefixes of each part; each metric is in the first part that fits."""
 
 
 class Metric(NamedTuple):
@@ -85,7 +85,7 @@ class Metric(NamedTuple):
 
     @property
     def unit(self) -> str:
-        """What the value counts or measures."""
+        """Unit of the value."""
         for pattern, unit in _UNITS:
             if re.search(pattern, self.name):
                 return unit
@@ -190,5 +190,5 @@ def main() -> int:
 
 if __name__ == "__main__":
     # The certificate is newer than the world, and the broker warns.
-    logging.disable(logging.WARNING)
+    logging.disable(logging.CRITICAL)
     sys.exit(main())
