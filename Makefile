@@ -184,6 +184,7 @@ check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages o
 	@$(BIN)/python -m tests.site.compatibility --check
 	@$(BIN)/python -m tests.site.http_api --check
 	@$(BIN)/python -m tests.site.metrics --check
+	@$(BIN)/python -m tests.site.spark_options --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
@@ -204,6 +205,10 @@ docs-http-api: $(VENV)/.dev ## Write docs/http-api.md from the routes of the HTT
 .PHONY: docs-metrics
 docs-metrics: $(VENV)/.dev ## Write docs/metrics.md from the metrics of brokers in simulated time
 	@$(BIN)/python -m tests.site.metrics
+
+.PHONY: docs-spark-options
+docs-spark-options: $(VENV)/.dev ## Write docs/spark-options.md from the sources of the Spark connector
+	@$(BIN)/python -m tests.site.spark_options
 
 .PHONY: vendor
 vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after another version in vendor.json
