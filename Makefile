@@ -129,7 +129,7 @@ setup: $(VENV)/.counterparts ## Install everything the tests need
 # ------------------------------------------------------------------------------------------------ checks
 
 .PHONY: check
-check: format-check lint types imports scripts check-generated tidy ## All checks that run no broker
+check: format-check lint types imports scripts check-generated commits tidy ## All checks that run no broker
 
 .PHONY: format-check
 format-check: $(VENV)/.dev ## Is the code laid out as `make format` does it?
@@ -166,6 +166,11 @@ tidy: $(VENV)/.dev ## House rules that no tool knows
 	$(call heading,tidy)
 	@$(PYTEST) --quiet tests/tidy
 
+.PHONY: commits
+commits: $(VENV)/.dev ## Subjects of the commits: length, imperative
+	$(call heading,commit subjects)
+	@$(BIN)/python -m tests.tidy.commits
+
 .PHONY: generate
 generate: $(VENV)/.dev ## Write protocol/messages from protocol/schemas
 	@$(BIN)/python -m barnabas.protocol.generate
@@ -177,6 +182,9 @@ check-generated: $(VENV)/.dev ## Are protocol/messages and the generated pages o
 	@$(BIN)/python -m barnabas.broker.config.pages.reference --check
 	@$(BIN)/python -m barnabas.broker.api.permissions_page --check
 	@$(BIN)/python -m tests.site.compatibility --check
+	@$(BIN)/python -m tests.site.http_api --check
+	@$(BIN)/python -m tests.site.metrics --check
+	@$(BIN)/python -m tests.site.spark_options --check
 
 .PHONY: docs-configuration
 docs-configuration: $(VENV)/.dev ## Write docs/configuration.md from the tables of keys
@@ -189,6 +197,18 @@ docs-permissions: $(VENV)/.dev ## Write docs/permissions.md from the table of ch
 .PHONY: docs-compatibility
 docs-compatibility: $(VENV)/.dev ## Write docs/kafka-compatibility.md from the routes
 	@$(BIN)/python -m tests.site.compatibility
+
+.PHONY: docs-http-api
+docs-http-api: $(VENV)/.dev ## Write docs/http-api.md from the routes of the HTTP port
+	@$(BIN)/python -m tests.site.http_api
+
+.PHONY: docs-metrics
+docs-metrics: $(VENV)/.dev ## Write docs/metrics.md from the metrics of brokers in simulated time
+	@$(BIN)/python -m tests.site.metrics
+
+.PHONY: docs-spark-options
+docs-spark-options: $(VENV)/.dev ## Write docs/spark-options.md from the sources of the Spark connector
+	@$(BIN)/python -m tests.site.spark_options
 
 .PHONY: vendor
 vendor: $(VENV)/.dev ## Fetch the console's libraries again; ARGS=--accept after another version in vendor.json

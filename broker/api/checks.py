@@ -3,8 +3,8 @@
 The table is data. ``Routes.add`` refuses an API without a row. ``guarded`` checks the rows that
 concern a whole request before it calls the handler; handlers check the items of a request. The
 table of the documentation, and the tests that send each API with each permission missing, are
-generated from the same rows. The rows are those of Apache Kafka 4.3.0 (measured); docs/security.md
-lists the differences.
+generated from the same rows. The rows are those of Apache Kafka 4.3.0 (measured);
+docs/security/reference.md lists the differences.
 """
 
 from __future__ import annotations

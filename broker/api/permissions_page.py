@@ -20,13 +20,13 @@ _NEWEST: Final = 32_767
 _INTRODUCTION: Final = """\
 # Permissions
 
-Written by `make docs-permissions` from the table in `broker/api/checks.py`, which is what the
-broker asks by; `make check` says when it is not current.
-How ACLs decide is said in docs/security.md.
+Written by `make docs-permissions` from the table in `broker/api/checks.py`, by which the broker
+decides; `make check` compares it.
+[ACLs](security/acls.md) has recipes for each role.
 
-The first permission that is missing, from above, is what a client is told of. "The whole request":
-nothing is done. "Each item": the others go on. "Left out": no error, the answer is without it. A
-permission on Cluster is one on `Cluster:kafka-cluster`.
+The response contains the error of the first missing permission, from above. "The whole request":
+the broker changes nothing. "Each item": it processes the other items. "Left out": no error, and the
+response does not contain the item. A permission on Cluster is one on `Cluster:kafka-cluster`.
 
 Names of clients follow Apache Kafka's permissions. DESCRIBE on a group shows client id and host of
 its members (DescribeGroups). DESCRIBE on a transactional id shows client id and host of the clients
@@ -35,7 +35,7 @@ the rule of groups. Users and addresses of connections need DESCRIBE on Cluster,
 `clients` and `readers`; `readers` shows a client id to callers with that permission, or with
 DESCRIBE on a group that this client is a member of.
 
-| API | permission | of | who lacks it |
+| API | Permission | On | Without it |
 |---|---|---|---|
 """
 

@@ -33,8 +33,8 @@ def add_verbs(
 ) -> None:
     """Add the verbs of a command.
 
-    ``offline`` are verbs that reach no broker. ``renamed`` has the verb for former names of it,
-    which no help shows; ``old_verb`` is the one that was used.
+    ``offline`` are verbs that reach no broker. ``renamed`` has the present name of each old verb:
+    lists of verbs omit old ones, and their own help calls them old; ``old_verb`` is the one used.
     """
     offline, renamed = offline or {}, renamed or {}
     parser.usage = f"{parser.prog} VERB [options]"
@@ -46,7 +46,8 @@ def add_verbs(
         _add(shown, verb)
         for old_name in (each for each, new_name in renamed.items() if new_name == name):
             # Without a line of help it is not listed.
-            old = parsers.add_parser(old_name, prog=shown.prog, description=f"{verb.text}.")
+            description = f"{verb.text}. {old_name} is an old name."
+            old = parsers.add_parser(old_name, prog=shown.prog, description=description)
             old.set_defaults(verb=name, old_verb=old_name)
             _add(old, verb)
     for name, (text, add) in offline.items():

@@ -28,11 +28,11 @@ from barnabas.broker.console.routes import LIVE, ROUTES
 from barnabas.broker.security.acls.operations import shown
 
 ERRORS: Final = {
-    "400": "A parameter that cannot be.",
-    "401": "Nobody has logged in who has to.",
-    "403": "Not allowed.",
-    "404": "Not there.",
-    "429": "Too much is asked at this moment.",
+    "400": "A parameter is invalid.",
+    "401": "The request needs authentication.",
+    "403": "The user lacks a permission.",
+    "404": "The object does not exist.",
+    "429": "Too many requests, or a quota is exceeded; retry later.",
     "503": "The broker recovers, loads or has failed.",
 }
 _PLAIN: Final[dict[object, dict[str, Any]]] = {
@@ -44,8 +44,8 @@ _PLAIN: Final[dict[object, dict[str, Any]]] = {
     type(None): {"type": "null"},
 }
 _WIDE: Final = {"type": ["integer", "string"], "pattern": "^-?[0-9]+$"}
-_ERRORS_OF_CHANGES: Final = {
-    "409": "It is not as it was looked at, or not as it would have to be.",
+ERRORS_OF_CHANGES: Final = {
+    "409": "The object has changed since the dry run, or its state does not allow the change.",
     "415": "The body is not application/json.",
 }
 _BYTES: Final = {
@@ -85,12 +85,12 @@ _KINDS: Final[dict[str, dict[str, Any]]] = {
 _CONFIRMATION: Final = {
     CONFIRM: {
         "type": "string",
-        "description": "The name of what it is done to.",
+        "description": "Name of the object, again.",
         "maxLength": LENGTHS[CONFIRM],
     },
     BASED_ON: {
         "type": "string",
-        "description": "What a dry run has answered.",
+        "description": "`based_on` of a dry run.",
         "maxLength": LENGTHS[BASED_ON],
     },
 }
@@ -111,7 +111,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Barnabas",
             "version": "v1",
-            "description": "What a broker holds and does. Times are in milliseconds since 1970.",
+            "description": "State of a broker, and changes. Times are in milliseconds since 1970.",
         },
         "paths": paths,
         "components": {"schemas": _schemas(used)},
@@ -130,7 +130,7 @@ def _operation(route: Route, used: dict[str, type]) -> dict[str, Any]:
             *(_query_parameter(each) for each in route.parameters),
         ],
         "responses": {
-            "200": _response("The answer.", route.shape, used),
+            "200": _response("The result.", route.shape, used),
             **_refusals(ERRORS, used),
         },
     }
@@ -155,8 +155,8 @@ def _change(action: Action, used: dict[str, type]) -> dict[str, Any]:
         ],
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
         "responses": {
-            "200": _response("What it has done, or would do.", Effect, used),
-            **_refusals(ERRORS | _ERRORS_OF_CHANGES, used),
+            "200": _response("The effect of the change, or of the dry run.", Effect, used),
+            **_refusals(ERRORS | ERRORS_OF_CHANGES, used),
         },
     }
 
@@ -171,8 +171,9 @@ def _field(field: Field) -> dict[str, Any]:
 def _stream(used: dict[str, type]) -> dict[str, Any]:
     return {
         "summary": LIVE.summary,
-        "description": "Needs what the things need that are watched. An event `state` has the "
-        "name of a thing and its state, in the shape of its own path; an event `refused` an error.",
+        "description": "Needs the permissions of the watched objects. An event `state` has the "
+        "name of an object and its state, in the shape of its own path. An event `refused` has an "
+        "error.",
         "parameters": [_query_parameter(each) for each in LIVE.parameters],
         "responses": {
             "200": {

@@ -7,7 +7,7 @@ The table is data. Routing, permissions and parsing of requests use it; OpenAPI 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from barnabas.broker.api.checks import (
@@ -78,10 +78,19 @@ _THINGS: Final = (
 )
 _CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
 
+_BLOCKED: Final = Route(
+    "/api/v1/blocked-partitions",
+    "Partitions with blocked read_committed consumers, and their open transactions",
+    transactions.list_holders,
+    shapes.HolderPage,
+    _each(_TOPIC)._replace(operation=READ),
+    paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
+)
+
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
         "/api/v1/overview",
-        "What the broker is doing, and whether anything is wrong",
+        "State of the broker: readiness, rates, counts, problems",
         overview.overview,
         shapes.Overview,
         _CLUSTER,
@@ -89,7 +98,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/topics",
-        "Topics",
+        "List of the topics",
         topics.list_topics,
         shapes.TopicPage,
         _each(_TOPIC),
@@ -100,7 +109,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/topics/{topic}",
-        "A topic",
+        "One topic: sizes, offsets, configurations",
         topics.describe_one,
         shapes.TopicDescription,
         _TOPIC,
@@ -108,7 +117,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/topics/{topic}/partitions",
-        "Its partitions",
+        "Partitions of a topic",
         topics.list_partitions,
         shapes.PartitionPage,
         _TOPIC,
@@ -116,7 +125,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/groups",
-        "Groups",
+        "List of the consumer groups",
         groups.list_groups,
         shapes.GroupPage,
         _each(_GROUP),
@@ -127,7 +136,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/groups/{group}",
-        "A group, why it is behind, and who reads what",
+        "One group: state, members, lag and its cause",
         groups.describe_one,
         shapes.GroupDescription,
         _GROUP,
@@ -136,7 +145,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/transactions",
-        "Transactional ids",
+        "List of the transactional IDs",
         transactions.list_transactions,
         shapes.TransactionPage,
         _each(_TRANSACTION),
@@ -150,38 +159,32 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/transactions/{transactional_id}",
-        "A transactional id",
+        "One transactional ID: state, producer, client, partitions",
         transactions.describe_one,
         shapes.TransactionDescription,
         _TRANSACTION,
         paged("topic", transactions.PARTITION_ORDERS),
         watched="transaction",
     ),
-    Route(
-        "/api/v1/holders",
-        "Partitions whose readers of committed records wait, and for whom",
-        transactions.list_holders,
-        shapes.HolderPage,
-        _each(_TOPIC)._replace(operation=READ),
-        paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
-    ),
+    _BLOCKED,
+    replace(_BLOCKED, template="/api/v1/holders", summary="Old name of blocked-partitions"),
     Route(
         "/api/v1/session",
-        "Who asks, and whether anything can be changed",
+        "The user, and whether the console allows changes",
         session.session,
         session.Session,
         _CLUSTER._replace(denial=Denial.LEFT_OUT),
     ),
     Route(
         "/api/v1/actions",
-        "What can be changed, and how that is asked for",
+        "The possible changes with their fields",
         listing.list_actions,
         listing.ActionList,
         _CLUSTER._replace(denial=Denial.LEFT_OUT),
     ),
     Route(
         "/api/v1/allowed",
-        "What of it the user may do: to the broker, or to the things that are named",
+        "The changes that the user may make to the broker or to the named resources",
         listing.list_allowed,
         listing.PermissionList,
         _CLUSTER._replace(denial=Denial.LEFT_OUT),
@@ -196,7 +199,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/settings",
-        "The configuration, and who set what",
+        "Each key with its value and its source",
         overview.list_settings,
         shapes.SettingPage,
         _CLUSTER._replace(operation=DESCRIBE_CONFIGS),
@@ -207,7 +210,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         "/api/v1/history",
-        "Series of the last ten minutes, or of the last six hours",
+        "Time series of the last ten minutes or the last six hours",
         overview.history,
         shapes.HistoryOfBroker,
         _CLUSTER,
@@ -235,7 +238,7 @@ ROUTES: Final[tuple[Route, ...]] = (
 
 LIVE: Final = StreamRoute(
     "/api/v1/live",
-    "The newest state of some things, once a second, as server-sent events",
+    "The newest state of the watched objects, once a second, as server-sent events",
     (
         Parameter(
             "watch",

@@ -44,17 +44,17 @@ def _lease_families(standing: Standing) -> Iterator[Family]:
     for name, doc, number in (
         (
             "lease_age_seconds",
-            "Since the last heartbeat was sent that the store has answered.",
+            "Time since the last heartbeat was sent that PostgreSQL confirmed.",
             standing.lease_age_s(),
         ),
         (
             "lease_seconds",
-            "After so long the others take over what this broker leads.",
+            "Lease, after which other brokers take over the partitions.",
             standing.lease_ms / _MS_PER_SECOND,
         ),
         (
             "may_serve",
-            "0: the lease is too old, reads are refused, too.",
+            "1 while the lease is valid; 0 after two thirds of it: reads are refused, too.",
             int(standing.may_serve()),
         ),
     ):
@@ -66,25 +66,27 @@ def _leadership_families(leadership: Leadership) -> Iterator[Family]:
     yield Family(
         "barnabas_cluster_partitions",
         GAUGE,
-        "Partitions that this broker leads: being read, opened and not yet coordinated, served, "
-        "being given up.",
+        "Partitions that this broker leads, by state; the coordinator of an opened one does not "
+        "serve it yet.",
         [(labels(state=state.name.lower()), states[state]) for state in LED],
     )
     yield Family(
         "barnabas_cluster_takeover_seconds",
         HISTOGRAM,
-        "From when a partition was given to this broker until it was served.",
+        "Time from the assignment of a partition to this broker until the broker served it.",
         duration_samples(leadership.takeover_times),
     )
     yield value(
         "barnabas_cluster_partitions_damaged",
         GAUGE,
-        "Partitions led here that nobody can serve: the store cannot read their logs.",
+        "Partitions that this broker leads and no broker can serve, because PostgreSQL's copy is "
+        "damaged or unreadable. Alert on any.",
         len(leadership.damaged()),
     )
     yield value(
         "barnabas_cluster_logs_closed_total",
         COUNTER,
-        "Logs let go of because a flush was refused, or the session was over.",
+        "Logs closed because a flush was refused or the session ended. Planned moves do not "
+        "raise it.",
         leadership.logs_closed,
     )

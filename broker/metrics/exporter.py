@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def exporter_families(catalogue: Catalogue) -> Iterator[Family]:
     """Yield brokers and topics."""
-    doc = "Brokers in the cluster, this one while it has its lease."
+    doc = "Live brokers of the cluster; this one is counted while it has its lease."
     yield value("kafka_brokers", GAUGE, doc, catalogue.view.live_count)
     yield Family(
         "kafka_topic_partitions",
@@ -36,13 +36,13 @@ def exporter_partition_families(catalogue: Catalogue, node_id: int) -> Iterator[
                 yield labels(partition=partition.index, topic=topic.name), read(log)
 
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
-        ("current_offset", "Next offset that a reader meets.", lambda log: log.high_watermark),
-        ("oldest_offset", "First offset.", lambda log: log.log_start_offset),
-        ("leader", "Broker that leads the partition.", lambda _: node_id),
-        ("leader_is_preferred", "1: it is the one that should.", lambda _: 1),
-        ("replicas", "Replicas.", lambda _: 1),
-        ("in_sync_replica", "Replicas in sync.", lambda _: 1),
-        ("under_replicated_partition", "1: a replica is behind.", lambda _: 0),
+        ("current_offset", "High watermark.", lambda log: log.high_watermark),
+        ("oldest_offset", "Log start offset.", lambda log: log.log_start_offset),
+        ("leader", "Node ID of the partition leader.", lambda _: node_id),
+        ("leader_is_preferred", "1: the leader is the preferred one.", lambda _: 1),
+        ("replicas", "Replicas of the partition: always 1.", lambda _: 1),
+        ("in_sync_replica", "In-sync replicas of the partition: always 1.", lambda _: 1),
+        ("under_replicated_partition", "Always 0: a partition has one replica.", lambda _: 0),
     )
     for name, doc, read in looks:
         yield Family(f"kafka_topic_partition_{name}", GAUGE, doc, samples(read))

@@ -16,18 +16,20 @@ def cluster_store_families(counts: FlushCounts, last_error: Callable[[], str]) -
     yield value(
         "barnabas_flushes_refused_total",
         COUNTER,
-        "Flushes that the store refused: another broker leads a partition of each.",
+        "Flushes that the store refused because another broker leads one of their partitions. "
+        "Planned moves do not raise it.",
         counts.refused,
     )
     yield value(
         "barnabas_sessions_total",
         COUNTER,
-        "Sessions begun. Each but the first has followed one that was lost.",
+        "Sessions of this broker in the cluster. Each one after the first means that other "
+        "brokers took over its partitions while it ran.",
         counts.sessions,
     )
     yield value(
         "barnabas_cluster_store_away",
         GAUGE,
-        "1: the store of the cluster does not answer.",
+        "1: PostgreSQL does not respond, and the broker acknowledges nothing; otherwise 0.",
         int(bool(last_error())),
     )

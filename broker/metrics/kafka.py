@@ -28,13 +28,17 @@ if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
 
 TOPIC_COUNTERS: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
-    ("messagesin", "Records appended.", lambda traffic: traffic.records),
-    ("bytesin", "Bytes of batches appended.", lambda traffic: traffic.bytes_in),
-    ("bytesout", "Bytes of batches sent.", lambda traffic: traffic.bytes_out),
-    ("totalproducerequests", "Batches offered.", lambda traffic: traffic.appends),
-    ("totalfetchrequests", "Reads of partitions.", lambda traffic: traffic.reads),
-    ("failedproducerequests", "Batches refused.", lambda traffic: traffic.refused),
-    ("failedfetchrequests", "Reads refused.", lambda traffic: traffic.failed_reads),
+    ("messagesin", "Appended records.", lambda traffic: traffic.records),
+    ("bytesin", "Bytes of appended batches.", lambda traffic: traffic.bytes_in),
+    ("bytesout", "Bytes of batches sent to consumers.", lambda traffic: traffic.bytes_out),
+    ("totalproducerequests", "Batches in Produce requests.", lambda traffic: traffic.appends),
+    (
+        "totalfetchrequests",
+        "Reads of a partition by Fetch requests.",
+        lambda traffic: traffic.reads,
+    ),
+    ("failedproducerequests", "Refused batches.", lambda traffic: traffic.refused),
+    ("failedfetchrequests", "Refused reads.", lambda traffic: traffic.failed_reads),
 )
 
 # Kafka's BrokerState.
@@ -97,11 +101,16 @@ class Windows:
 
 def state_families(stage: Stage) -> Iterator[Family]:
     """Yield the metrics that are known before topics are loaded."""
-    yield value("kafka_server_kafkaserver_brokerstate", GAUGE, "3: running.", _BROKER_STATES[stage])
+    yield value(
+        "kafka_server_kafkaserver_brokerstate",
+        GAUGE,
+        "State of the broker by Kafka's numbers; 3: it serves clients.",
+        _BROKER_STATES[stage],
+    )
     disk = disk_bytes()
     if disk is not None:
         for name, number in zip(("read", "write"), disk, strict=True):
-            doc = f"Bytes this process made the disks {name}."
+            doc = f"Bytes that this process made the disks {name}."
             yield value(f"kafka_server_kafkaserver_linux_disk_{name}_bytes", GAUGE, doc, number)
 
 
@@ -121,7 +130,8 @@ def kafka_families(
     yield Family(
         "kafka_log_logflushstats_logflushrateandtimems",
         SUMMARY,
-        "Milliseconds until a write was durable: here of the journal, which all logs share.",
+        "Time until a write to the journal, which all logs share, was durable. Quantiles cover "
+        "the last minutes.",
         summary_samples(windows.of(logs.flush_times)),
     )
 
@@ -140,7 +150,9 @@ def _topic_families(catalogue: Catalogue, traffic: TopicTraffic) -> Iterator[Fam
 
     for name, doc, count in TOPIC_COUNTERS:
         family = f"kafka_server_brokertopicmetrics_{name}_total"
-        yield Family(family, COUNTER, f"{doc} Without a topic: of all.", samples(count))
+        yield Family(
+            family, COUNTER, f"{doc} Without the label topic: sum over all topics.", samples(count)
+        )
 
 
 def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
@@ -150,33 +162,53 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
     view = catalogue.view
     producers = sum(len(log.producers) for log in logs.logs.values())
     for name, doc, number in (
-        ("partitioncount", "Partitions with a replica here.", led),
-        ("leadercount", "Partitions led by this broker.", led),
-        ("underreplicatedpartitions", "Partitions with a replica behind.", 0),
-        ("underminisrpartitioncount", "Partitions with too few replicas.", 0),
-        ("atminisrpartitioncount", "Partitions with no replica to spare.", led),
-        ("offlinereplicacount", "Replicas that are not there.", 0),
-        ("produceridcount", "Producers whose sequence numbers are known.", producers),
+        ("partitioncount", "Partitions with a replica on this broker.", led),
+        ("leadercount", "Partitions that this broker leads.", led),
+        ("underreplicatedpartitions", "Partitions with a lagging replica: always 0.", 0),
+        (
+            "underminisrpartitioncount",
+            "Partitions with fewer in-sync replicas than min.insync.replicas: always 0.",
+            0,
+        ),
+        (
+            "atminisrpartitioncount",
+            "Partitions with exactly min.insync.replicas in-sync replicas.",
+            led,
+        ),
+        ("offlinereplicacount", "Offline replicas: always 0.", 0),
+        ("produceridcount", "Producer IDs whose sequence numbers the broker remembers.", producers),
     ):
         yield value(f"kafka_server_replicamanager_{name}", GAUGE, doc, number)
     for name, doc, number in (
         (
             "activecontrollercount",
-            "1: this broker is the one in charge.",
+            "1: this broker is the controller; otherwise 0.",
             int(view.controller_id == view.node_id),
         ),
-        ("activebrokercount", "Brokers that are there.", view.live_count),
-        ("fencedbrokercount", "Brokers that are shut out.", 0),
-        ("offlinepartitionscount", "Partitions without a leader.", _leaderless(catalogue)),
-        ("preferredreplicaimbalancecount", "Partitions led by another replica.", 0),
-        ("globaltopiccount", "Topics.", len(topics)),
-        ("globalpartitioncount", "Partitions of all topics.", partitions),
+        (
+            "activebrokercount",
+            "Live brokers of the cluster in this broker's view.",
+            view.live_count,
+        ),
+        ("fencedbrokercount", "Fenced brokers: always 0.", 0),
+        (
+            "offlinepartitionscount",
+            "Partitions without a leader in this broker's view.",
+            _leaderless(catalogue),
+        ),
+        (
+            "preferredreplicaimbalancecount",
+            "Partitions that another replica than the preferred one leads: always 0.",
+            0,
+        ),
+        ("globaltopiccount", "Topics of the cluster.", len(topics)),
+        ("globalpartitioncount", "Partitions of all topics of the cluster.", partitions),
     ):
         yield value(f"kafka_controller_kafkacontroller_{name}", GAUGE, doc, number)
     yield value(
         "kafka_controller_controllerstats_uncleanleaderelections_total",
         COUNTER,
-        "Leaders chosen at the price of records; here there is nothing to choose.",
+        "Unclean leader elections: always 0.",
         0,
     )
 
@@ -192,7 +224,7 @@ def _leaderless(catalogue: Catalogue) -> int:
 
 
 def _socket_families(sockets: SocketServer, idle: float) -> Iterator[Family]:
-    doc = "Idle share of the event loop, over a minute."
+    doc = "Idle share of the event loop over the last minute."
     yield value(
         "kafka_server_kafkarequesthandlerpool_requesthandleravgidle_percent", GAUGE, doc, idle
     )
@@ -214,7 +246,7 @@ def _request_families(routes: Routes, windows: Windows) -> Iterator[Family]:
     yield Family(
         "kafka_network_requestmetrics_requests_total",
         COUNTER,
-        "Requests.",
+        "Requests by API.",
         [(labels(request=route.name), route.requests) for route in asked],
     )
 
@@ -225,7 +257,8 @@ def _request_families(routes: Routes, windows: Windows) -> Iterator[Family]:
     yield Family(
         "kafka_network_requestmetrics_totaltimems",
         SUMMARY,
-        "Milliseconds from a request to its answer; quantiles are of the last minutes.",
+        "Time from the decoding of a request until its response is written. Quantiles cover the "
+        "last minutes.",
         samples(),
     )
 
@@ -239,18 +272,42 @@ def kafka_partition_families(catalogue: Catalogue) -> Iterator[Family]:
                 yield labels(topic=topic.name, partition=partition.index), read(log)
 
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
-        ("kafka_log_log_size", "Bytes of all segments.", lambda log: log.size_bytes),
-        ("kafka_log_log_numlogsegments", "Segments.", lambda log: len(log.segments)),
-        ("kafka_log_log_logstartoffset", "First offset.", lambda log: log.log_start_offset),
-        ("kafka_log_log_logendoffset", "Next offset.", lambda log: log.next_offset),
-        ("kafka_cluster_partition_replicascount", "Replicas.", lambda _: 1),
-        ("kafka_cluster_partition_insyncreplicascount", "Replicas in sync.", lambda _: 1),
-        ("kafka_cluster_partition_underreplicated", "1: a replica is behind.", lambda _: 0),
-        ("kafka_cluster_partition_underminisr", "1: too few replicas.", lambda _: 0),
-        ("kafka_cluster_partition_atminisr", "1: no replica to spare.", lambda _: 1),
+        (
+            "kafka_log_log_size",
+            "Bytes of all segments of the partition.",
+            lambda log: log.size_bytes,
+        ),
+        (
+            "kafka_log_log_numlogsegments",
+            "Segments of the partition.",
+            lambda log: len(log.segments),
+        ),
+        ("kafka_log_log_logstartoffset", "Log start offset.", lambda log: log.log_start_offset),
+        ("kafka_log_log_logendoffset", "Log end offset.", lambda log: log.next_offset),
+        (
+            "kafka_cluster_partition_replicascount",
+            "Replicas of the partition: always 1.",
+            lambda _: 1,
+        ),
+        (
+            "kafka_cluster_partition_insyncreplicascount",
+            "In-sync replicas of the partition: always 1.",
+            lambda _: 1,
+        ),
+        (
+            "kafka_cluster_partition_underreplicated",
+            "Always 0: a partition has one replica.",
+            lambda _: 0,
+        ),
+        (
+            "kafka_cluster_partition_underminisr",
+            "Always 0: a partition has one replica.",
+            lambda _: 0,
+        ),
+        ("kafka_cluster_partition_atminisr", "Always 1: a partition has one replica.", lambda _: 1),
         (
             "kafka_cluster_partition_laststableoffsetlag",
-            "Offsets that an open transaction keeps from readers of committed records.",
+            "High watermark minus last stable offset.",
             lambda log: log.high_watermark - log.last_stable_offset,
         ),
     )

@@ -17,27 +17,31 @@ if TYPE_CHECKING:
 def cleaning_families(counts: CleaningCounts) -> Iterator[Family]:
     """Yield the metrics of compaction since the start."""
     for name, doc, number in (
-        ("passes", "Passes of compaction that came to their end.", counts.passes),
-        ("failures", "Passes of compaction that met an error.", counts.failures),
+        ("passes", "Completed compactions of a log.", counts.passes),
+        (
+            "failures",
+            "Compactions that ended with an error; the log names the partition.",
+            counts.failures,
+        ),
         (
             "unreadable_batches",
-            "Batches with garbage under a valid checksum that compaction met and kept.",
+            "Batches with invalid content under a valid checksum that compaction kept unchanged.",
             counts.unreadable,
         ),
-        ("read_bytes", "Bytes of segments that compaction read.", counts.bytes_read),
-        ("written_bytes", "Bytes of segments that it put in place.", counts.bytes_written),
+        ("read_bytes", "Bytes that compaction read.", counts.bytes_read),
+        ("written_bytes", "Bytes that compaction wrote.", counts.bytes_written),
     ):
         yield value(f"barnabas_compaction_{name}_total", COUNTER, doc, number)
     yield value(
         "barnabas_compaction_last_pass_timestamp_seconds",
         GAUGE,
-        "When the last pass ended; 0 before the first.",
+        "End of the last compaction; 0 before the first one.",
         max(0, counts.last_pass_ms) / 1000,
     )
     yield value(
         "barnabas_compaction_max_dirty_ratio",
         GAUGE,
-        "The largest share of a log that could be compacted and is not, at the last look.",
+        "Largest share of a log that waits for compaction.",
         counts.max_dirty_ratio,
     )
 
@@ -47,27 +51,35 @@ def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
     counts = scrubber.counts
     damaged = scrubber.damaged()
     for name, doc, number in (
-        ("bytes", "Bytes of segments read to verify them.", counts.bytes_read),
-        ("batches", "Batches of segments that were verified.", counts.batches),
-        ("segments", "Segments that were verified.", counts.segments),
+        ("bytes", "Bytes of segments that verification read.", counts.bytes_read),
+        ("batches", "Verified batches.", counts.batches),
+        ("segments", "Verified segments.", counts.segments),
         (
             "rebuilt_indexes",
-            "Segments whose index files contradicted the log and were written anew.",
+            "Segments whose index files contradicted the log and were rebuilt.",
             counts.indexes_rebuilt,
         ),
     ):
         yield value(f"barnabas_scrub_{name}_total", COUNTER, doc, number)
     for name, doc, figure in (
-        ("scrub_pending_segments", "Segments that are still to be verified.", counts.pending),
+        (
+            "scrub_pending_segments",
+            "Segments that the present pass still has to verify.",
+            counts.pending,
+        ),
         (
             "scrub_last_full_pass_timestamp_seconds",
-            "When everything that was due had been verified; 0: not yet.",
+            "Time when all due segments had last been verified; 0 before that.",
             counts.last_full_pass_ms / 1000,
         ),
-        ("damaged_ranges", "Ranges of offsets that are not served.", len(damaged)),
+        (
+            "damaged_ranges",
+            "Ranges of offsets that are offline because their bytes are damaged. Alert on any.",
+            len(damaged),
+        ),
         (
             "damaged_offsets",
-            "Offsets in these ranges.",
+            "Offsets in the damaged ranges.",
             sum(each.end_offset - each.base_offset for _, each in damaged),
         ),
     ):
@@ -77,16 +89,20 @@ def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
 def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
     """Yield the metrics of this broker's upkeep of the cluster's store."""
     for name, doc, number in (
-        ("snapshots", "Snapshots kept of logs led here.", counts.snapshots),
+        ("snapshots", "Snapshots stored of logs that this broker leads.", counts.snapshots),
         (
             "compacted_bytes",
-            "By how much less the store has of logs led here since they were compacted.",
+            "Bytes that compaction freed in PostgreSQL.",
             counts.bytes_compacted,
         ),
-        ("extents_deleted", "Extents of any log that were garbage.", counts.extents_deleted),
+        (
+            "extents_deleted",
+            "Pieces of logs deleted from PostgreSQL after retention or compaction.",
+            counts.extents_deleted,
+        ),
         (
             "sessions_forgotten",
-            "Rows deleted of sessions, and of ways to the metadata, that were over for long.",
+            "Rows deleted from PostgreSQL of sessions that ended a week ago.",
             counts.sessions_forgotten,
         ),
     ):
@@ -94,6 +110,7 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
     yield value(
         "barnabas_cluster_upkeep_timestamp_seconds",
         GAUGE,
-        "When the last look at all logs led here ended; before the first: when upkeep began.",
+        "End of the last complete upkeep of PostgreSQL's copy, which runs every few seconds; "
+        "before that, its start.",
         counts.looked_ms / 1000,
     )

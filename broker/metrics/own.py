@@ -30,7 +30,12 @@ _BUILD: Final = labels(version=__version__, python=platform.python_version())
 
 def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Family]:
     """Yield loop, requests and sockets."""
-    yield Family("barnabas_build_info", GAUGE, "What is running.", [(_BUILD, 1)])
+    yield Family(
+        "barnabas_build_info",
+        GAUGE,
+        "Always 1; the labels are the versions of Barnabas and Python.",
+        [(_BUILD, 1)],
+    )
     yield from _loop_families(monitor)
     yield from _request_families(sockets.routes)
     yield from _socket_families(sockets)
@@ -45,7 +50,12 @@ def storage_families(
     yield from _journal_families(logs)
     yield from _disk_families(logs)
     held_back = int(sockets.backlog.is_behind)
-    yield value("barnabas_producers_held_back", GAUGE, "1: producers wait for the disk.", held_back)
+    yield value(
+        "barnabas_producers_held_back",
+        GAUGE,
+        "1: the broker delays Produce requests because the disk is too slow; otherwise 0.",
+        held_back,
+    )
     yield _duplicates(catalogue, logs)
 
 
@@ -53,13 +63,13 @@ def _loop_families(monitor: LoopMonitor) -> Iterator[Family]:
     yield Family(
         "barnabas_loop_lag_seconds",
         HISTOGRAM,
-        "How late the event loop came to a timer, looked at once a second.",
+        "Delay of a timer of the event loop, measured once a second.",
         duration_samples(monitor.lag),
     )
     yield value(
         "barnabas_loop_busy_seconds_total",
         COUNTER,
-        "Processor time of the event loop's thread.",
+        "CPU time of the event loop's thread; it uses one core at most.",
         monitor.busy_ns / NANOSECONDS,
     )
 
@@ -73,20 +83,24 @@ def _request_families(routes: Routes) -> Iterator[Family]:
     yield Family(
         "barnabas_request_seconds",
         HISTOGRAM,
-        "From the decoding of a request until its answer is written; waits for the disk and for "
-        "data included.",
+        "Time from the decoding of a request until its response is written, with waits for the "
+        "disk and for data.",
         samples(),
     )
 
 
 def _socket_families(sockets: SocketServer) -> Iterator[Family]:
     for name, doc, number in (
-        ("connections_accepted_total", "Connections taken in.", sockets.connections_accepted),
-        ("connections_refused_total", "Connections turned away.", sockets.connections_refused),
-        ("login_failures_total", "Logins that failed.", sockets.failed_logins.count),
+        ("connections_accepted_total", "Accepted connections.", sockets.connections_accepted),
+        ("connections_refused_total", "Refused connections.", sockets.connections_refused),
+        (
+            "login_failures_total",
+            "Failed authentications of all mechanisms; the log has the addresses.",
+            sockets.failed_logins.count,
+        ),
         (
             "connections_closed_for_memory_total",
-            "Connections closed because their incomplete request held memory others waited for.",
+            "Connections closed because others waited for the memory of their incomplete request.",
             sockets.frame_budget.evicted,
         ),
         ("received_bytes_total", "Bytes received from clients.", sockets.received_bytes),
@@ -97,7 +111,7 @@ def _socket_families(sockets: SocketServer) -> Iterator[Family]:
     yield value(
         "barnabas_large_frame_bytes",
         GAUGE,
-        "Memory in use for requests that have not come whole or wait.",
+        "Memory of large requests that are incomplete or wait.",
         sockets.frame_budget.used_bytes,
     )
 
@@ -110,7 +124,7 @@ def _tls_families(sockets: SocketServer) -> Iterator[Family]:
     yield Family(
         "barnabas_tls_handshakes_total",
         COUNTER,
-        "TLS handshakes by how they ended: displaced ones made room for others.",
+        "TLS handshakes by result; a displaced one was ended to make room for another.",
         (
             (labels(result=result), number)
             for result, number in (
@@ -121,17 +135,18 @@ def _tls_families(sockets: SocketServer) -> Iterator[Family]:
         ),
     )
     under_way = handshakes.under_way
-    yield value("barnabas_tls_handshakes", GAUGE, "TLS handshakes under way.", under_way)
+    yield value("barnabas_tls_handshakes", GAUGE, "TLS handshakes in progress.", under_way)
     yield Family(
         "barnabas_tls_certificate_not_after_seconds",
         GAUGE,
-        "When the first certificate of a listener's chain ends, in seconds since the epoch.",
+        "End of validity of the certificate in a listener's chain that expires first.",
         ((labels(listener=each.name), each.not_after_s) for each in listeners),
     )
     yield Family(
         "barnabas_tls_certificate_reload_failed",
         GAUGE,
-        "1 while the files of a listener's stores cannot be used, and the old ones are.",
+        "1: the listener cannot use the present files of its stores and keeps the certificate "
+        "that it loaded before; otherwise 0.",
         ((labels(listener=each.name), int(each.problem is not None)) for each in listeners),
     )
 
@@ -140,14 +155,13 @@ def _flush_families(store: LogStore) -> Iterator[Family]:
     yield Family(
         "barnabas_flush_seconds",
         HISTOGRAM,
-        "How long one write to the journal took until it was durable; in a cluster, one to its "
-        "store.",
+        "Time until one write to the journal (in a cluster: to its store) was durable.",
         duration_samples(store.flush_times),
     )
     yield Family(
         "barnabas_flush_batches",
         HISTOGRAM,
-        "Batches that one write to the journal made durable; in a cluster, one to its store.",
+        "Batches in one write to the journal (in a cluster: to its store).",
         count_samples(store.flush_batches),
     )
 
@@ -160,13 +174,14 @@ def _journal_families(store: LogStore) -> Iterator[Family]:
     yield value(
         "barnabas_journal_written_bytes_total",
         COUNTER,
-        "Bytes written to the journal.",
+        "Bytes written to the journal. A broker of a cluster has no journal.",
         files.appended_bytes,
     )
     yield value(
         "barnabas_journal_bytes",
         GAUGE,
-        "Journal that a start after a crash would read.",
+        "Bytes of the journal that a start after a crash would read. A broker of a cluster has "
+        "no journal.",
         files.used_bytes,
     )
 
@@ -175,11 +190,19 @@ def _disk_families(store: LogStore) -> Iterator[Family]:
     for name, doc, number in (
         (
             "journal_backlog_bytes",
-            "Bytes in memory that are not in the segments yet.",
+            "Bytes in memory that are not yet in the segments.",
             store.journal.backlog_bytes,
         ),
-        ("disk_full", "1: appends are refused for want of room.", int(store.full)),
-        ("disk_free_bytes", "Room on the disk.", store.file_system.free_bytes(store.root)),
+        (
+            "disk_full",
+            "1: the broker refuses appends because the disk is full; otherwise 0.",
+            int(store.full),
+        ),
+        (
+            "disk_free_bytes",
+            "Free bytes on the device of the data directory.",
+            store.file_system.free_bytes(store.root),
+        ),
     ):
         yield value(f"barnabas_{name}", GAUGE, doc, number)
 
@@ -197,7 +220,7 @@ def _duplicates(catalogue: Catalogue, logs: LogStore) -> Family:
     return Family(
         "barnabas_duplicate_batches_total",
         COUNTER,
-        "Batches that had been written already and were not written again. Without a topic: of "
-        "all.",
+        "Batches that a client repeated and the broker did not write again. Without the label "
+        "topic: sum over all topics.",
         samples(),
     )

@@ -19,21 +19,19 @@ def process_families() -> Iterator[Family]:
     yield value(
         "process_cpu_seconds_total",
         COUNTER,
-        "CPU time of the process, in user and in system mode.",
+        "CPU time of the process in user and system mode.",
         usage.ru_utime + usage.ru_stime,
     )
-    yield value(
-        "process_start_time_seconds", GAUGE, "Start of the process, since 1970.", _STARTED_SECONDS
-    )
+    yield value("process_start_time_seconds", GAUGE, "Start of the process.", _STARTED_SECONDS)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     if limit != resource.RLIM_INFINITY:
-        yield value("process_max_fds", GAUGE, "Most file descriptors the process may have.", limit)
+        yield value("process_max_fds", GAUGE, "Limit of open file descriptors.", limit)
     try:
         yield value(
-            "process_open_fds", GAUGE, "File descriptors in use.", len(os.listdir("/proc/self/fd"))
+            "process_open_fds", GAUGE, "Open file descriptors.", len(os.listdir("/proc/self/fd"))
         )
         virtual_bytes, resident_bytes = memory_bytes()
     except OSError:
         return  # No /proc: not Linux.
-    yield value("process_virtual_memory_bytes", GAUGE, "Address space.", virtual_bytes)
-    yield value("process_resident_memory_bytes", GAUGE, "Memory in use.", resident_bytes)
+    yield value("process_virtual_memory_bytes", GAUGE, "Size of the address space.", virtual_bytes)
+    yield value("process_resident_memory_bytes", GAUGE, "Resident memory.", resident_bytes)

@@ -39,19 +39,19 @@ def _state_families(transactions: Transactions, now_ms: int) -> Iterator[Family]
     yield value(
         "barnabas_transactional_ids",
         GAUGE,
-        "Transactional ids that are remembered.",
+        "Transactional IDs that the coordinator stores.",
         sum(len(shard.transactions) for shard in transactions.machines),
     )
     yield value(
         "barnabas_transactional_ids_unreadable",
         GAUGE,
-        "Transactional ids that are not served: their latest record cannot be read.",
+        "Transactional IDs that the broker refuses because their latest record cannot be read.",
         sum(len(shard.quarantined) for shard in transactions.machines),
     )
     yield Family(
         "barnabas_transactions_open",
         GAUGE,
-        "Transactions that are not over, by state.",
+        "Transactions by state: open, or decided with markers missing.",
         [(labels(state=state.kafka_name), states[state]) for state in OPEN_STATES],
     )
     begun = [each.start_ms for each in open_now if each.state == State.ONGOING]
@@ -59,7 +59,8 @@ def _state_families(transactions: Transactions, now_ms: int) -> Iterator[Family]
     yield Family(
         "barnabas_transaction_oldest_age_seconds",
         GAUGE,
-        "Since when the oldest transaction has been open, or decided without all its markers.",
+        "Age of the oldest open transaction, and of the oldest decided one with missing markers; "
+        "0 without one.",
         [
             (labels(state="open"), _age_seconds(begun, now_ms)),
             (labels(state="prepared"), _age_seconds(decided, now_ms)),
@@ -74,14 +75,16 @@ def _age_seconds(since_ms: list[int], now_ms: int) -> float:
 def _ended_families(transactions: Transactions) -> Iterator[Family]:
     counts = transactions.counts
     for name, doc, number in (
-        ("begun", "Transactions that began.", counts.begun),
-        ("committed", "Transactions that were decided to be committed.", counts.committed),
+        ("begun", "Transactions started since the broker's start.", counts.begun),
+        ("committed", "Transactions committed since the broker's start.", counts.committed),
     ):
         yield value(f"barnabas_transactions_{name}_total", COUNTER, doc, number)
     yield Family(
         "barnabas_transactions_aborted_total",
         COUNTER,
-        "Transactions that were decided to be aborted, and by whose doing.",
+        "Transactions aborted since the broker's start, by reason: client, timeout, or fenced by "
+        "a new "
+        "instance or an operator.",
         [(labels(reason=reason), number) for reason, number in counts.aborted.items()],
     )
 
@@ -91,27 +94,27 @@ def _waiting_families(transactions: Transactions) -> Iterator[Family]:
     for name, doc, number in (
         (
             "requests_held_total",
-            "Requests that waited until the transaction before had ended.",
+            "Requests delayed until the previous transaction completed.",
             counts.requests_held,
         ),
         (
             "requests_given_up_total",
-            "Those that waited in vain and were told to come again.",
+            "Delayed requests that timed out with CONCURRENT_TRANSACTIONS.",
             counts.requests_given_up,
         ),
-        ("markers_written_total", "Markers of decided transactions.", counts.markers_written),
+        ("markers_written_total", "Transaction markers written.", counts.markers_written),
         (
             "markers_delayed_total",
-            "Times that a marker could not be written yet.",
+            "Delayed writes of a transaction marker.",
             counts.markers_delayed,
         ),
     ):
         yield value(f"barnabas_transaction_{name}", COUNTER, doc, number)
     for name, doc, number in (
-        ("requests_waiting", "Requests that wait now.", transactions.requests_waiting),
+        ("requests_waiting", "Requests that are currently delayed.", transactions.requests_waiting),
         (
             "markers_missing",
-            "Markers that decided transactions still owe.",
+            "Pending transaction markers.",
             sum(shard.owed_markers for shard in transactions.machines),
         ),
     ):
@@ -121,7 +124,7 @@ def _waiting_families(transactions: Transactions) -> Iterator[Family]:
     yield Family(
         "barnabas_transaction_markers_missing_elsewhere",
         GAUGE,
-        "Those of them that another broker has to write, by its node id.",
+        "Pending markers that another broker has to write, by its node ID.",
         [(labels(broker=node_id), count) for node_id, count in sorted(owed.items())],
     )
 
@@ -137,7 +140,7 @@ def _largest_lags(catalogue: Catalogue) -> Family:
     return Family(
         "barnabas_stable_offset_lag_max",
         GAUGE,
-        "The largest barnabas_stable_offset_lag of a topic's partitions.",
+        "Largest barnabas_stable_offset_lag of a topic's partitions.",
         samples(),
     )
 
@@ -157,12 +160,13 @@ def transaction_partition_families(catalogue: Catalogue) -> Iterator[Family]:
     yield Family(
         "barnabas_stable_offset_lag",
         GAUGE,
-        "High watermark minus last stable offset: grows while a transaction hangs.",
+        "High watermark minus last stable offset: records that an open transaction blocks for "
+        "read_committed consumers.",
         samples(_lag),
     )
     yield Family(
         "barnabas_last_stable_offset",
         GAUGE,
-        "Where readers of committed records come to a halt.",
+        "Last stable offset: read_committed consumers stop there.",
         samples(lambda log: log.last_stable_offset),
     )

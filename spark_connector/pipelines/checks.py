@@ -41,8 +41,7 @@ _ARGUMENTS: Final = {
 OWN_OPTIONS: Final = tuple(each for each in SINK_OPTIONS if each.lower() not in _ARGUMENTS)
 """Options of the exactly-once sinks, which have no effect on Spark's own sink."""
 
-# Options of the stock sink that would be accepted and would have no effect.
-_WITHOUT_EFFECT: Final = {
+WITHOUT_EFFECT: Final = {
     "kafka.acks": "every record is acknowledged by all replicas",
     "kafka.enable.idempotence": "the sink is always idempotent",
     "kafka.transactional.id": "the sink names its transactions after the sink id",
@@ -56,6 +55,7 @@ _WITHOUT_EFFECT: Final = {
     "kafka.value.serializer": "values are bytes or strings",
     "includeheaders": "headers are written when there is a column of that name",
 }
+"""Options of Spark's own sink that would have no effect, in lower case, each with the reason."""
 
 # Settings of Kafka's clients since 4.1, with the equal options of kafka.sasl.jaas.config.
 _OF_NEWER_CLIENTS: Final = {
@@ -268,9 +268,9 @@ def _check_options(sink: Sink) -> None:
             f" batches; leave the option {ASYNC_PROGRESS} out"
         )
     for name in sink.options:
-        if name.lower() in _WITHOUT_EFFECT:
+        if name.lower() in WITHOUT_EFFECT:
             raise WrongUse(
-                f"the sink's option {name} has no effect: {_WITHOUT_EFFECT[name.lower()]}"
+                f"the sink's option {name} has no effect: {WITHOUT_EFFECT[name.lower()]}"
             )
     # SinkOptions checks options that start with kafka.
     own = [name for name in sink.options if not name.lower().startswith((KAFKA, OF_SOURCE))]

@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def run_given(pipelines: Sequence[Pipeline], arguments: Sequence[str] | None = None) -> int:
     """Run pipelines with the options of `run`, without a file; return the exit code."""
     parser = Parser(description="Run the pipelines of this file with Spark.")
-    _add_options(parser)
+    add_options(parser)
     parsed = parser.parse_args(arguments)
     return _command(parsed, lambda log: _run(parsed, lambda: _by_name(pipelines), log))
 
@@ -85,7 +85,7 @@ def _parser() -> Parser:
     commands = parser.add_subparsers(dest="command", required=True, metavar=f"{{{COMMANDS}}}")
     run = commands.add_parser("run", help="run the pipelines of a file until SIGTERM or Ctrl-C")
     run.add_argument("file", help="a Python file with one or more Pipelines at its top level")
-    _add_options(run)
+    add_options(run)
     jars = commands.add_parser("jars", help="print where the jars of Spark's Kafka connector are,"
         " with commas between them, as spark-submit --jars takes them")  # fmt: skip
     _add_verbose(jars)
@@ -98,27 +98,28 @@ def _parser() -> Parser:
     return parser
 
 
-def _add_options(verb: argparse.ArgumentParser) -> None:
+def add_options(verb: argparse.ArgumentParser) -> None:
+    """Add the options of `run` to a parser."""
     verb.add_argument("--pipeline", action="append", default=[], metavar="NAME",
         help="only the pipeline with this name or sink id; may be repeated")  # fmt: skip
     verb.add_argument("--once", action="store_true", help="end when all present input is processed")
     verb.add_argument("--servers", metavar="HOST:PORT",
         help="brokers, where the file names none (localhost:9092)")  # fmt: skip
     verb.add_argument("--checkpoint", default="checkpoints", metavar="DIR",
-        help="where checkpoints are, one directory per sink id (%(default)s)")  # fmt: skip
+        help="path or URI of the checkpoints, one directory per sink ID (%(default)s)")  # fmt: skip
     verb.add_argument("--master", metavar="URL",
-        help=f"of Spark ({LOCAL}); spark-submit has its own")  # fmt: skip
+        help=f"master URL of Spark ({LOCAL}); spark-submit has its own")  # fmt: skip
     verb.add_argument("--packages", action="append", default=[],
         metavar="GROUP:ARTIFACT:VERSION[,...]",
         help="packages for Spark beside its Kafka connector; may be repeated")  # fmt: skip
     verb.add_argument("--conf", action="append", default=[], metavar="KEY=VALUE",
         help="a setting of Spark; may be repeated")  # fmt: skip
-    verb.add_argument("--ui", action="store_true", help="start Spark's UI, and say where it is")
+    verb.add_argument("--ui", action="store_true", help="start Spark's UI, and print its address")
     verb.add_argument("--metrics-port", metavar="[HOST:]PORT",
         help="serve metrics of the exactly-once pipelines for Prometheus at /metrics;"
         " without a host on 127.0.0.1")  # fmt: skip
     verb.add_argument("--format", choices=sorted(FORMATS), default=TEXT, metavar="FORMAT",
-        help=f"of the line for each batch: {' or '.join(FORMATS)} (%(default)s)")  # fmt: skip
+        help=f"format of the line of each batch: {' or '.join(FORMATS)} (%(default)s)")  # fmt: skip
     _add_verbose(verb)
 
 

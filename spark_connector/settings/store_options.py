@@ -34,7 +34,7 @@ class _Option(NamedTuple):
     stores: tuple[str, ...]
 
 
-_OPTIONS: Final = {
+OPTIONS: Final = {
     "checkpoint.endpoint": _Option("endpoint", (S3, GOOGLE, AZURE)),
     "checkpoint.region": _Option("region", (S3,)),
     "checkpoint.caFile": _Option("ca_file", (S3,)),
@@ -49,7 +49,7 @@ _OPTIONS: Final = {
     "checkpoint.clientSecret": _Option("client_secret", (AZURE,)),
 }
 # Spark hides values by the names of options, too: every secret's name fits its default pattern.
-STORE_OPTIONS: Final = tuple(_OPTIONS)
+STORE_OPTIONS: Final = tuple(OPTIONS)
 _ALL: Final = ", ".join(STORE_OPTIONS)
 
 
@@ -100,7 +100,7 @@ def store_options(given: Mapping[str, str], location: str | None) -> StoreOption
         found[names[name]] = _value(names[name], value, location)
     if not found:
         return None
-    options = StoreOptions(**{_OPTIONS[name].field: value for name, value in found.items()})
+    options = StoreOptions(**{OPTIONS[name].field: value for name, value in found.items()})
     _check_together(options, store_of(location))
     return options
 
@@ -116,7 +116,7 @@ def _value(name: str, value: str, location: str | None) -> str:
     value = value.strip()
     if not value:
         raise WrongOption(f"The option {name} is empty: give it a value, or leave it out.")
-    store, stores = store_of(location), _OPTIONS[name].stores
+    store, stores = store_of(location), OPTIONS[name].stores
     if store is not None and store not in stores:
         raise WrongOption(
             f"The option {name} is for checkpoints on {' and '.join(stores)}, but the"

@@ -7,12 +7,16 @@ import re
 import pytest
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS
+from barnabas.broker.config.group_configs import GROUP_CONFIGS
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
 from barnabas.broker.config.loading.environment import EXCLUDED, SPECIAL, key_of
 from barnabas.broker.config.pages import reference as config_reference
 from barnabas.broker.config.pages.reference import PAGE, main, page, sections
 from barnabas.broker.config.topic_configs import TOPIC_CONFIGS
 from barnabas.broker.config.types import ConfigError
+from tests.site.parts import slug
+
+ANCHOR = re.compile(r'<a id="([^"]+)"></a>')
 
 
 def rows(heading):
@@ -20,12 +24,34 @@ def rows(heading):
     _, _, rest = page().partition(f"\n{heading}\n")
     assert rest, heading
     table = re.split(r"\n#+ ", rest)[0]
-    lines = [line for line in table.splitlines() if line.startswith("| `")]
+    table = ANCHOR.sub("", table)
+    lines = [line for line in table.splitlines() if line.startswith(("| `", "| [`"))]
     return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in lines]
 
 
 def test_the_page_is_current():
     assert PAGE.read_text(encoding="utf-8") == page(), "run 'make docs-configuration'"
+
+
+def test_every_key_has_an_anchor_of_its_own():
+    anchors = ANCHOR.findall(page())
+    assert len(anchors) == len(set(anchors))
+    of_topics = {f"topic-{name}" if name in BROKER_CONFIGS else name for name in TOPIC_CONFIGS}
+    assert set(anchors) == {*BROKER_CONFIGS, *of_topics, *GROUP_CONFIGS}
+    headings = re.findall(r"^#+ (.+)", page(), re.MULTILINE)
+    assert not set(anchors) & {slug(heading) for heading in headings}
+
+
+def test_the_most_used_keys_come_first_and_their_links_lead_to_them():
+    shown = rows("## Most used keys")
+    assert len(shown) == 15
+    for key, default, purpose, link in shown:
+        name = re.fullmatch(r"\[`([^`]+)`\]\(#\1\)", key)[1]
+        assert default == config_reference._default_and_accepted(BROKER_CONFIGS[name])[0]
+        assert purpose
+        target = re.fullmatch(r"\[[^\]]+\]\(([^)#]+)(#[^)]+)?\)", link)[1]
+        assert (PAGE.parent / target).is_file()
+    assert page().index("## Most used keys") < page().index("## Sources of values")
 
 
 def test_every_key_of_the_broker_stands_in_one_section():

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -12,6 +17,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.checkout import ROOT
+from tests.http_server import HttpServerForTests
 
 BUILD_TIMEOUT_S = 600
 
@@ -55,3 +61,75 @@ def test_the_site_has_a_dark_mode(page: Page, site: Path):
     expect(body).to_have_attribute("data-md-color-scheme", "default")
     page.locator("label[title='Dark mode']").click()
     expect(body).to_have_attribute("data-md-color-scheme", "slate")
+
+
+VERSIONS = ("0.1.0", "0.2.0")
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """A handler that logs no requests."""
+
+    def log_message(self, *_: object) -> None:
+        """Log nothing."""
+
+
+def site_versions(version: str) -> list[list[str]]:
+    """Return the commands of `make site-versions` that follow the copying of the pages."""
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("\\\n", " ")
+    recipe = re.search(r"^site-versions:.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)[1]
+    found = re.findall(r"\b(mike .*)", recipe.replace("$(VERSION)", version))
+    return [shlex.split(command) for command in found]
+
+
+@pytest.fixture
+def versions(site: Path, tmp_path: Path) -> Path:
+    """The directory of a site with one page in two versions; `site` has installed the tools."""
+    shutil.copytree(ROOT / "docs" / "assets", tmp_path / "pages" / "assets")
+    (tmp_path / "pages" / "index.md").write_text("# Home\n")
+    inherited = ROOT / "mkdocs-versions.yml"
+    (tmp_path / inherited.name).write_text(
+        f"INHERIT: {inherited}\ndocs_dir: pages\nsite_dir: built\nnav: [index.md]\n"
+    )
+    environment = {name: value for name, value in os.environ.items() if name[:4] != "GIT_"}
+    environment |= {
+        "PATH": f"{ROOT / '.venv-site' / 'bin'}:{os.environ['PATH']}",
+        "NO_MKDOCS_2_WARNING": "1",
+        **{f"GIT_{role}_NAME": "test" for role in ("AUTHOR", "COMMITTER")},
+        **{f"GIT_{role}_EMAIL": "test@example" for role in ("AUTHOR", "COMMITTER")},
+    }
+
+    def run(*command: str) -> None:
+        ended = subprocess.run(
+            command,
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=BUILD_TIMEOUT_S,
+            check=False,
+        )
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+
+    run("git", "init", "--quiet")
+    run("git", "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    for version in VERSIONS:
+        deploy, set_default = site_versions(version)
+        run(*deploy)
+    run(*set_default)
+    run("git", "worktree", "add", "--quiet", "served", "site-pages")
+    return tmp_path / "served"
+
+
+def test_selector_shows_both_versions_of_a_site(page: Page, versions: Path):
+    named = json.loads((versions / "versions.json").read_text())
+    assert [(each["version"], each["aliases"]) for each in named] == [
+        ("0.2.0", ["latest"]),
+        ("0.1.0", []),
+    ]
+    handler = functools.partial(QuietHandler, directory=str(versions))
+    with HttpServerForTests(ThreadingHTTPServer(("127.0.0.1", 0), handler)) as server:
+        page.goto(f"http://127.0.0.1:{server.port}/0.1.0/index.html")
+        expect(page.locator(".md-version__link")).to_have_text(["0.2.0", "0.1.0"])
+        page.goto(f"http://127.0.0.1:{server.port}/")
+        page.wait_for_url(re.compile("/latest/"))
+        expect(page.get_by_role("main")).to_contain_text("Home")

@@ -342,7 +342,7 @@ def test_transactions(either, barnabas, topic):
         (described,) = barnabas("transactions", "describe", topic, "--format", "json").json
         assert described["partitions"] == [{"topic": topic, "partition": n} for n in (0, 1)]
         assert described["client"] == ("the-client" if is_ours else None)
-        lines = barnabas("transactions", "holders", "-t", topic).lines[1:]
+        lines = barnabas("transactions", "list-blocking", "-t", topic).lines[1:]
         assert [line.split()[:5] for line in lines] == [[topic, n, "0", "1", "0"] for n in "01"]
         place = ("-t", topic, "-p", 0, "--start-offset", 0)
         assert (
@@ -350,14 +350,14 @@ def test_transactions(either, barnabas, topic):
             in barnabas("transactions", "abort", *place, "-y").stderr
         )
         assert barnabas("transactions", "abort", topic, "-y").lines == [f"{topic} aborted"]
-        assert barnabas("transactions", "holders", "-t", topic, "--format", "json").json == []
+        assert barnabas("transactions", "list-blocking", "-t", topic, "--format", "json").json == []
         assert "no transaction is open" in barnabas("transactions", "abort", topic, "-y").stderr
 
 
 def test_a_transaction_that_hangs(either, barnabas, topic):
     """Barnabas lets none come about; one of Kafka's, written without verification, is ended."""
     barnabas("topics", "create", topic)
-    holders = ("transactions", "holders", "-t", topic, "--format", "json")
+    holders = ("transactions", "list-blocking", "-t", topic, "--format", "json")
     with TransactionClient(either) as client:
         client.init(topic)
         if isinstance(either, Broker):

@@ -60,7 +60,8 @@ OUTPUTS = {
     "exactly-once.md": "tests/interop/test_exactly_once.py",
     "production.md": "nothing: there is no systemd here, as the page says",
     "monitoring.md": "tests/broker/metrics/test_monitoring_page.py",
-    "security.md": "tests/broker/security/test_documentation.py",
+    "security/audit.md": "tests/broker/security/test_documentation.py",
+    "security/reference.md": "tests/broker/security/test_documentation.py",
     "spark.md": "tests/spark_connector/test_progress.py has this line",
 }
 """The tests that compare the `text` of a page."""
@@ -68,7 +69,9 @@ OUTPUTS = {
 NOT_HERE = {
     "command-line.md": "tests/real/cli/test_documentation.py compares every help text",
     "container.md": "tests/image/testcontainers_modules.py has the Java line",
-    "security.md": "tests/broker/security/test_documentation.py starts brokers with its settings",
+    "security/oauth.md": "tests/broker/security/test_documentation.py starts a broker with it",
+    "security/passwords.md": "tests/broker/security/test_documentation.py starts a broker with it",
+    "security/tls.md": "tests/broker/security/test_documentation.py starts a broker with it",
 }
 """Pages with blocks of another kind, and what looks after those."""
 
@@ -214,12 +217,13 @@ def lines_of(shell: Shell, *words: str) -> list[str]:
 
 def test_every_block_is_looked_after():
     for page in PAGES:
+        name = page.relative_to(ROOT).as_posix().removeprefix("docs/")
         for block in blocks_of(page):
-            if page.name in NOT_HERE and block.language not in LANGUAGES:
+            if name in NOT_HERE and block.language not in LANGUAGES:
                 continue
-            assert block.language in LANGUAGES, f"{page.name}: {block.text[:60]}"
+            assert block.language in LANGUAGES, f"{name}: {block.text[:60]}"
             if block.language == "text":
-                assert OUTPUTS.get(page.name), f"{page.name}: nothing compares {block.text[:60]}"
+                assert OUTPUTS.get(name), f"{name}: nothing compares {block.text[:60]}"
 
 
 @pytest.mark.timeout(1200)
@@ -288,7 +292,8 @@ def test_backups(shell):
 @for_the_night(beside="tests/interop/test_documents.py::test_the_readme")
 def test_security(shell):
     shell.environment["KAFKA_LISTENERS"] = f"SASL_SSL://{shell.server}"
-    assert run_page(shell, "docs/security.md") == 8
+    assert run_page(shell, "docs/security.md") == 4
+    assert run_page(shell, "docs/security/acls.md") == 6
     as_admin = ("--command-config", "secure/admin.properties")
     consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit", *as_admin)
     assert consumed == ["one order"]

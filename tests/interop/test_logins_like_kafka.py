@@ -2,7 +2,7 @@
 
 Each case is a connection of its own. What it yields is compared, words of failures included; a
 connection that is closed without an answer yields "closed". Cases that differ are listed in
-``ON_PURPOSE`` with the reason, and in docs/security.md.
+``ON_PURPOSE`` with the reason, and in docs/security/reference.md.
 """
 
 from __future__ import annotations

@@ -58,9 +58,12 @@ ABSENT: Final = {
 _GROUPS: Final = "[Groups](groups.md#committed-offsets)"
 _TRANSACTIONS: Final = "[Transactions](transactions.md#differences-from-apache-kafka)"
 _CONFIGS: Final = "[Settings](administration.md#settings)"
+_AUTHENTICATION: Final = (
+    "[Authentication](security/reference.md#authentication-differences-from-apache-kafka)"
+)
 _ACLS: Final = (
-    "`SECURITY_DISABLED` without `authorizer.class.name`; [Access "
-    "control](security.md#access-control)"
+    "`SECURITY_DISABLED` without `authorizer.class.name`; "
+    "[ACLs](security/reference.md#acls-differences-from-apache-kafka)"
 )
 
 DIFFERENCES: Final = {
@@ -70,7 +73,7 @@ DIFFERENCES: Final = {
         "cluster the first "
         "replica becomes the leader, and the partition is pinned to it."
     ),
-    "AlterUserScramCredentials": "[Authentication](security.md#authentication)",
+    "AlterUserScramCredentials": _AUTHENTICATION,
     "ConsumerGroupDescribe": "At most 100,000 partitions in one response.",
     "ConsumerGroupHeartbeat": (
         "[Groups of the consumer protocol](groups.md#groups-of-the-consumer-protocol)"
@@ -87,7 +90,7 @@ DIFFERENCES: Final = {
         "at most. CLUSTER_ACTION on the cluster suffices, as READ on the topic does."
     ),
     "DescribeTransactions": f"At most 10,000 IDs in one request. {_TRANSACTIONS}",
-    "DescribeUserScramCredentials": "[Authentication](security.md#authentication)",
+    "DescribeUserScramCredentials": _AUTHENTICATION,
     "ElectLeaders": (
         "`ELECTION_NOT_NEEDED` for each partition. In a cluster a pinned partition "
         "returns to its broker, after the response."
@@ -108,7 +111,7 @@ DIFFERENCES: Final = {
         "Versions 0 to 2 are advertised, as in Apache Kafka, and not served. [Rules of a "
         "batch](batch-header.md)"
     ),
-    "SaslAuthenticate": "[Authentication](security.md#authentication)",
+    "SaslAuthenticate": _AUTHENTICATION,
     "SyncGroup": (
         "`REBALANCE_IN_PROGRESS` while the group is being loaded; Apache Kafka returns "
         "`COORDINATOR_LOAD_IN_PROGRESS`."
@@ -153,7 +156,7 @@ _ELSEWHERE: Final = """
 | groups and committed offsets | [Groups](groups.md) |
 | transactions | [Transactions](transactions.md#differences-from-apache-kafka) |
 | headers of record batches | [Batch headers](batch-header.md) |
-| authentication and ACLs | [Security](security.md) |
+| authentication and ACLs | [Security](security/reference.md) |
 | connections that the broker closes | [Closed connections](closed-connections.md) |
 | replicas in a cluster | [A cluster](cluster.md#limits) |
 

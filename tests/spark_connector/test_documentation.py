@@ -1,20 +1,15 @@
-"""docs/spark.md has every option that there is, and none that there is not."""
+"""docs/spark-options.md is current; docs/spark.md names existing kinds, programs and fields."""
 
-import argparse
 import dataclasses
 import re
 
-import pytest
-
-from barnabas.spark_connector import Pipeline, Sink, Source
 from barnabas.spark_connector.monitoring.progress import batch_progress
-from barnabas.spark_connector.pipelines.sink import KINDS, OUTPUT_MODES
-from barnabas.spark_connector.pipelines.source import BATCH_OFFSETS_MAX, MAX_OFFSETS
-from barnabas.spark_connector.running.command import _parser
-from barnabas.spark_connector.running.screen import FORMATS
-from barnabas.spark_connector.settings.options import KAFKA_OPTIONS, OWN_OPTIONS, SinkOptions
+from barnabas.spark_connector.pipelines.sink import KINDS
+from barnabas.spark_connector.settings.options import KAFKA_OPTIONS, OWN_OPTIONS
 from barnabas.spark_connector.settings.store_options import STORE_OPTIONS
 from tests.checkout import ROOT
+from tests.site.spark_options import PAGE as OPTIONS_PAGE
+from tests.site.spark_options import main, page
 from tests.spark_connector.test_progress import report
 
 PAGE = (ROOT / "docs" / "spark.md").read_text()
@@ -37,31 +32,29 @@ def named(cell):
     return [name.split()[0] for name in re.findall(r"`([^`]+)`", cell)]
 
 
-def test_the_options_of_the_command():
-    (subparsers,) = (
-        action.choices
-        for action in _parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    )
-    options = [action for action in subparsers["run"]._actions if action.option_strings]
-    there_are = {action.option_strings[-1]: action.metavar for action in options}
-    del there_are["--help"]
-    rows = table("| Option | |")
-    assert {name for row in rows for name in named(row[0])} == there_are.keys()
-    # With what they take, as the help has it.
-    for name, metavar in there_are.items():
-        if metavar is not None:
-            assert any(f"`{name} {metavar}`" == row[0] for row in rows), name
+def test_the_page_of_options_is_current():
+    assert OPTIONS_PAGE.read_text(encoding="utf-8") == page(), "run 'make docs-spark-options'"
 
 
-def test_the_options_of_the_sink():
-    rows = {name: row for row in table("| Option | Default | |") for name in named(row[0])}
-    assert rows.keys() == {*OWN_OPTIONS, *KAFKA_OPTIONS}
+def test_each_option_has_one_row_with_a_meaning():
+    rows = [
+        [cell.strip() for cell in line.strip("|").split(" | ")]
+        for line in page().splitlines()
+        if line.startswith("| `")
+    ]
+    names = [named(row[0])[0] for row in rows]
+    options = {*OWN_OPTIONS, *KAFKA_OPTIONS, *STORE_OPTIONS}
+    assert {name: names.count(name) for name in options} == dict.fromkeys(options, 1)
+    assert all(row[-1] for row in rows)
 
 
-def test_options_of_object_stores_are_listed():
-    rows = table("| Option of the checkpoint |")
-    assert {name for row in rows for name in named(row[0])} == set(STORE_OPTIONS)
+def test_the_check_fails_for_an_old_page(tmp_path, monkeypatch, capsys):
+    old = tmp_path / "spark-options.md"
+    old.write_text("old")
+    monkeypatch.setattr("tests.site.spark_options.PAGE", old)
+    monkeypatch.setattr("sys.argv", ["spark_options", "--check"])
+    assert main() == 1
+    assert "is not current: run 'make docs-spark-options'" in capsys.readouterr().err
 
 
 def test_programs_of_the_format_are_those_of_the_examples():
@@ -70,15 +63,6 @@ def test_programs_of_the_format_are_those_of_the_examples():
     ]
     assert format_block in (ROOT / "examples" / "spark_sink.py").read_text()
     assert sink_block in (ROOT / "examples" / "spark_sink_pipeline.py").read_text()
-
-
-def test_defaults_of_the_source_are_listed():
-    rows = {
-        name: row[1].strip("`") for row in table("| Option | Default of") for name in named(row[0])
-    }
-    given = Source(topic="a", servers="b:1").spark_options(starting="earliest")
-    del given["kafka.bootstrap.servers"], given["subscribe"]
-    assert rows == {**given, MAX_OFFSETS: str(BATCH_OFFSETS_MAX)}
 
 
 def test_iceberg_recipe_is_what_the_crash_table_runs():
@@ -91,41 +75,9 @@ def test_iceberg_recipe_is_what_the_crash_table_runs():
         assert line in played, line
 
 
-@pytest.mark.parametrize(
-    ("option", "field"),
-    [
-        ("sourceGroupId", "source_group_id"),
-        ("transactionTimeoutMs", "transaction_timeout_ms"),
-        ("kafka.compression.type", "compression"),
-        ("batchMaxBytes", "batch_max_bytes"),
-        ("kafka.delivery.timeout.ms", "delivery_timeout_ms"),
-        ("kafka.request.timeout.ms", "request_timeout_ms"),
-        ("kafka.client.id", "client_id"),
-        ("ledgerTopic", "ledger_topic"),
-        ("newQuery", "new_query"),
-    ],
-)
-def test_the_defaults_of_the_sink(option, field):
-    parsed = SinkOptions.parse({"kafka.bootstrap.servers": "a:1", "sinkId": "sinkId"})
-    (row,) = [row for row in table("| Option | Default | |") if named(row[0]) == [option]]
-    default = row[1].strip("`").replace("<", "").replace(">", "")
-    value = getattr(parsed, field)
-    assert default == (str(value).lower() if isinstance(value, bool) else str(value))
-
-
-@pytest.mark.parametrize("kind", [Pipeline, Source, Sink])
-def test_the_arguments_of_a_pipeline(kind):
-    names = {f"{field.name}=" for field in dataclasses.fields(kind)}
-    assert {name for row in table(f"| `{kind.__name__}` | |") for name in named(row[0])} == names
-
-
-def test_the_kinds_and_the_modes_and_the_formats():
+def test_the_kinds_are_listed():
     kinds = {name for row in table("| `kind` | Guarantee") for name in named(row[0])}
     assert kinds == set(KINDS)
-    (modes,) = [row[1] for row in table("| `Sink` | |") if row[0] == "`output_mode=`"]
-    assert set(named(modes)) == set(OUTPUT_MODES)
-    (formats,) = [row[1] for row in table("| Option | |") if row[0] == "`--format FORMAT`"]
-    assert set(named(formats)) == set(FORMATS)
 
 
 def test_the_fields_of_a_line_for_programs():

@@ -13,7 +13,7 @@ from tests.tidy.source import ROOT
 
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").iterdir())
 HOOKS = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
 
@@ -180,9 +180,12 @@ def test_links_lead_somewhere(path):
 
 
 def anchors(text: str) -> set[str]:
-    """Return the anchors that a forge gives the headings of a page."""
+    """Return the anchors that a forge gives the headings of a page, and the page's own."""
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    own = set(re.findall(r'<a id="([^"]+)"></a>', text))
+    return own | {
+        re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings
+    }
 
 
 def test_the_readme_leads_to_the_pages_for_contributors():

@@ -147,7 +147,8 @@ def lost_pages(name: str, text: str) -> list[str]:
     """Return a file's references to pages outside the repository, or to sections by number.
 
     Paths are from the root, or from the file's own folder. In a path that Python puts together,
-    ``ROOT / "docs" / "page.md"``, the last part is enough.
+    ``ROOT / "docs" / "page.md"``, the last part is enough. In links of pages that Python writes,
+    paths are from ``docs``.
     """
     folder = (ROOT / name).parent
     lost = []
@@ -158,6 +159,8 @@ def lost_pages(name: str, text: str) -> list[str]:
             quoted = line[match.start() - 1 : match.end() + 1] == f'"{match[0]}"'
             if quoted and name.endswith(".py"):
                 places.append(ROOT / "docs" / PurePosixPath(page_name).name)
+            if name.endswith(".py") and (quoted or line[: match.start()].endswith("](")):
+                places.append(ROOT / "docs" / page_name)
             if not any(place.is_file() for place in places):
                 lost.append(f"{name}:{number}: {match[0]}")
         if name.endswith(".py") and SECTION.search(line):
@@ -214,6 +217,9 @@ def test_definitions_are_found(names, expected):
         ("storage/a.py", "# see docs/architecture.md 8.1", 1),
         ("storage/a.py", "# the design, §3", 1),
         ("storage/a.py", 'ROOT / "docs" / "architecture.md"', 0),
+        ("storage/a.py", 'PAGES = {"security/acls.md": 1}', 0),
+        ("storage/a.py", "[ACLs](security/acls.md)", 0),
+        ("storage/a.py", "[ACLs](acls.md)", 1),
         ("storage/a.py", "# https://example.org/page.md", 0),
         ("docs/a.md", "[groups](groups.md#members)", 0),
         ("docs/a.md", "[storage](storage.md)", 1),

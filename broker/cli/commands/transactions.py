@@ -1,4 +1,4 @@
-"""``barnabas transactions``: list, describe, holders, abort."""
+"""``barnabas transactions``: list, describe, list-blocking, abort."""
 
 from __future__ import annotations
 
@@ -37,6 +37,7 @@ from barnabas.broker.cli.transaction_view import (
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.client.errors import Unreachable
 
+_RENAMED = {"holders": "list-blocking"}
 _LARGEST_OFFSET = 2**63 - 1
 _LISTED = {
     "ID": "transactional_id",
@@ -48,7 +49,7 @@ _LISTED = {
     "CLIENT": "client_text",
     "HOST": "host",
 }
-_HOLDER_COLUMNS = (
+_BLOCKING_COLUMNS = (
     *("TOPIC", "PARTITION", "STABLE", "END"),
     *("FROM", "PRODUCER", "EPOCH", "ID", "STATE", "OPEN FOR", "CLIENT", "HOST"),
 )
@@ -56,7 +57,7 @@ _HOLDER_COLUMNS = (
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their arguments."""
-    add_verbs(parser, _VERBS)
+    add_verbs(parser, _VERBS, renamed=_RENAMED)
 
 
 def _add_list(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +79,7 @@ def _add_describe(parser: argparse.ArgumentParser) -> None:
     add_operand(parser, "ids", "ID", count="+")
 
 
-def _add_holders(parser: argparse.ArgumentParser) -> None:
+def _add_list_blocking(parser: argparse.ArgumentParser) -> None:
     add_topics(parser, "only of these (default: all topics)")
 
 
@@ -87,7 +88,7 @@ def _add_abort(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-t", "--topic", help="topic of a hanging transaction")
     parser.add_argument("-p", "--partition", type=whole_number, metavar="N", help="its partition")
     parser.add_argument(
-        "--start-offset", type=_offset, metavar="N", help="its first offset, from holders"
+        "--start-offset", type=_offset, metavar="N", help="its first offset, from list-blocking"
     )
     add_yes(parser)
 
@@ -175,11 +176,11 @@ def _end_text(transaction: Transaction) -> str:
     return f"aborted in {duration_text(remaining_ms)} unless its producer ends it"
 
 
-# ---------------------------------------------------------------------------------------- holders
+# ---------------------------------------------------------------------------------- list-blocking
 
 
-def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print the open transactions that keep committed records from their readers."""
+def list_blocking(cluster: Cluster, arguments: argparse.Namespace) -> None:
+    """Print the open transactions that block ``read_committed`` consumers."""
     _chosen(cluster, arguments.topic)  # An unknown topic is reported at once.
     held = patiently(
         cluster,
@@ -190,11 +191,11 @@ def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
         print_json(as_json(held))
         return
     print_table(
-        _HOLDER_COLUMNS,
+        _BLOCKING_COLUMNS,
         [
-            (*(each.topic, each.partition, each.stable_offset, each.end_offset), *_holder(holder))
+            (*(each.topic, each.partition, each.stable_offset, each.end_offset), *_blocking(found))
             for each in held
-            for holder in each.transactions
+            for found in each.transactions
         ],
     )
 
@@ -214,12 +215,12 @@ def _chosen(cluster: Cluster, wanted: list[tuple[str, list[int]]]) -> list[Parti
     return cluster.chosen(wanted)
 
 
-def _holder(each: OpenTransaction) -> tuple[str | int | None, ...]:
+def _blocking(each: OpenTransaction) -> tuple[str | int | None, ...]:
     found = each.transaction
     of_producer = each.start_offset, each.producer_id, each.producer_epoch
     if found is None:
         return (*of_producer, None, HANGING, None, None, None)
-    return (*of_producer, *(getattr(found, _LISTED[name]) for name in _HOLDER_COLUMNS[7:]))
+    return (*of_producer, *(getattr(found, _LISTED[name]) for name in _BLOCKING_COLUMNS[7:]))
 
 
 # ------------------------------------------------------------------------------------------ abort
@@ -285,8 +286,11 @@ _VERBS = {
         _add_describe,
         describe,
     ),
-    "holders": Verb(
-        "Show transactions that block read_committed", "[options]", _add_holders, holders
+    "list-blocking": Verb(
+        "Show transactions that block read_committed",
+        "[options]",
+        _add_list_blocking,
+        list_blocking,
     ),
     "abort": Verb(
         "Abort an open transaction and fence its producer",

@@ -38,6 +38,57 @@ Written by `make docs-configuration` from the tables in `broker/config/broker_co
 `./data`. `barnabas config` prints each key with its value and the origin of that.
 `/config` on the HTTP port also shows changes by clients.
 
+## Most used keys
+"""
+
+_MOST_USED: Final = {
+    "listeners": (
+        "addresses for clients: a name other than localhost, or `0.0.0.0`, serves other machines",
+        "[Security](security.md#listeners)",
+    ),
+    "advertised.listeners": (
+        "the address that clients connect to, if it differs from the listener's",
+        "[Production](production.md#before-you-start)",
+    ),
+    "log.dirs": ("the data directory", "[Quick start](quickstart.md)"),
+    "num.partitions": ("partitions of a new topic", "[Production](production.md#sizing)"),
+    "log.retention.hours": ("age at which records are deleted", "[Production](production.md)"),
+    "log.retention.bytes": (
+        "size of a partition from which its oldest records are deleted",
+        "[Production](production.md)",
+    ),
+    "barnabas.disk.reserve.bytes": (
+        "free space that the broker keeps",
+        "[A full disk](monitoring.md#a-full-disk)",
+    ),
+    "max.connections.per.ip": (
+        "connections of one address",
+        "[Production](production.md#limits)",
+    ),
+    "barnabas.http.listener": (
+        "address of metrics, probes and console; empty: none",
+        "[Monitoring](monitoring.md)",
+    ),
+    "barnabas.http.bearer.token": (
+        "token for the HTTP port",
+        "[HTTP port](security/reference.md#http-port)",
+    ),
+    "sasl.enabled.mechanisms": (
+        "how users authenticate",
+        "[Passwords](security/passwords.md)",
+    ),
+    "authorizer.class.name": ("turns ACLs on", "[ACLs](security/acls.md)"),
+    "super.users": ("users that may do everything", "[ACLs](security/acls.md)"),
+    "barnabas.metadata": (
+        "the PostgreSQL of a cluster; without it the broker is alone",
+        "[A cluster](cluster.md)",
+    ),
+    "node.id": ("number of a broker in its cluster", "[A cluster](cluster.md)"),
+}
+"""Purpose of the keys that the quick start and the pages about production, security and clusters
+use most, and the page that explains each."""
+
+_SOURCES: Final = """
 ## Sources of values
 
 The last of these that sets a key wins; it does not matter which keys the others set.
@@ -68,7 +119,7 @@ or by `KAFKA_CREATE_TOPICS_SEPARATOR`) exist when the broker is ready.
 
 _SECTIONS: Final = (
     ("Identity", "node.id"),
-    ("Listeners", "listeners"),
+    ("Listeners and addresses", "listeners"),
     ("Data directory", "log.dirs"),
     ("Topics", "num.partitions"),
     ("Defaults of topics", "log.cleanup.policy"),
@@ -101,6 +152,14 @@ def page() -> str:
 
 def _lines() -> Iterator[str]:
     yield _INTRODUCTION
+    yield from _table(
+        ("Key", "Default", "Purpose", "Page"),
+        (
+            (f"[`{name}`](#{name})", _default_and_accepted(BROKER_CONFIGS[name])[0], *row)
+            for name, row in _MOST_USED.items()
+        ),
+    )
+    yield _SOURCES
     yield from _environment()
     yield _DIALECTS
     yield "## Keys of the broker"
@@ -109,7 +168,7 @@ def _lines() -> Iterator[str]:
         yield from _table(
             ("Key", "Default", "Accepted", "Changes", "Meaning"),
             (
-                (f"`{key.name}`", *_default_and_accepted(key), _CHANGES[key.update], key.doc)
+                (_anchored(key.name), *_default_and_accepted(key), _CHANGES[key.update], key.doc)
                 for key in keys
             ),
         )
@@ -175,7 +234,16 @@ def _default_and_accepted(key: ConfigKey) -> tuple[str, str]:
 
 def _inherited(key: ConfigKey) -> tuple[str, ...]:
     keys = ", ".join(f"`{name}`" for name in key.synonyms)
-    return (f"`{key.name}`", *_default_and_accepted(key), keys, key.doc)
+    anchor = f"topic-{key.name}" if key.name in BROKER_CONFIGS else key.name
+    return (_anchored(key.name, anchor), *_default_and_accepted(key), keys, key.doc)
+
+
+def _anchored(name: str, anchor: str = "") -> str:
+    """Return the cell of a key, to which ``docs/configuration.md#key`` leads.
+
+    A key of topics that is also one of the broker has the anchor ``topic-key``.
+    """
+    return f'<a id="{anchor or name}"></a>`{name}`'
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

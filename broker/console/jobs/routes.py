@@ -69,7 +69,7 @@ _CHECK: Final = Check(
 JOB_ROUTES: Final = (
     Route(
         "/api/v1/jobs",
-        "Jobs: those that run, and the last that have ended",
+        "Replays: running ones, and the last ended ones",
         list_jobs,
         JobList,
         _CHECK._replace(denial=Denial.LEFT_OUT),
@@ -77,7 +77,7 @@ JOB_ROUTES: Final = (
     ),
     Route(
         "/api/v1/jobs/{transactional_id}",
-        "A job, and how far it is",
+        "One replay and its progress",
         describe_one,
         JobRow,
         _CHECK,

@@ -292,7 +292,7 @@ def _reader_row(reading: _Reading, members: frozenset[Client], names: ReaderName
 CLIENT_ROUTES: Final = (
     Route(
         "/api/v1/clients",
-        "Connections",
+        "Connections of clients",
         list_clients,
         ClientPage,
         Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST),
@@ -302,7 +302,7 @@ CLIENT_ROUTES: Final = (
     ),
     Route(
         "/api/v1/readers",
-        "What connections read, whether they are in a group or not",
+        "Partitions that connections read, with or without a group",
         list_readers,
         ReaderPage,
         Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.LEFT_OUT),

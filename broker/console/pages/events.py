@@ -51,7 +51,7 @@ async def list_events(question: Question) -> BrokerEventPage:
 EVENT_ROUTES: Final = (
     Route(
         "/api/v1/events",
-        "What has changed in the broker, and who did it",
+        "Changes of the broker with their users",
         list_events,
         BrokerEventPage,
         Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST),

@@ -45,7 +45,7 @@ async def history(question: Question) -> GroupHistory:
 GROUP_HISTORY_ROUTES: Final = (
     Route(
         "/api/v1/groups/{group}/history",
-        "The lag of a group since it was looked at, and its rebalances",
+        "Lag of a group over time, and its rebalances",
         history,
         GroupHistory,
         Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.REQUEST),

@@ -81,7 +81,7 @@ async def _row(question: Question, pipeline: Pipeline) -> PipelineRow:
 PIPELINE_ROUTES: Final = (
     Route(
         "/api/v1/pipelines",
-        "Groups whose offsets are committed in transactions, and what these write",
+        "Groups whose offsets are committed in transactions, with the topics read and written",
         list_pipelines,
         PipelinePage,
         Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.LEFT_OUT),

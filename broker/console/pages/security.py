@@ -172,16 +172,16 @@ _PAGED: Final = paged("name", ORDERS, "any of its texts")
 SECURITY_ROUTES: Final = (
     Route(
         "/api/v1/users",
-        "Users of SCRAM, and how they may log in",
+        "Users of SCRAM with their mechanisms",
         list_users,
         UserPage,
         _CLUSTER,
         _PAGED,
     ),
-    Route("/api/v1/acls", "Who may do what", list_acls, AclPage, _CLUSTER, _PAGED),
+    Route("/api/v1/acls", "ACLs", list_acls, AclPage, _CLUSTER, _PAGED),
     Route(
         "/api/v1/quotas",
-        "How much users, client ids and addresses may use",
+        "Quotas of users, client IDs and addresses",
         list_quotas,
         QuotaPage,
         _CLUSTER._replace(operation=DESCRIBE_CONFIGS),

@@ -171,7 +171,7 @@ async def _inputs(question: Question, entry: LedgerEntry) -> tuple[InputLag, ...
 SPARK_QUERY_ROUTES: Final = (
     Route(
         "/api/v1/spark-queries",
-        "What the ledger says of Spark's exactly-once queries, and what they have left open",
+        "Spark's exactly-once queries: last decided batch, open transactions, lag",
         list_queries,
         SparkQueryPage,
         Check(

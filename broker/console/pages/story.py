@@ -158,7 +158,7 @@ _FILTERS: Final = (
 STORY_ROUTES: Final = (
     Route(
         "/api/v1/transaction-events",
-        "What has happened to transactional ids",
+        "Events of transactional IDs",
         list_events,
         TransactionEventPage,
         _TRANSACTION,
@@ -167,7 +167,7 @@ STORY_ROUTES: Final = (
     ),
     Route(
         "/api/v1/ended-transactions",
-        "Transactions that are over",
+        "Ended transactions",
         list_ended,
         EndedPage,
         _TRANSACTION,

@@ -139,7 +139,7 @@ _PRODUCERS: Final = Check(READ, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
 TOPIC_USER_ROUTES: Final = (
     Route(
         "/api/v1/topics/{topic}/producers",
-        "The producers that its partitions know",
+        "Producers that the partitions of a topic remember",
         list_producers,
         ProducerPage,
         _PRODUCERS,
@@ -151,7 +151,7 @@ TOPIC_USER_ROUTES: Final = (
     ),
     Route(
         "/api/v1/topics/{topic}/groups",
-        "The groups that have committed offsets of it",
+        "Groups with committed offsets of a topic",
         list_groups,
         GroupOfTopicPage,
         _PRODUCERS._replace(operation=DESCRIBE),

@@ -73,7 +73,7 @@ RECORD_ROUTES: Final[tuple[Route, ...]] = (
     Route(
         f"{_RECORDS}/export",
         "The same records as JSON lines for `barnabas produce --input json`; the header "
-        f"`{export.NEXT}` says where to go on",
+        f"`{export.NEXT}` is the start of the next part",
         export.export,
         bytes,
         _CHECK,
@@ -81,7 +81,7 @@ RECORD_ROUTES: Final[tuple[Route, ...]] = (
     ),
     Route(
         _RECORD,
-        "A record, whole",
+        "One record, complete",
         pages.describe_one,
         shapes.RecordDescription,
         _CHECK,

@@ -47,6 +47,7 @@ LISTS = (
     "GET /api/v1/topics/{topic}",
     "GET /api/v1/groups",
     "GET /api/v1/transactions",
+    "GET /api/v1/blocked-partitions",
     "GET /api/v1/holders",
     "GET /api/v1/session",
     "GET /api/v1/actions",

@@ -73,7 +73,7 @@ RUNS = {
     "topics": (("list",), ("describe", "t")),
     "records": (("delete", "t", "--before", "0"),),
     "groups": (("list",), ("describe", EVIL)),
-    "transactions": (("list",), ("describe", EVIL), ("holders",)),
+    "transactions": (("list",), ("describe", EVIL), ("list-blocking",)),
     "acls": (("add", *RULE), ("list",)),
     "users": (("alter", EVIL), ("list",)),
     "quotas": (("set", *LIMIT), ("list",)),

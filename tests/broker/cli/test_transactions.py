@@ -38,7 +38,7 @@ def described(shell, *ids):
 
 
 def held(shell, topic):
-    return shell("transactions", "holders", "-t", topic, "--format", "json").json
+    return shell("transactions", "list-blocking", "-t", topic, "--format", "json").json
 
 
 def hang(broker, client, key, topic, partition=0):
@@ -206,13 +206,13 @@ def test_no_timeout(own_broker, own_shell):
         assert (found["state"], found["timeout_ms"]) == ("Empty", 60_000)
 
 
-# ---------------------------------------------------------------------------------------- holders
+# ---------------------------------------------------------------------------------- list-blocking
 
 
-def test_holders(shell, client, topic):
+def test_list_blocking_shows_each_open_transaction(shell, client, topic):
     client.begin(f"{topic}-first", topic, 0)
     client.begin(f"{topic}-second", topic, 0, 1)
-    lines = shell("transactions", "holders", "-t", topic).lines
+    lines = shell("transactions", "list-blocking", "-t", topic).lines
     assert lines[0] == (
         "TOPIC PARTITION STABLE END FROM PRODUCER EPOCH ID STATE OPEN FOR CLIENT HOST"
     )
@@ -232,24 +232,24 @@ def test_holders(shell, client, topic):
     assert [each["start_offset"] for each in zero["transactions"]] == [1]
     client.end(f"{topic}-second", commit=False)
     assert held(shell, topic) == []
-    assert len(shell("transactions", "holders", "-t", topic).lines) == 1
+    assert len(shell("transactions", "list-blocking", "-t", topic).lines) == 1
 
 
-def test_holders_of_everything(own_broker, own_shell):
+def test_list_blocking_without_topics_shows_all(own_broker, own_shell):
     own_broker.create_topic("a", 1)
     own_broker.create_topic("b", 1)
     own_broker.port = own_broker.address[1]
-    assert own_shell("transactions", "holders", "--format", "json").json == []
+    assert own_shell("transactions", "list-blocking", "--format", "json").json == []
     with TransactionClient(own_broker) as client:
         client.begin("t", "b", 0)
-        lines = own_shell("transactions", "holders").lines
+        lines = own_shell("transactions", "list-blocking").lines
     assert [line.split()[:2] for line in lines[1:]] == [["b", "0"]]
 
 
-def test_holders_of_what_is_not_there(shell, topic):
-    error = shell("transactions", "holders", "-t", f"{topic}:0,7").error
+def test_list_blocking_rejects_missing_partitions(shell, topic):
+    error = shell("transactions", "list-blocking", "-t", f"{topic}:0,7").error
     assert error == f"{topic}-7: the topic has only 2 partitions"
-    assert "UNKNOWN_TOPIC" in shell("transactions", "holders", "-t", "nothing").error
+    assert "UNKNOWN_TOPIC" in shell("transactions", "list-blocking", "-t", "nothing").error
 
 
 def test_a_kept_transaction_does_not_hang(shared_broker, shell, client, topic):
@@ -301,7 +301,7 @@ def test_abort_of_what_hangs(shared_broker, shell, client, topic):
     assert holder["hanging"]
     assert holder["transaction"] is None
     assert (holder["producer_id"], holder["producer_epoch"]) == (producer_id, epoch)
-    (line,) = shell("transactions", "holders", "-t", topic).lines[1:]
+    (line,) = shell("transactions", "list-blocking", "-t", topic).lines[1:]
     assert line.split()[7:9] == ["-", "hanging"]
     place = ("-t", topic, "-p", 0, "--start-offset")
     error = shell("transactions", "abort", *place, 1, "-y").error

@@ -259,7 +259,7 @@ async def test_a_bug_ends_the_streams_and_nothing_else(monkeypatch, caplog):
         "topic",
         "overview:x",
         "overview,",
-        "holders",
+        "blocked-partitions",
         ",".join(f"topic:{n}" for n in range(9)),
     ],
 )

@@ -19,11 +19,12 @@ PAGE = (Path(__file__).parents[3] / "docs" / "console.md").read_text(encoding="u
 WORDS = {2: "two", 8: "eight", 10: "ten"}
 
 
-def test_every_path_is_named():
-    table = re.findall(r"^\| (`.+?`) \|", PAGE, re.MULTILINE)
-    named = [name for row in table for name in re.findall(r"`([^`]+)`", row)]
+def test_paths_exist_that_are_named_to_begin_with():
+    part = PAGE.split("Some to begin with", 1)[1].split("The same paths", 1)[0]
+    named = re.findall(r"^- `([^`]+)`", part, re.MULTILINE)
+    assert len(named) == 5
     there = {route.template for route in ROUTES} | {LIVE.template}
-    assert {f"/api/v1/{name}" for name in named if "…" not in name} == there
+    assert {f"/api/v1/{name}" for name in named} <= there
 
 
 def test_watchable_objects_are_documented():

@@ -50,7 +50,7 @@ def test_producers_of_a_topic_are_listed(broker, monkeypatch):
 def same_as_kafka_says(broker, monkeypatch, row):
     """Compare with DescribeProducers, as the command line prints it."""
     shell = Shell(monkeypatch, broker.bootstrap_servers)
-    (found,) = shell("transactions", "holders", "-t", "written", "--format", "json").json
+    (found,) = shell("transactions", "list-blocking", "-t", "written", "--format", "json").json
     (transaction,) = found["transactions"]
     assert str(transaction["producer_id"]) == row["producer_id"]
     assert transaction["producer_epoch"] == row["producer_epoch"]

@@ -55,7 +55,9 @@ def test_why_a_reader_waits(broker, shell):
         assert not holder["hanging"]
         (row,) = fetch(broker, "groups", filter="VOICING")["items"]
         assert (row["lag"], row["lag_readable"], row["lag_held_back"]) == (18, 6, 12)
-        (held,) = fetch(broker, "holders", filter="orders")["items"]
+        (held,) = fetch(broker, "blocked-partitions", filter="orders")["items"]
+        (by_old_name,) = fetch(broker, "holders", filter="orders")["items"]
+        assert by_old_name["topic"] == held["topic"]
         assert (held["topic"], held["open_count"]) == ("orders", 1)
         same(holder, held["transactions"][0])
         same_as_the_command_line(shell, group, held)
@@ -68,7 +70,7 @@ def same_as_the_command_line(shell, group, held):
     """Compare the API with the output of the command line, name by name."""
     (described,) = shell("groups", "describe", "invoicing", "--format", "json").json
     same(described, group)
-    (of_command,) = shell("transactions", "holders", "-t", "orders", "--format", "json").json
+    (of_command,) = shell("transactions", "list-blocking", "-t", "orders", "--format", "json").json
     same(of_command, held)
     transactional_id = held["transactions"][0]["transaction"]["transactional_id"]
     (of_id,) = shell("transactions", "describe", transactional_id, "--format", "json").json
@@ -144,7 +146,7 @@ def test_transaction_unknown_to_its_coordinator_hangs(broker, wire):
 
     producer_id, epoch = wire.producers["forgotten"]
     broker.call(forget)
-    (held,) = fetch(broker, "holders", filter="hung")["items"]
+    (held,) = fetch(broker, "blocked-partitions", filter="hung")["items"]
     assert (held["open_count"], len(held["transactions"])) == (1, 1)
     (open_one,) = held["transactions"]
     assert (open_one["producer_id"], open_one["producer_epoch"]) == (str(producer_id), epoch)
@@ -210,7 +212,7 @@ def test_missing_objects_get_errors(broker):
     ):
         assert fetch(broker, kind, "nobody", expected=404)["error"] == error
     with Broker(config=HTTP) as fresh:  # Not even the internal topics exist.
-        for kind in ("groups", "transactions", "holders"):
+        for kind in ("groups", "transactions", "blocked-partitions", "holders"):
             assert fetch(fresh, kind)["items"] == []
         assert fetch(fresh, "groups", "x", expected=404)["error"] == "GROUP_ID_NOT_FOUND"
         answer = fetch(fresh, "transactions", "x", expected=404)

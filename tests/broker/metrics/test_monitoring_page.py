@@ -1,4 +1,4 @@
-"""docs/monitoring.md names existing metrics, and all metrics of Barnabas."""
+"""docs/monitoring.md names existing metrics, paths, settings and limits."""
 
 from __future__ import annotations
 
@@ -12,58 +12,32 @@ from barnabas.broker.http.connection import ANSWER_SECONDS, QUESTION_SECONDS
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import ANSWERED_MAX, ASKING_MAX, PROBES_MAX, STREAMS_MAX
 from barnabas.broker.http.site import CONSOLE
-from barnabas.spark_connector.monitoring.metrics_text import exposition
 from barnabas.spark_connector.monitoring.monitoring import PORT
 from barnabas.spark_connector.monitoring.query_monitor import QUERIES_MAX, REFRESH_MIN_S, REFRESH_S
 from barnabas.testing import Broker
-from tests.broker.metrics.committing import commit
-from tests.broker.metrics.in_cluster import families_in_cluster
-from tests.broker.metrics.in_spark import KNOWN_QUERY
+from tests.site.metrics import alone, in_cluster, of_spark
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
 QUOTED = re.findall(r"`([^`]+)`", re.sub(r"(?s)```.*?```", "", PAGE))
 
 
-def spark_families():
-    """Return the types of the metrics of a Spark driver, by their names."""
-    lines = exposition([KNOWN_QUERY]).splitlines()
-    return dict(line.split(" ")[2:] for line in lines if line.startswith("# TYPE "))
-
-
 @pytest.fixture(scope="module")
 def families():
-    with Broker() as broker:
-        broker.create_topic("t")
-        commit(broker, "g", "t", {0: 0})
-        alone = broker.call(lambda: {family.name for family in broker.server.metrics.collect()})
-    # Its parser leaves the end of a counter's name away.
-    in_cluster = {
-        f"{family.name}_total" if family.type == "counter" else family.name
-        for family in families_in_cluster().families
-    }
-    return alone | in_cluster
+    return alone().keys() | in_cluster().keys() | of_spark().keys()
 
 
 def test_every_metric_that_is_named_is_there(families):
     named = {word for word in QUOTED if re.fullmatch(r"(kafka|barnabas|process)_\w+", word)}
     assert len(named) > 20
-    of_spark = {word for word in named if word.startswith("barnabas_spark_")}
-    assert of_spark == spark_families().keys()
-    assert named - of_spark <= families
+    assert named <= families
 
 
-def test_metrics_of_spark_drivers_have_the_type_that_is_named():
-    for name, kind in spark_families().items():
-        assert f"| `{name}` | {kind} |" in PAGE
+def test_limits_of_the_monitor_of_spark_queries_are_true():
     assert f"keeps {QUERIES_MAX} queries at most" in PAGE
     assert f"within a second of a batch, and at least every {REFRESH_S:.0f} seconds" in PAGE
     assert REFRESH_MIN_S == 1
     assert f"monitor(spark, port={PORT})" in PAGE
-
-
-def test_all_barnabas_metrics_are_documented(families):
-    assert {name for name in families if name.startswith("barnabas_")} <= set(QUOTED)
 
 
 def test_every_page_of_the_port_is_named():

@@ -1,4 +1,4 @@
-"""Settings of docs/security.md are those of brokers that start; its lines are written as shown."""
+"""Settings in docs/security/ are those of brokers that start; its lines are written as shown."""
 
 import re
 
@@ -19,11 +19,11 @@ from tests.certificates import self_signed
 from tests.checkout import ROOT
 from tests.issuer import standard_set
 
-PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```properties\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-
-
-TEXTS = re.findall(r"^```text\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+PAGES = "".join(
+    path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs" / "security").glob("*.md"))
+)
+BLOCKS = re.findall(r"^```properties\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
+TEXTS = re.findall(r"^```text\n(.*?)^```", PAGES, re.MULTILINE | re.DOTALL)
 SHOWN_MS = 1_795_571_552_120
 
 

@@ -22,7 +22,7 @@ WITH_HELP = [
     *(("cluster", verb) for verb in ("import", "export", "reopen")),
     ("records", "delete"),
     *(("bench", verb) for verb in ("produce", "consume")),
-    *(("transactions", verb) for verb in ("list", "describe", "holders", "abort")),
+    *(("transactions", verb) for verb in ("list", "describe", "list-blocking", "abort")),
     *(("acls", verb) for verb in ("list", "add", "remove")),
     *(("users", verb) for verb in ("list", "create", "alter", "delete")),
     *(("quotas", verb) for verb in ("list", "set", "remove")),
@@ -123,10 +123,19 @@ def test_old_verb_works_and_hints_at_the_new_one(old, tmp_path):
     assert result.stderr == f"{hint}barnabas: 127.0.0.1:1: Connection refused\n"
 
 
-def test_no_help_shows_an_old_verb(tmp_path):
-    shown = barnabas("groups", "--help", cwd=tmp_path).stdout
-    assert "reset-offsets" in shown
-    assert "seek" not in shown + barnabas("groups", "seek", "--help", cwd=tmp_path).stdout
+@pytest.mark.parametrize(
+    ("command_name", "old", "new"),
+    [("groups", "seek", "reset-offsets"), ("transactions", "holders", "list-blocking")],
+)
+def test_lists_omit_old_verbs_and_their_own_help_calls_them_old(
+    command_name, old, new, monkeypatch
+):
+    listed = run_inline(monkeypatch, [command_name, "--help"]).stdout
+    assert f" {new} " in listed
+    assert old not in listed
+    shown = " ".join(run_inline(monkeypatch, [command_name, old, "--help"]).stdout.split())
+    assert shown.startswith(f"usage: barnabas {command_name} {new} ")
+    assert f"{old} is an old name." in shown
 
 
 def test_a_reader_that_has_seen_enough_is_no_error(tmp_path):

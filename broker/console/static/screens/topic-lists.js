@@ -142,7 +142,7 @@ export function isBlocked({ transactions: [first] }, now) {
 
 /** @param {{ topic: string }} given */
 export function Held({ topic }) {
-  const seen = useFetched(apiPath(["holders"], { filter: topic, sort: "-held_back", limit: 1000 })).seen.value;
+  const seen = useFetched(apiPath(["blocked-partitions"], { filter: topic, sort: "-held_back", limit: 1000 })).seen.value;
   const rows = (seen.data?.items ?? []).filter((/** @type {any} */ row) => row.topic === topic && isBlocked(row, Number(seen.data.as_of)));
   if (!rows.length) return null;
   return html`<h2>Blocking transactions</h2>

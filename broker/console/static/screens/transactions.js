@@ -74,7 +74,7 @@ export function Transactions() {
     <${Legend} kinds=${ENDED_KINDS} />
     <${Ends} />
     <h2>Partitions whose readers wait</h2>
-    <${List} label="Partitions whose readers wait" parts=${["holders"]} columns=${HOLDERS} prefix="holders_" sort="-held_back"
+    <${List} label="Partitions whose readers wait" parts=${["blocked-partitions"]} columns=${HOLDERS} prefix="holders_" sort="-held_back"
       rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} empty=${html`<${Empty}>No reader of committed records waits.<//>`} />
     <h2>Transactional ids</h2>
     <${List} label="Transactional ids" parts=${["transactions"]} columns=${IDS} sort="-start_time_ms" asked=${{ open: onlyOpen }} options=${options}
