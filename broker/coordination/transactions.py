@@ -33,7 +33,6 @@ from barnabas.broker.coordination.marker_phase import MarkerPhase, TransitionWai
 from barnabas.broker.coordination.pipelines import Pipelines
 from barnabas.broker.coordination.runner import Following, PendingResponse, Runner, respond_to
 from barnabas.broker.coordination.shard import Shard
-from barnabas.broker.coordination.slices import run_in_turns
 from barnabas.broker.coordination.transaction_events import (
     Client,
     TransactionClients,
@@ -42,6 +41,7 @@ from barnabas.broker.coordination.transaction_events import (
 )
 from barnabas.broker.metadata.producer_ids import KEYED_FROM
 from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
+from barnabas.broker.runtime.turns import run_in_turns
 from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
@@ -73,8 +73,6 @@ if TYPE_CHECKING:
 Make: TypeAlias = Callable[[], Command | Outcome]
 """Builds a command, or says what its outcome is where there is nothing to decide."""
 
-IDS_PER_TURN: Final = 256
-"""Transactional ids looked through for what has expired before the loop gets a turn."""
 _NO_TIME: Final = float("-inf")
 """The deadline of a request that does not wait."""
 _NOT_COORDINATOR: Final = Outcome(ErrorCode.NOT_COORDINATOR)
@@ -493,20 +491,19 @@ class Transactions:
 
     def expire_ids(self) -> None:
         """Forget transactional ids that were not used for long."""
-        run_in_turns(self._host.loop, self._expire_in_turns())
+        run_in_turns(self._host.loop, self._expire_steps())
 
-    def _expire_in_turns(self) -> Iterator[None]:
+    def _expire_steps(self) -> Iterator[None]:
         idle = [each.transactional_id for each in self.all if each.state.is_idle]
         expiration = IdExpiration(self._host.config)
-        for number, key in enumerate(idle, start=1):
+        for key in idle:
+            if self._closed:
+                return
             if not self.refusal(key):
                 self.decide_now(key, Expire(key, expiration.idle_ms(key)))
                 if self.transaction(key) is None:
                     self.clients.forget(key)
-            if number % IDS_PER_TURN == 0:
-                yield
-                if self._closed:
-                    return
+            yield
 
 
 def _is_deciding(shard: Shard[TransactionShard], key: str) -> bool:

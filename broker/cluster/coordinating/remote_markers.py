@@ -20,12 +20,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.cluster.peers.interface import NoAnswer, Purpose
 from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.runtime.turns import run_in_turns, turn_over
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -394,18 +396,18 @@ class RemoteMarkers:
         version = self._view.version, self._catalogue.topics_version
         if version != node.version:
             node.version = version
-            self._divide(node, len(node.waiting))
+            run_in_turns(self._host.loop, self._divide(node))
         self._schedule(node)
 
-    def _divide(self, node: _Node, left: int) -> None:
-        """Look up the leaders of a broker's waiting markers again, part of them in each turn."""
-        left = min(left, len(node.waiting))
-        for _ in range(min(left, MARKERS_PER_REQUEST_MAX)):
+    def _divide(self, node: _Node) -> Iterator[None]:
+        """Look up the leaders of a broker's waiting markers again, in slices of the loop."""
+        for _ in range(len(node.waiting)):
+            if not node.waiting:  # The others were sent meanwhile.
+                return
             owed = node.waiting.popleft()
             if not owed.debt.is_gone and self._named(node, owed) is not None:
                 node.waiting.append(owed)
-        if left > MARKERS_PER_REQUEST_MAX and not self._closed:
-            self._host.loop.call_soon(self._divide, node, left - MARKERS_PER_REQUEST_MAX)
+            yield
 
     # -------------------------------------------------------------------- absent topics
 
@@ -426,7 +428,7 @@ class RemoteMarkers:
                 failure = f": the MetaStore is unavailable, {error.code.name}"
             for number, (debt, place) in enumerate(absent, start=1):
                 if number % MARKERS_PER_REQUEST_MAX == 0:
-                    await self._host.clock.sleep(0)
+                    await turn_over()
                 debt.waits.discard(place)
                 if not failure and self._catalogue.partition(*place) is None:
                     self._notify(debt, [place], "")
