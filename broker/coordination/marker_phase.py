@@ -78,7 +78,7 @@ class MarkerPhase:
         host: Host,
         counts: TransactionCounts,
         completed: Callable[[str], None],
-        remote_markers: RemoteMarkers | None,
+        remote_markers: RemoteMarkers[Shard[TransactionShard]] | None,
     ) -> None:
         """``completed`` is called with each transactional id whose transaction is complete.
 

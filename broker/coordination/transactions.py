@@ -25,13 +25,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from barnabas.broker.api.waiting import PendingResponse, respond_to
 from barnabas.broker.cluster.coordinating.remote_markers import RemoteMarkers
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase, TransitionWaits
 from barnabas.broker.coordination.pipelines import Pipelines
-from barnabas.broker.coordination.runner import Following, PendingResponse, Runner, respond_to
+from barnabas.broker.coordination.runner import Following, Runner
 from barnabas.broker.coordination.shard import Shard
 from barnabas.broker.coordination.transaction_events import (
     Client,
@@ -124,7 +125,7 @@ class Transactions:
             on_appended=self._moves,
             take_effect=self._take_effect,
         )
-        self.remote_markers: RemoteMarkers | None = None
+        self.remote_markers: RemoteMarkers[Shard[TransactionShard]] | None = None
         """The markers that other brokers have to write."""
         if view is not None and peers is not None:
             self.remote_markers = RemoteMarkers(host, catalogue, view, peers, self.counts)
