@@ -25,7 +25,6 @@ from barnabas.broker.api.fetch_sessions import fetch_sessions_of
 from barnabas.broker.api.inspector import Inspector
 from barnabas.broker.api.waiting import FetchWaits
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
-from barnabas.broker.cluster.coordinating.moving_shards import MovingShards
 from barnabas.broker.cluster.coordinating.remote_coordinators import RemoteCoordinators
 from barnabas.broker.cluster.leading.leadership import DurableLogs, Leadership
 from barnabas.broker.cluster.membership.base import ClusterBase
@@ -43,6 +42,7 @@ from barnabas.broker.cluster.view import ClusterView, OneBroker
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.coordination.markers import MarkerWriter
+from barnabas.broker.coordination.moving_shards import MovingShards
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.handlers.transactions.producers import limit_init_producer_id
 from barnabas.broker.http.messages.answer_memory import AnswerMemory

@@ -1,4 +1,4 @@
-"""Answers that wait: fetches for bytes, produces for the disk.
+"""Answers that wait: fetches for bytes, produces and responses of coordinators for the disk.
 
 A produce is completed when its commit group is durable or refused, as
 ``storage/journal/journal.py`` has it, without a coroutine. A fetch that has become due is resumed
@@ -9,8 +9,9 @@ them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+import logging
+from collections.abc import Callable, Generator, Hashable, Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from barnabas.broker.api.dispatch import DurableAnswer
 from barnabas.broker.runtime.clock import Clock, Timer
@@ -20,6 +21,10 @@ from barnabas.storage.journal.refusal import Refusal
 
 if TYPE_CHECKING:
     from barnabas.broker.api.waits import GiveUp, Ticket
+
+Response = TypeVar("Response")
+
+logger = logging.getLogger(__name__)
 
 
 class PendingProduce(DurableAnswer):
@@ -74,6 +79,44 @@ class Durability:
         """End the wait with the error, unless it was given up."""
         if not self._future.done():
             self._future.set_exception(KafkaError(self._code))
+
+
+def respond_to(respond: Callable[[Response], object], response: Response, topic_name: str) -> None:
+    """Call ``respond``; an error in it is logged.
+
+    What was decided is done, and others wait behind this answer.
+    """
+    try:
+        respond(response)
+    except Exception:
+        logger.exception("response failed topic=%s", topic_name)
+
+
+class PendingResponse(Generic[Response]):
+    """A response that is true once a journal group is durable; if it is refused, an error."""
+
+    __slots__ = ("_refuse", "_respond", "_response", "_topic_name")
+
+    def __init__(
+        self,
+        respond: Callable[[Response], object],
+        response: Response,
+        refuse: Callable[[ErrorCode], Response],
+        topic_name: str,
+    ) -> None:
+        """``refuse`` makes the response to an error."""
+        self._respond = respond
+        self._response = response
+        self._refuse = refuse
+        self._topic_name = topic_name
+
+    def durable(self) -> None:
+        """Give the response."""
+        respond_to(self._respond, self._response, self._topic_name)
+
+    def refused(self, _refusal: Refusal) -> None:
+        """Give the error: the client must look for the coordinator again."""
+        respond_to(self._respond, self._refuse(ErrorCode.NOT_COORDINATOR), self._topic_name)
 
 
 class FetchWaits:

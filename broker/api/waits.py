@@ -287,7 +287,7 @@ class Until:
 class Turn:
     """The wait for the next slice of the loop's time; none while the slice lasts.
 
-    ``next_turn`` of ``broker/runtime/turns.py`` is for work that continues without its client.
+    It is for work that ends with its client; ``broker/runtime/turns.py`` lists the other kinds.
     """
 
     __slots__ = ()

@@ -37,6 +37,7 @@ from barnabas.broker.coordination.shard import (
 )
 from barnabas.broker.metadata.changes import REPEATED_MS
 from barnabas.broker.runtime import failpoints
+from barnabas.broker.runtime.turns import next_turn, slice_is_left
 from barnabas.coordinator.decision import Decision, Effect, LongDecision, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import NO_LEADER_EPOCH
@@ -55,9 +56,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOAD_BEFORE_READY_MS: Final = 200
-LOAD_TURN_MS: Final = 5
-"""Maximum time for which replaying blocks the loop: before clients are accepted, and in each later
-turn."""
+"""Maximum time for which replaying blocks the loop before clients are accepted."""
 
 Admit = Callable[[], ErrorCode]
 """A condition that must hold at the very moment of an append (P1)."""
@@ -125,7 +124,8 @@ class CoordinatorLog(Generic[MachineT]):
         for partition, log in topic.partitions_here():
             if self._shards[partition.index] is None:
                 self._add(partition.index, log)
-        if self._load_for(LOAD_BEFORE_READY_MS):
+        end = self._clock.monotonic() + LOAD_BEFORE_READY_MS / 1000
+        if self.replay.read_until(lambda: self._clock.monotonic() >= end):
             self._load_in_background()
         else:
             self.replayed.set()
@@ -198,16 +198,11 @@ class CoordinatorLog(Generic[MachineT]):
 
     async def _load_the_rest(self) -> None:
         logger.info("loading %s", self.describe_replay())
-        while self._load_for(LOAD_TURN_MS):
-            await self._clock.sleep(0)
+        while self.replay.read_until(_slice_is_over):
+            await next_turn()
         self._loads_in_background = False
         self.replayed.set()
         logger.info("loaded topic=%s records=%d", self.topic_name, self.replay.records)
-
-    def _load_for(self, turn_ms: int) -> bool:
-        """Load for a while; False once everything is loaded."""
-        end = self._clock.monotonic() + turn_ms / 1000
-        return self.replay.read_until(lambda: self._clock.monotonic() >= end)
 
     def describe_replay(self) -> str:
         """Return the progress of loading, in words."""
@@ -437,3 +432,7 @@ class CoordinatorLog(Generic[MachineT]):
         """Log a bug in a decision; returns the error for its command."""
         logger.error("command failed topic=%s key=%s", self.topic_name, key, exc_info=error)
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
+
+
+def _slice_is_over() -> bool:
+    return not slice_is_left()

@@ -15,8 +15,8 @@ from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, 
 from barnabas.broker.coordination.rebalances import Rebalances
 from barnabas.broker.coordination.runner import Refuse, Respond, Runner, Submission
 from barnabas.broker.coordination.shard import Shard
-from barnabas.broker.coordination.slices import run_in_turns
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
+from barnabas.broker.runtime.turns import run_in_turns
 from barnabas.broker.security.acls.access import OPEN, Access, Generation
 from barnabas.broker.security.acls.operations import ResourceType
 from barnabas.coordinator.decision import Effect, Timer
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 
 GROUP_ID_MAX_BYTES: Final = 32_767
 """Maximum length of a string in the records of ``__consumer_offsets``."""
-GROUPS_PER_TURN: Final = 64
-"""Groups looked through for what has expired before the loop gets a turn."""
 
 
 class CatalogueImage:
@@ -262,18 +260,13 @@ class Groups:
         make: Callable[[str], Command],
         concerns: Callable[[str], bool] = lambda _group_id: True,
     ) -> None:
-        """Submit a command for each group that it ``concerns``, some at a time."""
+        """Submit a command for each group that it ``concerns``, in slices."""
 
         def steps() -> Iterator[None]:
-            count = offsets = 0
             for group_id in group_ids:
-                count += 1
                 if not self.refusal(group_id) and concerns(group_id):
                     self.submit(group_id, make(group_id), lambda _response: None)
-                    offsets += self._offsets_of(group_id).count(group_id)
-                if count == GROUPS_PER_TURN or offsets > MANY:
-                    yield
-                    count = offsets = 0
+                yield
 
         run_in_turns(self._host.loop, steps())
 

@@ -38,6 +38,7 @@ from barnabas.broker.cluster.coordinating.remote_markers import (
 )
 from barnabas.broker.coordination.runner import Following, Runner
 from barnabas.broker.runtime.clock import Timer as ClockTimer
+from barnabas.broker.runtime.turns import turn_over
 from barnabas.coordinator.transactions.commands import MarkersLost, MarkersPlaced, MarkersWritten
 from barnabas.coordinator.transactions.state import TopicPartition
 from barnabas.protocol.errors import ErrorCode
@@ -77,7 +78,7 @@ class MarkerPhase:
         host: Host,
         counts: TransactionCounts,
         completed: Callable[[str], None],
-        remote_markers: RemoteMarkers | None,
+        remote_markers: RemoteMarkers[Shard[TransactionShard]] | None,
     ) -> None:
         """``completed`` is called with each transactional id whose transaction is complete.
 
@@ -185,9 +186,9 @@ class MarkerPhase:
         counts.markers_written += len(marked)
         machine.change(MarkersPlaced(key, marked))
         if len(owed) > MARKERS_PER_TURN:
-            rest = owed[MARKERS_PER_TURN:]
             self._in_turns.add(key)
-            self._host.loop.call_soon(self._next_turn, shard, key, rest, refused)
+            rest = self._write_rest(shard, key, owed[MARKERS_PER_TURN:], refused)
+            self._host.spawn(rest, f"write markers of {key}")
         elif not machine.owes_markers(key):
             return self._completion(shard, key)
         elif refused:
@@ -233,9 +234,10 @@ class MarkerPhase:
         if self._remote_markers is not None:
             self._remote_markers.done(key)
 
-    def _next_turn(
+    async def _write_rest(
         self, shard: Shard[TransactionShard], key: str, owed: list[TopicPartition], refused: str
     ) -> None:
+        await turn_over()
         self._in_turns.discard(key)
         if not self._closed and self._log.is_here(shard):
             self._complete(shard, self._write(shard, key, owed, refused))

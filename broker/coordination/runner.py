@@ -25,12 +25,12 @@ Rules of this file:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
+from barnabas.broker.api.waiting import PendingResponse, respond_to
 from barnabas.broker.coordination.shard import RECORDS_PER_SLICE, MachineT, Shard
 from barnabas.broker.coordination.slices import Slices
 from barnabas.broker.coordination.timers import RETRY_MS, Timers
@@ -43,11 +43,7 @@ if TYPE_CHECKING:
     from barnabas.broker.coordination.timers import Expiry
     from barnabas.broker.runtime.host import Host
     from barnabas.coordinator.decision import LongDecision
-    from barnabas.storage.journal.refusal import Refusal
 
-logger = logging.getLogger(__name__)
-
-Response = TypeVar("Response")
 Respond = Callable[[Any], object]
 Refuse = Callable[[ErrorCode], Any]
 
@@ -356,44 +352,6 @@ class Runner(Generic[MachineT]):
     def close(self) -> None:
         """Stop all timers: the broker ends."""
         self._timers.close()
-
-
-def respond_to(respond: Callable[[Response], object], response: Response, topic_name: str) -> None:
-    """Call ``respond``; an error in it is logged.
-
-    What was decided is done, and others wait behind this answer.
-    """
-    try:
-        respond(response)
-    except Exception:
-        logger.exception("response failed topic=%s", topic_name)
-
-
-class PendingResponse(Generic[Response]):
-    """A response that is true once a journal group is durable; if it is refused, an error."""
-
-    __slots__ = ("_refuse", "_respond", "_response", "_topic_name")
-
-    def __init__(
-        self,
-        respond: Callable[[Response], object],
-        response: Response,
-        refuse: Callable[[ErrorCode], Response],
-        topic_name: str,
-    ) -> None:
-        """``refuse`` makes the response to an error."""
-        self._respond = respond
-        self._response = response
-        self._refuse = refuse
-        self._topic_name = topic_name
-
-    def durable(self) -> None:
-        """Give the response."""
-        respond_to(self._respond, self._response, self._topic_name)
-
-    def refused(self, _refusal: Refusal) -> None:
-        """Give the error: the client must look for the coordinator again."""
-        respond_to(self._respond, self._refuse(ErrorCode.NOT_COORDINATOR), self._topic_name)
 
 
 def _nothing(_response: object) -> None:

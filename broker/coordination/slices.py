@@ -148,9 +148,3 @@ class Slices:
     def _leave(self, shard: Shard[Any], under_way: _UnderWay) -> None:
         if not (under_way.holds_all or under_way.after_decisions):
             del self._under_way[shard]
-
-
-def run_in_turns(loop: asyncio.AbstractEventLoop, steps: Iterator[None]) -> None:
-    """Take the first step now, and one in each of the loop's next turns."""
-    if next(steps, _DONE) is None:
-        loop.call_soon(run_in_turns, loop, steps)

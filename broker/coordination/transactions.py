@@ -25,15 +25,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from barnabas.broker.api.waiting import PendingResponse, respond_to
 from barnabas.broker.cluster.coordinating.remote_markers import RemoteMarkers
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.coordination.coordinator_log import CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.broker.coordination.marker_phase import MarkerPhase, TransitionWaits
 from barnabas.broker.coordination.pipelines import Pipelines
-from barnabas.broker.coordination.runner import Following, PendingResponse, Runner, respond_to
+from barnabas.broker.coordination.runner import Following, Runner
 from barnabas.broker.coordination.shard import Shard
-from barnabas.broker.coordination.slices import run_in_turns
 from barnabas.broker.coordination.transaction_events import (
     Client,
     TransactionClients,
@@ -42,6 +42,7 @@ from barnabas.broker.coordination.transaction_events import (
 )
 from barnabas.broker.metadata.producer_ids import KEYED_FROM
 from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
+from barnabas.broker.runtime.turns import run_in_turns
 from barnabas.coordinator.decision import Effect, Timer
 from barnabas.coordinator.transactions.commands import (
     AddPartitions,
@@ -73,8 +74,6 @@ if TYPE_CHECKING:
 Make: TypeAlias = Callable[[], Command | Outcome]
 """Builds a command, or says what its outcome is where there is nothing to decide."""
 
-IDS_PER_TURN: Final = 256
-"""Transactional ids looked through for what has expired before the loop gets a turn."""
 _NO_TIME: Final = float("-inf")
 """The deadline of a request that does not wait."""
 _NOT_COORDINATOR: Final = Outcome(ErrorCode.NOT_COORDINATOR)
@@ -126,7 +125,7 @@ class Transactions:
             on_appended=self._moves,
             take_effect=self._take_effect,
         )
-        self.remote_markers: RemoteMarkers | None = None
+        self.remote_markers: RemoteMarkers[Shard[TransactionShard]] | None = None
         """The markers that other brokers have to write."""
         if view is not None and peers is not None:
             self.remote_markers = RemoteMarkers(host, catalogue, view, peers, self.counts)
@@ -493,20 +492,19 @@ class Transactions:
 
     def expire_ids(self) -> None:
         """Forget transactional ids that were not used for long."""
-        run_in_turns(self._host.loop, self._expire_in_turns())
+        run_in_turns(self._host.loop, self._expire_steps())
 
-    def _expire_in_turns(self) -> Iterator[None]:
+    def _expire_steps(self) -> Iterator[None]:
         idle = [each.transactional_id for each in self.all if each.state.is_idle]
         expiration = IdExpiration(self._host.config)
-        for number, key in enumerate(idle, start=1):
+        for key in idle:
+            if self._closed:
+                return
             if not self.refusal(key):
                 self.decide_now(key, Expire(key, expiration.idle_ms(key)))
                 if self.transaction(key) is None:
                     self.clients.forget(key)
-            if number % IDS_PER_TURN == 0:
-                yield
-                if self._closed:
-                    return
+            yield
 
 
 def _is_deciding(shard: Shard[TransactionShard], key: str) -> bool:

@@ -13,6 +13,7 @@ from collections.abc import Hashable, Iterable
 
 from barnabas.broker.api import checks
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.waits import Turn
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.group_configs import describe_group
 from barnabas.broker.config.ignored import describe_ignored
@@ -26,7 +27,6 @@ from barnabas.broker.metadata.resources import ResourceType, check_node_name, un
 from barnabas.broker.metadata.topic import Configs
 from barnabas.broker.metadata.topic_names import name_problem
 from barnabas.broker.runtime.loggers import describe_loggers
-from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.acls.access import Access
 from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -123,7 +123,7 @@ async def describe_configs(
         listed_in_turn += SETTINGS_FOR_RESOURCE
         if listed_in_turn > SETTINGS_PER_TURN:
             listed_in_turn = 0
-            await next_turn()
+            await Turn()
     return DescribeConfigsResponse(results=results)
 
 

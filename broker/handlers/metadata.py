@@ -20,6 +20,7 @@ from types import MappingProxyType
 from barnabas.broker.api.checks import DESCRIBE, TOPIC, TOPIC_DENIED, may_create
 from barnabas.broker.api.dispatch import RequestContext, serves
 from barnabas.broker.api.driver import Run
+from barnabas.broker.api.waits import Turn
 from barnabas.broker.cluster.metadata_refresh import Misses
 from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.handlers.cluster import operations_on_cluster
@@ -176,7 +177,7 @@ async def _described_in_slices(
     described = _Described(catalogue, leaders, context.access, request, failed)
     for start in range(0, len(wanted), TOPICS_PER_SLICE):
         described.add(wanted[start : start + TOPICS_PER_SLICE])
-        await next_turn()
+        await Turn()
     return described.topics
 
 
@@ -192,7 +193,7 @@ async def _describe_all(
     for start in range(0, len(every), TOPICS_PER_SLICE):
         some = every[start : start + TOPICS_PER_SLICE]
         topics += _found_of(leaders, context.access, request, some)
-        await next_turn()
+        await Turn()
     return _metadata_response(catalogue, leaders, context, request, topics)
 
 
@@ -387,7 +388,7 @@ async def describe_topic_partitions(
     denied: list[DescribeTopicPartitionsResponseTopic] = []
     for number, name in enumerate(names, 1):
         if number % TOPICS_PER_SLICE == 0:
-            await next_turn()
+            await Turn()
         if not access.may_see(TOPIC, name):
             if request.topics:
                 denied.append(_denied_topic(access, name))

@@ -23,6 +23,7 @@ from collections.abc import Iterable
 from enum import IntEnum
 
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.waits import Turn
 from barnabas.broker.cluster.damaged_copies import Copies
 from barnabas.broker.cluster.moves import Moves, Pinning
 from barnabas.broker.cluster.serving.brokers import Brokers
@@ -247,7 +248,7 @@ async def list_partition_reassignments(
                     pinned.partitions.append(PinnedPartition(index, node_id))
             looked_at += 1
             if looked_at % PARTITIONS_PER_TURN == 0:
-                await next_turn()
+                await Turn()
         if ongoing.partitions:
             response.topics.append(ongoing)
         if pinned.partitions:

@@ -1,20 +1,29 @@
-"""Time slices of the event loop: one slice in each turn of the loop, for all tasks together.
+"""Time slices of the event loop: one slice in each turn of the loop, for all long work together.
 
-A handler with a long loop awaits ``next_turn`` after every few milliseconds of work. It continues
-at once while the slice lasts, otherwise after all other waiting tasks. So a large request delays
-only itself, and a hundred such tasks delay the others no longer than one does.
+Long work waits here for its next slice, after all other work that waits. So a large request delays
+only itself, and a hundred such pieces of work delay the others no longer than one does.
+
+| work | how it is divided |
+|---|---|
+| of a client, which changes nothing | ``await Turn()`` of ``api/waits.py``: ends with the client |
+| that changes something | ``await next_turn()``: continues without the client |
+| the same, counted, with less than a slice between two turns | ``await turn_over()`` |
+| of no client: upkeep, sweeps | ``run_in_turns``: starts at once, in slices of a millisecond |
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from collections.abc import Iterator
 from typing import Final
 from weakref import WeakKeyDictionary
 
 from barnabas.storage.runtime.clock import counter_seconds
 
 SLICE_SECONDS: Final = 0.005
+UPKEEP_SECONDS: Final = 0.001
+"""Length of a slice for work of no client."""
 
 
 class Turns:
@@ -76,6 +85,19 @@ async def turn_over() -> None:
     await _of_this_loop().next_slice()
 
 
+def run_in_turns(loop: asyncio.AbstractEventLoop, steps: Iterator[None]) -> None:
+    """Take steps now, for ``UPKEEP_SECONDS``, and the others in later slices of the loop.
+
+    Each step is short. Steps that must not follow the end of the broker end themselves.
+    """
+    ends = counter_seconds() + UPKEEP_SECONDS
+    for _ in steps:
+        if counter_seconds() >= ends:
+            turn = _turns_of(loop).next_slice()
+            turn.add_done_callback(lambda _turn: run_in_turns(loop, steps))
+            return
+
+
 def slice_is_left() -> bool:
     """Whether work in slices may continue at once on the running loop."""
     return _of_this_loop().is_left
@@ -92,7 +114,10 @@ def slice_of_loop() -> asyncio.Future[None]:
 
 
 def _of_this_loop() -> Turns:
-    loop = asyncio.get_running_loop()
+    return _turns_of(asyncio.get_running_loop())
+
+
+def _turns_of(loop: asyncio.AbstractEventLoop) -> Turns:
     turns = _turns.get(loop)
     if turns is None:
         turns = _turns[loop] = Turns(loop)

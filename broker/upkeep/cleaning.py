@@ -22,6 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.runtime.threads import Pool
+from barnabas.broker.runtime.turns import run_in_turns
 from barnabas.storage.compaction.cleanable import Cleanable, plan, survey
 from barnabas.storage.compaction.cleaner import clean
 from barnabas.storage.errors import Corrupt
@@ -42,8 +43,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-LOGS_PER_TURN: Final = 64
-"""Maximum number of logs checked in one turn of the event loop."""
 
 SWAPS_WAITING_MAX: Final = 32
 """Maximum number of cleaned segments that wait for the next checkpoint, each with its file open;
@@ -165,35 +164,29 @@ class LogCleaner:
         )
 
     def survey(self) -> None:
-        """Survey all logs, some in each turn of the loop, and start with the dirtiest."""
-        if self._is_looking or not self._may_begin:
-            return
-        self._is_looking = True
-        pending = list(self._logs.logs.values())
-        due: list[tuple[float, int, PartitionLog, Cleanable]] = []
-        ratios = [0.0]
+        """Survey all logs, in slices of the loop, and start with the dirtiest."""
+        if not self._is_looking and self._may_begin:
+            self._is_looking = True
+            run_in_turns(self._host.loop, self._survey())
 
-        def turn() -> None:
-            now_ms = self._host.clock.now_ms()
-            for _ in range(min(LOGS_PER_TURN, len(pending))):
-                log = pending.pop()
-                cleanable = None if log in self._running else survey(log, now_ms)
-                if cleanable is None:
-                    continue
-                ratios.append(cleanable.dirty_ratio)
+    def _survey(self) -> Iterator[None]:
+        due: list[tuple[float, int, PartitionLog, Cleanable]] = []
+        most = 0.0
+        for log in list(self._logs.logs.values()):
+            if self._stopped.is_set():
+                break
+            cleanable = None if log in self._running else survey(log, self._host.clock.now_ms())
+            if cleanable is not None:
+                most = max(most, cleanable.dirty_ratio)
                 if cleanable.is_due(log.config.min_cleanable_dirty_ratio):
                     due.append((cleanable.dirty_ratio, log.partition_id, log, cleanable))
-            if pending and not self._stopped.is_set():
-                self._host.loop.call_soon(turn)
-                return
-            self._is_looking = False
-            self.counts.max_dirty_ratio = max(ratios)
-            for _, _, log, cleanable in sorted(due, key=lambda each: each[:2], reverse=True):
-                if not self._may_begin:
-                    break
-                self._begin(log, cleanable)
-
-        turn()
+            yield
+        self._is_looking = False
+        self.counts.max_dirty_ratio = most
+        for _, _, log, cleanable in sorted(due, key=lambda each: each[:2], reverse=True):
+            if not self._may_begin:
+                break
+            self._begin(log, cleanable)
 
     # Passes
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Protocol
 
 from barnabas.broker.runtime.clock import Timer
 from barnabas.broker.runtime.host import Host
+from barnabas.broker.runtime.turns import run_in_turns
 from barnabas.broker.security.listeners.certificate_reload import LOOK_INTERVAL_MS
 from barnabas.storage.compaction.retention import apply_retention
 
@@ -19,14 +20,13 @@ if TYPE_CHECKING:
     from barnabas.broker.security.listeners.certificate_reload import CertificateReload
     from barnabas.broker.upkeep.cleaning import LogCleaner
     from barnabas.broker.upkeep.scrubbing import LogScrubber
+    from barnabas.storage.log.partition_log import PartitionLog
     from barnabas.storage.store.log_store import LogStore
 
 logger = logging.getLogger(__name__)
 
 SPACE_INTERVAL_MS = 1000
 TOMBSTONES_INTERVAL_MS = 300_000
-LOGS_PER_TURN = 64
-"""Maximum number of logs checked for retention in one turn of the event loop."""
 
 
 class KeptBroker(Host, Protocol):
@@ -138,29 +138,25 @@ class Housekeeping:
     def _forget_idle_producers(self) -> None:
         """Drop the sequences of producers that have been idle too long, log by log."""
         expiration_ms = self._host.config.producer_id_expiration_ms
-        pending = list(self._logs.logs.values())
 
-        def turn() -> None:
-            now_ms = self._host.clock.now_ms()
-            for _ in range(min(LOGS_PER_TURN, len(pending))):
-                pending.pop().producers.expire(now_ms, expiration_ms)
-            if pending and not self._stopped:
-                self._host.loop.call_soon(turn)
+        def expire(log: PartitionLog) -> None:
+            log.producers.expire(self._host.clock.now_ms(), expiration_ms)
 
-        turn()
+        run_in_turns(self._host.loop, self._for_each_log(expire))
 
     def _retain(self) -> None:
-        """Delete segments beyond the retention limits, some logs at a time."""
-        pending = list(self._logs.logs.values())
+        """Delete segments beyond the retention limits, log by log."""
+        logs = self._logs
 
-        def turn() -> None:
-            logs = self._logs
-            now_ms = self._host.clock.now_ms()
-            for _ in range(min(LOGS_PER_TURN, len(pending))):
-                log = pending.pop()
-                if logs.logs.get(log.partition_id) is log and not log.closed:
-                    apply_retention(log, logs.journal, now_ms)
-            if pending and not self._stopped:
-                self._host.loop.call_soon(turn)
+        def retain(log: PartitionLog) -> None:
+            if logs.logs.get(log.partition_id) is log and not log.closed:
+                apply_retention(log, logs.journal, self._host.clock.now_ms())
 
-        turn()
+        run_in_turns(self._host.loop, self._for_each_log(retain))
+
+    def _for_each_log(self, work: Callable[[PartitionLog], None]) -> Iterator[None]:
+        for log in list(self._logs.logs.values()):
+            if self._stopped:
+                return
+            work(log)
+            yield

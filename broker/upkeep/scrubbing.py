@@ -31,6 +31,7 @@ from typing import Final, TypeVar
 from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.runtime.threads import Pool
+from barnabas.broker.runtime.turns import run_in_turns
 from barnabas.storage.errors import OffsetOffline
 from barnabas.storage.log.damage import DamagedRange
 from barnabas.storage.log.partition_log import PartitionLog
@@ -61,8 +62,6 @@ Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
-LOGS_PER_TURN: Final = 64
-"""Maximum number of logs surveyed in one turn of the event loop."""
 
 LOOK_INTERVAL_MS: Final = 10_000
 """Interval, in milliseconds, between surveys while nothing is due."""
@@ -298,31 +297,23 @@ class LogScrubber:
     def _due(self) -> None:
         self._timer = self._clock.call_later(LOOK_INTERVAL_MS, self._due)
         if self._enabled and not self._is_surveying and not self._in_pass:
-            self._survey()
+            self._is_surveying = True
+            run_in_turns(self._loop, self._survey())
 
-    def _survey(self) -> None:
-        """Find the due segments, some logs in each turn of the loop, and start a pass over them."""
-        self._is_surveying = True
-        pending = list(self._store.logs.values())
+    def _survey(self) -> Iterator[None]:
+        """Find the due segments, in slices of the loop, and start a pass over them."""
         due: list[_Due] = []
-
-        def turn() -> None:
-            now_ms = self._clock.now_ms()
-            for _ in range(min(LOGS_PER_TURN, len(pending))):
-                due.extend(self._due_of(pending.pop(), now_ms))
+        for log in list(self._store.logs.values()):
+            due.extend(self._due_of(log, self._clock.now_ms()))
+            yield
             if self._stopped.is_set():
                 return
-            if pending:
-                self._loop.call_soon(turn)
-                return
-            self._is_surveying = False
-            if due:
-                self._in_pass = True
-                self._pass = sorted(due, key=_order, reverse=True)
-                self.counts.pending = len(due)
-                self._next()
-
-        turn()
+        self._is_surveying = False
+        if due:
+            self._in_pass = True
+            self._pass = sorted(due, key=_order, reverse=True)
+            self.counts.pending = len(due)
+            self._next()
 
     def _due_of(self, log: PartitionLog, now_ms: int) -> Iterator[_Due]:
         newest = len(log.segments) - 1

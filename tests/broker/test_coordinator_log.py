@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from barnabas.broker.coordination import coordinator_log
 from barnabas.broker.coordination.runner import Submission
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
@@ -241,6 +242,12 @@ def load(coordinator: Coordinator) -> None:
         asyncio.run(coordinator.spawned.pop(0))
 
 
+def turn_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """End the slice after each batch that is read; this needs no running loop."""
+    monkeypatch.setattr(coordinator_log, "slice_is_left", lambda: False)
+    monkeypatch.setattr(coordinator_log, "next_turn", lambda: asyncio.sleep(0))
+
+
 def go_on_to_the_end(loading: Coroutine[Any, Any, None]) -> None:
     """Run the rest of one loading task, one turn of the loop after the other."""
     with suppress(StopIteration):
@@ -354,7 +361,7 @@ def test_a_log_with_appends_under_way_is_not_to_be_read(four):
 
 @pytest.mark.parametrize("lost", range(PARTITIONS))
 def test_losing_what_is_being_read_stops_that(four, lost, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.coordination.coordinator_log.LOAD_TURN_MS", -1)
+    turn_after_each_batch(monkeypatch)
     for number in range(5):
         four.submit(put(KEYS[1], number), KEYS[1])
     four.sync()
@@ -387,7 +394,7 @@ def test_losing_what_is_being_read_stops_that(four, lost, monkeypatch):
 
 
 def test_partition_is_lost_and_gained_while_others_are_read(four, monkeypatch):
-    monkeypatch.setattr("barnabas.broker.coordination.coordinator_log.LOAD_TURN_MS", -1)
+    turn_after_each_batch(monkeypatch)
     for index in range(PARTITIONS):
         four.log.lose(index)
     four.log.gain(3)
@@ -549,9 +556,11 @@ def test_record_in_a_wrong_partition_is_ignored(four, gone):
 
 def test_topic_is_created_again_during_the_end_of_a_load(four, monkeypatch):
     """The loading is not finished then, and it reads the rest afterwards."""
+    turn_after_each_batch(monkeypatch)
+    genuine = Toy.begin
 
     def begin(_toy: Toy, _now: object) -> tuple[()]:
-        monkeypatch.undo()
+        monkeypatch.setattr(Toy, "begin", genuine)
         four.delete_topic()
         four.create_topic(2)
         assert four.log.is_coordinator()

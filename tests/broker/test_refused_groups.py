@@ -271,7 +271,7 @@ def test_list_of_refused_transactions_is_not_returned(broker, topic, wire, monke
             await asyncio.sleep(0)
             await asyncio.sleep(0)
 
-        monkeypatch.setattr(transaction_views, "next_turn", refused_now)
+        monkeypatch.setattr(transaction_views, "Turn", refused_now)
         frames = (
             (PRODUCE, produce_request(9, topic, (0, batch(b"v"))), 9),
             (LIST_TRANSACTIONS, ListTransactionsRequest(), 0),

@@ -7,7 +7,6 @@ import gc
 import json
 import logging
 import urllib.error
-from types import SimpleNamespace
 
 import pytest
 
@@ -256,9 +255,8 @@ def test_a_broker_of_a_test_knows_whom_it_coordinates_when_it_is_there(monkeypat
             client.find("g", 0)
             for offset in range(5):
                 assert client.commit_plainly("g", {("t", 0): offset}) == {0}
-        slow = SimpleNamespace(Event=asyncio.Event, sleep=lambda _seconds: asyncio.sleep(0.05))
-        monkeypatch.setattr(coordinator_log, "asyncio", slow)
-        for name in ("LOAD_BEFORE_READY_MS", "LOAD_TURN_MS"):
-            monkeypatch.setattr(coordinator_log, name, 0)
+        monkeypatch.setattr(coordinator_log, "LOAD_BEFORE_READY_MS", 0)
+        monkeypatch.setattr(coordinator_log, "slice_is_left", lambda: False)
+        monkeypatch.setattr(coordinator_log, "next_turn", lambda: asyncio.sleep(0.05))
         broker.restart()
         assert not broker.call(lambda: broker.server.groups.is_loading)

@@ -23,7 +23,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
-from barnabas.broker.coordination.runner import respond_to
+from barnabas.broker.api.waiting import respond_to
 from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.replicated.log_index import IndexClosed
 

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from barnabas.broker.api.waiting import respond_to
 from barnabas.broker.cluster.peers.interface import NoAnswer, Purpose
 from barnabas.broker.cluster.view import NO_NODE
-from barnabas.broker.coordination.runner import respond_to
 from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_partitions_to_txn import (

@@ -20,12 +20,14 @@ from __future__ import annotations
 
 import logging
 from collections import Counter, defaultdict, deque
+from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from barnabas.broker.cluster.peers.interface import NoAnswer, Purpose
 from barnabas.broker.cluster.view import NO_NODE
+from barnabas.broker.runtime.turns import run_in_turns, turn_over
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -38,14 +40,12 @@ from barnabas.protocol.messages.write_txn_markers import (
 if TYPE_CHECKING:
     from barnabas.broker.cluster.peers.interface import Peers
     from barnabas.broker.cluster.view import ClusterView
-    from barnabas.broker.coordination.shard import Shard
-    from barnabas.broker.coordination.transaction_events import TransactionCounts
     from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
-    from barnabas.coordinator.transactions.shard import TransactionShard
     from barnabas.coordinator.transactions.state import TopicPartition, Transaction
     from barnabas.storage.journal.refusal import Refusal
+    from barnabas.storage.log.partition_log import PartitionLog
 
 logger = logging.getLogger(__name__)
 
@@ -64,11 +64,23 @@ AGAIN_MAX_MS: Final = 1000
 """Pauses, in milliseconds, before a marker is sent again: the first, and the maximum."""
 
 
-class Owner(Protocol):
+class Shard(Protocol):
+    """Partition of a coordinator, as far as this file needs it: its identity and its log."""
+
+    @property
+    def log(self) -> PartitionLog:
+        """Return the log of the partition."""
+
+
+ShardT = TypeVar("ShardT", bound=Shard)
+ShardT_contra = TypeVar("ShardT_contra", bound=Shard, contravariant=True)
+
+
+class Owner(Protocol[ShardT_contra]):
     """Coordinator of the transactions."""
 
     def answered(
-        self, shard: Shard[TransactionShard], key: str, placed: list[TopicPartition], refused: str
+        self, shard: ShardT_contra, key: str, placed: list[TopicPartition], refused: str
     ) -> None:
         """Record the partitions that have their marker, or need none.
 
@@ -76,15 +88,21 @@ class Owner(Protocol):
         """
 
 
+class Counts(Protocol):
+    """Counters of the coordinator that include the markers for other brokers."""
+
+    markers_delayed: int
+    markers_written: int
+
+
 class _Debt:
     """Decided transaction with pending markers for partitions that other brokers lead."""
 
     __slots__ = ("held", "is_durable", "is_gone", "key", "led_by", "shard", "transaction", "waits")
 
-    def __init__(
-        self, shard: Shard[TransactionShard], transaction: Transaction, *, is_durable: bool
-    ) -> None:
+    def __init__(self, shard: Any, transaction: Transaction, *, is_durable: bool) -> None:  # noqa: ANN401
         self.shard = shard
+        """Partition of the coordinator, of the owner's type."""
         self.key = transaction.transactional_id
         self.transaction = transaction
         self.is_durable = is_durable
@@ -134,7 +152,7 @@ class _Node:
         checked."""
 
 
-class RemoteMarkers:
+class RemoteMarkers(Generic[ShardT]):
     """Pending markers of one coordinator for other brokers."""
 
     def __init__(
@@ -143,14 +161,14 @@ class RemoteMarkers:
         catalogue: Catalogue,
         view: ClusterView,
         peers: Peers,
-        counts: TransactionCounts,
+        counts: Counts,
     ) -> None:
         self._host = host
         self._catalogue = catalogue
         self._view = view
         self._peers = peers
         self._counts = counts
-        self._owner: Owner
+        self._owner: Owner[ShardT]
         self._debts: dict[str, _Debt] = {}
         self._nodes: dict[int, _Node] = {}
         self._absent: list[_Owed] = []
@@ -158,15 +176,13 @@ class RemoteMarkers:
         self._is_looking = False
         self._closed = False
 
-    def belongs_to(self, owner: Owner) -> None:
+    def belongs_to(self, owner: Owner[ShardT]) -> None:
         """Report all later results to ``owner``."""
         self._owner = owner
 
     # ----------------------------------------------------------------------------------- the owner
 
-    def takes(
-        self, shard: Shard[TransactionShard], transaction: Transaction, place: TopicPartition
-    ) -> bool:
+    def takes(self, shard: ShardT, transaction: Transaction, place: TopicPartition) -> bool:
         """Take charge of a pending marker; return False if this broker must write it.
 
         The owner is notified later, never during this call. A marker that was taken already is not
@@ -202,7 +218,7 @@ class RemoteMarkers:
         if debt is not None:
             debt.is_gone = True
 
-    def forget(self, shard: Shard[TransactionShard]) -> None:
+    def forget(self, shard: ShardT) -> None:
         """Stop sending the markers of a partition that was lost (R6)."""
         for key in [key for key, debt in self._debts.items() if debt.shard is shard]:
             self.done(key)
@@ -225,7 +241,7 @@ class RemoteMarkers:
 
     # ---------------------------------------------------------------------------- the decision (R2)
 
-    def _debt(self, shard: Shard[TransactionShard], transaction: Transaction) -> _Debt | None:
+    def _debt(self, shard: ShardT, transaction: Transaction) -> _Debt | None:
         """Return a transaction's pending markers, or None if its durability is not known."""
         key = transaction.transactional_id
         debt = self._debts.get(key)
@@ -394,18 +410,18 @@ class RemoteMarkers:
         version = self._view.version, self._catalogue.topics_version
         if version != node.version:
             node.version = version
-            self._divide(node, len(node.waiting))
+            run_in_turns(self._host.loop, self._divide(node))
         self._schedule(node)
 
-    def _divide(self, node: _Node, left: int) -> None:
-        """Look up the leaders of a broker's waiting markers again, part of them in each turn."""
-        left = min(left, len(node.waiting))
-        for _ in range(min(left, MARKERS_PER_REQUEST_MAX)):
+    def _divide(self, node: _Node) -> Iterator[None]:
+        """Look up the leaders of a broker's waiting markers again, in slices of the loop."""
+        for _ in range(len(node.waiting)):
+            if not node.waiting:  # The others were sent meanwhile.
+                return
             owed = node.waiting.popleft()
             if not owed.debt.is_gone and self._named(node, owed) is not None:
                 node.waiting.append(owed)
-        if left > MARKERS_PER_REQUEST_MAX and not self._closed:
-            self._host.loop.call_soon(self._divide, node, left - MARKERS_PER_REQUEST_MAX)
+            yield
 
     # -------------------------------------------------------------------- absent topics
 
@@ -426,7 +442,7 @@ class RemoteMarkers:
                 failure = f": the MetaStore is unavailable, {error.code.name}"
             for number, (debt, place) in enumerate(absent, start=1):
                 if number % MARKERS_PER_REQUEST_MAX == 0:
-                    await self._host.clock.sleep(0)
+                    await turn_over()
                 debt.waits.discard(place)
                 if not failure and self._catalogue.partition(*place) is None:
                     self._notify(debt, [place], "")
@@ -442,7 +458,7 @@ class _Decided:
 
     __slots__ = ("_debt", "_markers")
 
-    def __init__(self, markers: RemoteMarkers, debt: _Debt) -> None:
+    def __init__(self, markers: RemoteMarkers[Any], debt: _Debt) -> None:
         self._markers = markers
         self._debt = debt
 

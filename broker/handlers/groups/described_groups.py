@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Final, TypeVar
 
-from barnabas.broker.runtime.turns import next_turn
+from barnabas.broker.api.waits import Turn
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 Described = TypeVar("Described")
@@ -40,7 +40,7 @@ async def describe_while_room(
     size = 0
     for number, group_id in enumerate(group_ids):
         if number:
-            await next_turn()
+            await Turn()
         group = describe(group_id) if size < size_max else refuse(group_id)
         size += size_of(group)
         described.append(group)

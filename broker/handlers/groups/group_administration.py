@@ -15,12 +15,12 @@ from barnabas.broker.api.checks import CLUSTER, DELETE, DESCRIBE, GROUP, GROUP_D
 from barnabas.broker.api.dispatch import Deferred, RequestContext, serves
 from barnabas.broker.api.division import by, in_parts
 from barnabas.broker.api.driver import Run
+from barnabas.broker.api.waits import Turn
 from barnabas.broker.coordination.groups import Groups
 from barnabas.broker.handlers.groups.described_groups import (
     describe_while_room,
     refuse_too_many_groups,
 )
-from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.acls.operations import CLUSTER_NAME
 from barnabas.coordinator.groups.classic import ClassicGroup, describe
 from barnabas.coordinator.groups.commands import DeleteGroup
@@ -91,7 +91,7 @@ async def list_groups(
         for start in range(0, len(every), GROUPS_PER_TURN):
             some = every[start : start + GROUPS_PER_TURN]
             found += [group for group in some if access.may_see(GROUP, group.group_id)]
-            await next_turn()
+            await Turn()
     await groups.durable(refusals)
     return ListGroupsResponse(groups=found)
 

@@ -15,7 +15,6 @@ from barnabas.protocol.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from barnabas.storage.runtime.clock import counter_seconds
 
 ProduceAnswer: TypeAlias = (
     ProduceResponse | Deferred[ProduceResponse] | Run[ProduceResponse | None] | None
@@ -24,8 +23,6 @@ HandleProduce: TypeAlias = Callable[[RequestContext, ProduceRequest], ProduceAns
 
 MANY_BATCHES: Final = 200
 """Batches of one part, which takes a few milliseconds; a request with more is divided."""
-SLICE_SECONDS: Final = 0.005
-"""Time for parts before the loop handles other requests."""
 
 
 async def in_slices(
@@ -37,11 +34,9 @@ async def in_slices(
     their places. The request is not completed early (S12).
     """
     answers: list[Any] = []
-    ends = counter_seconds() + SLICE_SECONDS
-    for part in _parts(request):
-        if counter_seconds() >= ends:
+    for number, part in enumerate(_parts(request)):
+        if number:
             await Turn()
-            ends = counter_seconds() + SLICE_SECONDS
         outcome = handle(context, part)
         if isinstance(outcome, Run):  # It begins to wait in the turn that placed its batches.
             outcome = await response_of(outcome)

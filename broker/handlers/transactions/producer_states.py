@@ -17,6 +17,7 @@ from barnabas.broker.api.checks import (
     denied,
 )
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.waits import Turn
 from barnabas.broker.cluster.peers.interface import Peers
 from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.handlers.transactions.producers_elsewhere import (
@@ -28,7 +29,6 @@ from barnabas.broker.metadata.catalogue import Catalogue
 from barnabas.broker.metadata.topic import NO_EPOCH, Partition
 from barnabas.broker.metadata.topic_names import name_problem
 from barnabas.broker.runtime.host import Host
-from barnabas.broker.runtime.turns import next_turn
 from barnabas.broker.security.acls.access import Access
 from barnabas.broker.security.acls.operations import CLUSTER_NAME
 from barnabas.coordinator.transactions.state import TopicPartition
@@ -74,7 +74,7 @@ async def describe_producers(
             partitions.partitions.append(partition)
             seen += 1
             if seen % PARTITIONS_PER_TURN == 0:
-                await next_turn()
+                await Turn()
         response.topics.append(partitions)
     return response
 
@@ -106,7 +106,7 @@ class _Described:
                     wanted[partition.topic_partition] = partition
                 seen += 1
                 if seen % PARTITIONS_PER_TURN == 0:
-                    await next_turn()
+                    await Turn()
         if wanted:
             self._elsewhere = await elsewhere.describe(wanted)
 

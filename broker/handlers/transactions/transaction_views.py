@@ -24,9 +24,9 @@ from barnabas.broker.api.checks import (
     TRANSACTIONAL_ID_DENIED,
 )
 from barnabas.broker.api.dispatch import RequestContext, serves
+from barnabas.broker.api.waits import Turn
 from barnabas.broker.runtime.host import Host
 from barnabas.broker.runtime.pattern_thread import PatternThread
-from barnabas.broker.runtime.turns import next_turn
 from barnabas.coordinator.groups.consumer.patterns import problem_of
 from barnabas.coordinator.transactions.state import STORABLE, State, TopicPartition, Transaction
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -104,7 +104,7 @@ async def list_transactions(
     ids_per_turn = IDS_PER_TURN if access.is_open else IDS_JUDGED_PER_TURN
     for number, each in enumerate(transactions.all):
         if number % ids_per_turn == ids_per_turn - 1:
-            await next_turn()
+            await Turn()
         if include(each) and access.may_see(TRANSACTIONAL_ID, each.transactional_id):
             found.append(
                 ListedTransaction(each.transactional_id, each.producer_id, each.state.kafka_name)
@@ -158,7 +158,7 @@ async def describe_transactions(
     refusals = transactions.refusals
     for number, key in enumerate(request.transactional_ids):
         if number % IDS_JUDGED_PER_TURN == IDS_JUDGED_PER_TURN - 1:
-            await next_turn()
+            await Turn()
         described = (
             _described(transactions, context.access, key)
             if listed < PARTITIONS_PER_ANSWER_MAX
