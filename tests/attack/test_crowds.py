@@ -13,7 +13,9 @@ from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
 from tests.broker.sample_requests import error_codes
 
-CLIENTS, TOPICS = 20, 10
+CLIENTS, TOPICS = 20, 3
+HANG_SECONDS = 120
+"""Timeout of a client, which ends a hang: the topics of all clients are created one by one."""
 COMMIT_SECONDS = 0.02
 """Duration of a commit of the metadata on a slow disk; here it is busy work, which the test can
 see."""
@@ -40,7 +42,7 @@ def test_topics_that_many_clients_cause_are_made_one_after_the_other(monkeypatch
         found.extend(error_codes(client.ask(METADATA, asked, 9)))
 
     with Broker(config={"auto.create.topics.enable": "true"}) as broker:
-        clients = [WireClient(broker.address) for _ in range(CLIENTS)]
+        clients = [WireClient(broker.address, timeout_seconds=HANG_SECONDS) for _ in range(CLIENTS)]
         threads = [
             threading.Thread(target=ask, args=(client, number))
             for number, client in enumerate(clients)

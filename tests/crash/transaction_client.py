@@ -63,7 +63,7 @@ from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
 PATIENCE_S = 60
-TIMEOUT_MS = 60_000
+TIMEOUT_MS = 900_000
 RETRIABLE = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
