@@ -28,7 +28,7 @@ def cluster_store_families(counts: FlushCounts, last_error: Callable[[], str]) -
         counts.sessions,
     )
     yield value(
-        "barnabas_cluster_store_away",
+        "barnabas_cluster_store_unavailable",
         GAUGE,
         "1: PostgreSQL does not respond, and the broker acknowledges nothing; otherwise 0.",
         int(bool(last_error())),

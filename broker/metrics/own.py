@@ -51,7 +51,7 @@ def storage_families(
     yield from _disk_families(logs)
     held_back = int(sockets.backlog.is_behind)
     yield value(
-        "barnabas_producers_held_back",
+        "barnabas_producers_delayed",
         GAUGE,
         "1: the broker delays Produce requests because the disk is too slow; otherwise 0.",
         held_back,

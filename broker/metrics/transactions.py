@@ -93,12 +93,12 @@ def _waiting_families(transactions: Transactions) -> Iterator[Family]:
     counts = transactions.counts
     for name, doc, number in (
         (
-            "requests_held_total",
+            "requests_delayed_total",
             "Requests delayed until the previous transaction completed.",
             counts.requests_held,
         ),
         (
-            "requests_given_up_total",
+            "requests_timed_out_total",
             "Delayed requests that timed out with CONCURRENT_TRANSACTIONS.",
             counts.requests_given_up,
         ),
