@@ -290,7 +290,7 @@ class Shortcut(Protocol):
     """Serves the common requests of one kind on one connection without decoding them."""
 
     def take(self, frames: FrameBuffer) -> DurableAnswer | None:
-        """Handle the next requests of one kind, or return None to have them decoded."""
+        """Handle the next requests if they have the known shape; otherwise return None."""
 
     def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401
         """Examine a decoded request, to recognize following requests of the same shape."""

@@ -40,7 +40,7 @@ class HelpFormatter(argparse.HelpFormatter):
         return f"{shown} {action.metavar or choices or action.dest.upper()}"
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Measure an action; argparse itself ignores the indentation of verbs."""
+        """Reserve the width of the verbs with their indentation, which argparse ignores."""
         super().add_argument(action)
         if isinstance(action, Verbs):
             longest = max(map(len, action.choices), default=0)
@@ -274,7 +274,7 @@ def partition_numbers(text: str) -> list[int]:
 
 
 def topic_partitions(text: str) -> tuple[str, list[int]]:
-    """Read ``orders`` or ``orders:0,3``; no partitions stand for all."""
+    """Parse ``orders`` or ``orders:0,3``; an empty list means all partitions."""
     topic, separator, numbers = text.partition(":")
     if not topic or (separator and not all(numbers.split(","))):
         raise argparse.ArgumentTypeError(f"{text} is not TOPIC or TOPIC:N,N")

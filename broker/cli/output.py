@@ -245,7 +245,7 @@ class Progress:
         self.clear()
 
     def clear(self) -> None:
-        """Take the line away: something else is going to be printed."""
+        """Erase the progress line before other output."""
         if self._width:
             sys.stderr.write(f"\r{' ' * self._width}\r")
             sys.stderr.flush()

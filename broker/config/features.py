@@ -55,7 +55,10 @@ class FeatureLevels(NamedTuple):
 
 
 def levels_of(stored: Mapping[str, str], transaction_version: int) -> FeatureLevels:
-    """Return the levels that are kept, or those without: the highest, and this one configured."""
+    """Return the stored feature levels, or the defaults if none is stored.
+
+    Defaults are the highest levels, with the configured ``transaction_version``.
+    """
     if stored:
         levels = {name: int(level) for name, level in stored.items() if name != _EPOCH}
         return FeatureLevels(int(stored[_EPOCH]), levels)

@@ -193,7 +193,7 @@ class Matches:
     described: str
 
     def problem(self, value: Value) -> str | None:
-        """Describe the form."""
+        """Return a problem with the value, or None."""
         values = value if isinstance(value, tuple) else (value,)
         if all(isinstance(each, str) and re.fullmatch(self.pattern, each) for each in values):
             return None
@@ -201,7 +201,7 @@ class Matches:
 
     @property
     def accepted(self) -> str:
-        """The form in words."""
+        """Description of the accepted form."""
         return self.described
 
 

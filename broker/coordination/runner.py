@@ -214,7 +214,7 @@ class Runner(Generic[MachineT]):
     # ------------------------------------------------------------------------------------- effects
 
     def take_effects(self, shard: Shard[MachineT], effects: tuple[Effect, ...]) -> None:
-        """Set and cancel timers, answer parked commands, and decide what follows from the rest."""
+        """Apply effects: timers, responses to parked commands, and follow-up decisions."""
         try:
             following = [each for effect in effects if (each := self._take(shard, effect))]
         except Exception as error:  # What is in memory is right no more (D9).

@@ -214,7 +214,7 @@ def _topics_to_create(
 
 
 def _creates(catalogue: Catalogue, request: MetadataRequest) -> bool:
-    """Whether a request asks for missing topics to be created, and this broker does that."""
+    """Return whether both the request and the configuration allow the creation of topics."""
     enabled = catalogue.configs.broker_config.auto_create_topics_enable
     return request.allow_auto_topic_creation and enabled
 

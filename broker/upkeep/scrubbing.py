@@ -281,7 +281,7 @@ class LogScrubber:
         self._thread.close(waits=True)
 
     def suspect(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
-        """Check a segment as soon as possible: reading it failed, or had (OffsetOffline)."""
+        """Verify a segment as soon as possible after a failed read or OffsetOffline."""
         segment = log.segments[log.segment_at(base_offset)]
         cleared_ms = self._cleared.get(segment)
         pause_ms = UNREADABLE_AGAIN_MS if _is_offline(error) else SUSPECTED_AGAIN_MS

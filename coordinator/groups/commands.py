@@ -33,7 +33,7 @@ class TopicsImage(Protocol):
     """The topics that exist now, as the machine may see them. Read-only."""
 
     def version(self) -> int:
-        """Another number whenever a topic has come, gone or got partitions."""
+        """Return a number that changes when a topic is created, deleted or extended."""
 
     def names(self) -> Iterable[str]:
         """All topics."""

@@ -49,8 +49,9 @@ class EncodeEmitter:
     # Runs of fixed size
 
     def _defer(self, code: str, expression: str | None = None) -> None:
-        """Put a value of fixed size on the run that the next ``_flush`` writes; ``x`` is a zero
-        byte.
+        """Add a value of fixed size to those that the next ``_flush`` writes in one call.
+
+        ``code`` is that of ``struct``; ``x``, without an expression, is a zero byte.
         """
         self._pending.append((code, expression or ""))
 

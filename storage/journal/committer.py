@@ -70,16 +70,19 @@ class Listener(Protocol):
     """Receives the threads' progress. Called on them."""
 
     def durable(self, groups: int) -> None:
-        """The oldest ``groups`` groups submitted are durable."""
+        """Report that the oldest ``groups`` submitted commit groups are durable."""
 
     def written(self, groups: int) -> None:
-        """The oldest ``groups`` groups are in the segment files."""
+        """Report that the oldest ``groups`` commit groups are in the segment files."""
 
     def disk_full(self, *, full: bool) -> None:
-        """The disk refused a write because it is full, or has room again; each True has a False."""
+        """Report that a write failed on a full disk, or that the disk has room again.
+
+        A call with ``full`` False follows each call with True.
+        """
 
     def refused(self, groups: int, partition_ids: Collection[int]) -> None:
-        """The oldest ``groups`` groups submitted are not durable and never will be.
+        """Report that the oldest ``groups`` submitted commit groups will never be durable.
 
         Another broker leads these partitions, of which they contain entries. Later commit groups of
         the same run may build on refused ones, so none of them is committed, whenever it is

@@ -191,10 +191,10 @@ class LogDirectory:
             return False
 
     def remove(self) -> None:
-        """Take the name away first (Kafka's ``-delete`` suffix), then the files. Final.
+        """Rename the directory with Kafka's suffix ``-delete``, then remove its files permanently.
 
-        After a full disk it may be called again and continues: some file systems need room to
-        remove.
+        After an error of a full disk, on which some file systems cannot remove files, call it
+        again: it continues.
         """
         self.removed = True
         if not self.file_system.is_directory(self.path):

@@ -163,7 +163,10 @@ class Segment:
         )
 
     def age_ms(self, timestamp_ms: int, clock: WallClock) -> int:
-        """Age of the segment for a batch of ``timestamp_ms``: by timestamps if there are any."""
+        """Return the segment's age when a batch of ``timestamp_ms`` is appended, in milliseconds.
+
+        It is the difference of the first timestamp, or the time since the creation without one.
+        """
         if self.size_bytes == 0:
             return 0
         if self.first_timestamp_ms >= 0 and timestamp_ms >= 0:

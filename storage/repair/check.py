@@ -130,7 +130,10 @@ def _check_batch(
 
 
 def _check_producers(log: PartitionLog, *, exact: bool) -> list[str]:
-    """Replay the whole log: equal to the live state unless older segments were deleted (D4)."""
+    """Return problems if a replay of the log gives other producers than the live state (D4).
+
+    A log whose older segments were deleted is not replayed.
+    """
     if log.segments[0].base_offset > 0 or log.unflushed:
         return []
     live, log.producers = log.producers, ProducerState()

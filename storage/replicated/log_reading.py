@@ -45,10 +45,9 @@ class StoredBatches(NamedTuple):
 def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     """Read all durable records of a partition; raises IndexClosed, LedSince if it was deleted.
 
-    Raises Corrupt for bytes that no leader has written: damage in the store, or a copy that ends
-    early. Blocks. A leader of the partition whose flushes all have outcomes reads its final state:
-    no other broker can have written since. All needed batches are held in memory. Those below both
-    its start and its snapshot are not needed, and may or may not be included.
+    Raises Corrupt if the store is damaged or its copy ends early. Blocks. A leader whose flushes
+    all have outcomes reads the final state: no other broker can have written since. The result
+    holds its batches in memory. It may lack batches below both the log's start and its snapshot.
     """
     found = beginning_of(index, partition_id)
     if found is None:

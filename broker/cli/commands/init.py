@@ -204,7 +204,7 @@ def _credential(user: str, password: str) -> str:
 
 
 def _write(directory: str, files: Iterable[_File]) -> None:
-    """Write all files; takes back what it has done where one cannot be written."""
+    """Write all files; if one fails, remove the others and raise its error."""
     written: list[str] = []
     make_private_directory(directory, exist_ok=True, parents=True)
     try:

@@ -115,7 +115,7 @@ def _port_beside(port: int) -> int:
 
 
 def _repair_hint(config: BrokerConfig, error: Corrupt) -> str:
-    """Return the command that shows a loss, for damage that it can cut out of the directory."""
+    """Return a hint at the repair command, or an empty text if no command repairs the damage."""
     from barnabas.storage.errors import StrayDirectory
     from barnabas.storage.store.checkpoint_work import CHECKPOINT_NAMES
 

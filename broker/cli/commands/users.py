@@ -206,7 +206,7 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _alter(cluster: Cluster, request: AlterUserScramCredentialsRequest) -> None:
-    """Change one credential: a request may name a user only once."""
+    """Change one credential; raises Rejected if the broker refuses."""
     (result,) = cluster.ask(ALTER_USER_SCRAM_CREDENTIALS, request).results
     check(result.user, result.error_code, result.error_message)
 

@@ -87,7 +87,7 @@ class Lag(NamedTuple):
 
     @property
     def shown(self) -> tuple[int | None, int | None, int | None]:
-        """Lag, readable and held back; all None without a committed offset to count from."""
+        """Total, readable and blocked lag; three times None if no offset is committed."""
         if not self.partitions:
             return None, None, None
         return self.lag, self.lag_readable, self.lag_held_back

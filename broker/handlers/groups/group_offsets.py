@@ -235,7 +235,7 @@ def _denial_since(access: Access, mark: int, parts: Iterable[OffsetCommitRequest
 
 
 def _merged(refused: OffsetCommitResponse, response: OffsetCommitResponse) -> OffsetCommitResponse:
-    """Each topic once, its refused partitions first, as Kafka answers them."""
+    """Merge two responses: each topic once, with its refused partitions first, as in Kafka."""
     if not refused.topics and len(response.topics) == 1:
         return response  # As nearly always.
     topics = {(topic.name, topic.topic_id): topic for topic in refused.topics}

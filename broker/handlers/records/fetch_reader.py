@@ -66,7 +66,7 @@ class Readable:
         self.mark = self._access.mark
 
     def has(self, named: Asked, name: str) -> bool:
-        """Whether the client may read a topic, of which ``named`` is a partition."""
+        """Return whether the client may read the topic ``name`` of the partition ``named``."""
         if named.allowed_mark == self.mark and not self._is_replica:
             return True
         if self._is_replica:  # No consumer gets past its own rights by calling itself one.

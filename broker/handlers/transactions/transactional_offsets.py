@@ -350,7 +350,7 @@ class _Commit:
 def _known(
     catalogue: Catalogue, request: TxnOffsetCommitRequest, denied: frozenset[str]
 ) -> OffsetCommitRequest:
-    """The partitions that exist and are not denied, in the words of OffsetCommit."""
+    """Return an OffsetCommit request for the partitions that exist and are permitted."""
     topics = []
     for asked in request.topics:
         topic = None if asked.name in denied else catalogue.topic(asked.name)

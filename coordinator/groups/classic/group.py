@@ -204,7 +204,7 @@ class ClassicGroup:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def copy(self) -> ClassicGroup:
-        """A group to work on: nothing that happens to it is seen here."""
+        """Return a copy; changes of the copy do not change this group."""
         return ClassicGroup(
             self.group_id,
             self.state,

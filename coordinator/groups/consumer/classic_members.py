@@ -284,7 +284,7 @@ def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decisio
 
 
 def _has_to_join(group: ConsumerGroup, member: Member) -> bool:
-    """Whether a JoinGroup would bring the member on."""
+    """Whether the member must send JoinGroup to get its next assignment."""
     if member.member_epoch < group.assignment_epoch or _is_revoking(member):
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and not _waits_for_others(

@@ -65,7 +65,7 @@ class ConsumerGroup:
 
     @property
     def type_name(self) -> str:
-        """CONSUMER."""
+        """Type of the group in ListGroups."""
         return CONSUMER
 
     @property
