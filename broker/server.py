@@ -479,7 +479,7 @@ class BrokerServer:
         self.moves, self.leadership_check = member.moves, member.leadership_check
 
     def _open_storage(self) -> Opened:
-        """On a thread: open all that is durable, and show what is in it."""
+        """Open all durable state and return it. Runs on a thread."""
         self.metastore = self._home.open_metadata(self.logs)
         self.cluster_id = self.metastore.identity.cluster_id
         image = self.metastore.load()

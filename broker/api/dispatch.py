@@ -183,7 +183,7 @@ class Deferred(Generic[Response]):
 
 
 class Peer(Protocol):
-    """The connection that a request came from, as far as handlers may know it."""
+    """Parts of the request's connection that handlers may use."""
 
     link: PeerLink | None
     """Link of the broker at the other end, or None for a client."""
@@ -214,7 +214,7 @@ class Peer(Protocol):
 
     @property
     def listener_name(self) -> str:
-        """Return the name of the listener that the client has come by."""
+        """Return the name of the client's listener."""
 
     @property
     def peer_host(self) -> str:

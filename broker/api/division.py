@@ -125,8 +125,8 @@ async def in_parts(request: Request, divide: Divide, handle: Callable[[Request],
 def join(response: Any, more: Any, *, continues: bool) -> None:  # noqa: ANN401
     """Add to ``response`` that of the next part; the first error at its top stays.
 
-    ``continues``: the last item of the one and the first of the other are of the same thing, if
-    they are named alike.
+    ``continues``: if the last item of one part and the first of the next have the same name, they
+    are one item.
     """
     for name in array_names(type(response)):
         ours, theirs = getattr(response, name), getattr(more, name)
@@ -241,7 +241,7 @@ def deep_array_names(message_class: Any) -> frozenset[str]:  # noqa: ANN401
 
 
 def _structure_arrays(message_class: Any) -> dict[str, Any]:  # noqa: ANN401
-    """By name of the field, the class of what is in it."""
+    """Return the class of the items of each array of structures, by the field's name."""
     if not array_names(message_class):
         return {}
     hints = typing.get_type_hints(message_class)

@@ -296,7 +296,7 @@ def served_first(session: FetchSession, served: Iterable[Asked]) -> None:
 
 
 def asked_of(request: FetchRequest) -> list[Asked]:
-    """Each partition once; of one named twice the last word counts, as with Apache Kafka."""
+    """Return each partition of a request once; a repeated one as it is named last, as in Kafka."""
     requested = [
         Asked(topic.topic, topic.topic_id, partition)
         for topic in request.topics

@@ -123,7 +123,7 @@ class Inspector:
         """Bytes of the requests that wait."""
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether a request that holds so many bytes may wait."""
+        """Return whether a request of this many bytes may wait."""
         limit_bytes = self._limit_bytes()
         return limit_bytes < 0 or not self.held_bytes or self.held_bytes + size_bytes <= limit_bytes
 

@@ -134,9 +134,9 @@ def add_client_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def choose_server(arguments: argparse.Namespace) -> None:
-    """Fill in whom to ask, and how to get in, where a command wants to know; raises CommandError.
+    """Set the server and the security settings of a command with clients; raises CommandError.
 
-    ``arguments.security`` is what client settings say, None without any.
+    ``arguments.security`` is None without settings.
     """
     if "command_config" not in arguments:
         return

@@ -21,7 +21,7 @@ PROPERTIES_VARIABLE = "BARNABAS_PROPERTIES"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the file and the overrides that a configuration is made of."""
+    """Add the file and the overrides of a configuration."""
     parser.add_argument(
         "properties", nargs="?", metavar="server.properties", help="Kafka configuration file"
     )

@@ -180,7 +180,7 @@ class Mover:
                     self.problems[place] = problem
 
     def wait(self, moves: Sequence[Move], *, anywhere: bool = False) -> list[Move]:
-        """Wait until partitions are led as they were moved; return those that are not in time.
+        """Wait until the partitions have their new leaders; return those that do not in time.
 
         ``anywhere``: by any other broker than before.
         """

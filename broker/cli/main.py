@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _obey_signals() -> None:
-    """Raise KeyboardInterrupt at Ctrl-C; end at SIGTERM, until a broker has its own way to do so.
+    """Raise KeyboardInterrupt at Ctrl-C and exit at SIGTERM, until a broker replaces the handlers.
 
     The kernel keeps SIGTERM from the first process of a container that has not asked for it.
     """

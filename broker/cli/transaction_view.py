@@ -130,7 +130,7 @@ class Listing(NamedTuple):
     """Whether something had no coordinator, or another one in the end: it may be missing."""
 
     def check(self) -> None:
-        """Raise Unreachable or Rejected where it is not all there is."""
+        """Raise Unreachable or Rejected if the listing is incomplete."""
         for problem in self.unreached.values():
             raise problem
         if self.has_moved:

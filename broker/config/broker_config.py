@@ -527,8 +527,8 @@ class BrokerConfig(SecurityConfig):
     def with_settings(self, given: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
         """Return a configuration in which ``given`` is laid over what was set; raises ConfigError.
 
-        The settings of a key are sorted, the winner first. Of a key without a meaning here only
-        who set it is kept.
+        The settings of a key are sorted, the winner first. A key without effect keeps only its
+        sources.
         """
         settings = dict(self.settings)
         changes: dict[str, Any] = {}

@@ -89,7 +89,7 @@ def unsupported_reason(feature: str, level: int, broker: str, ranges: Ranges) ->
 
 
 def check_supported(stored: Mapping[str, str]) -> None:
-    """Raise StoreUnusable where this release does not support the levels that are kept."""
+    """Raise StoreUnusable if this release does not support the stored levels."""
     for feature, level in levels_of(stored, 0).levels.items() if stored else ():
         if unsupported_reason(feature, level, "", FEATURES) is not None:
             low, high = FEATURES.get(feature, _DISABLED)

@@ -59,7 +59,7 @@ def is_of_listeners(key: str) -> bool:
 
 
 def parse_listener_key(name: str, listeners: Iterable[str]) -> ListenerKey:
-    """Take a key with a prefix apart; raises ConfigError where it is for no listener there is."""
+    """Split a key with a listener's prefix; raises ConfigError for an unknown listener."""
     rest = name.removeprefix(PREFIX)
     for listener in sorted(listeners, key=len, reverse=True):
         own = f"{listener.lower()}."

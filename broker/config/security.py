@@ -47,7 +47,7 @@ class SuperUsers:
 
     @property
     def accepted(self) -> str:
-        """The form in words."""
+        """Description of the accepted form."""
         return "User:name, separated by semicolons"
 
 

@@ -114,7 +114,7 @@ class Validator(Protocol):
     """A check of one parsed value."""
 
     def problem(self, value: Value) -> str | None:
-        """Return the error of ``value``, in the words of Kafka, or None."""
+        """Return the problem with ``value`` in Kafka's wording, or None."""
 
     @property
     def accepted(self) -> str:
@@ -306,7 +306,7 @@ class ConfigKey:
 
     @property
     def accepted(self) -> str:
-        """The accepted values, in words for people."""
+        """Description of the accepted values."""
         kind = _KINDS.get(self.type)
         match self.validator:
             case None:

@@ -43,7 +43,7 @@ SMALLEST_ZIPPED_BYTES: Final = 1024
 
 
 class Assets:
-    """The page, and what it is made of."""
+    """The page with its scripts, styles and pictures."""
 
     def __init__(self) -> None:
         folder = resources.files(__package__) / "static"

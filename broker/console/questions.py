@@ -35,7 +35,7 @@ Value: TypeAlias = str | int | bool
 
 
 class ObservedBroker(Observed, Protocol):
-    """The broker, as far as the console looks at it."""
+    """Parts of the broker that the console uses."""
 
     node_id: int
     cluster_id: str
@@ -81,7 +81,7 @@ class ConsoleRequest(Protocol):
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Return the parts of the path that stand for something."""
+        """Return the names in the path."""
 
 
 class FindsWorst(Protocol):

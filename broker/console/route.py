@@ -19,7 +19,7 @@ Answering: TypeAlias = Callable[[Question], Awaitable[object]]
 
 
 def is_name(expected: str) -> bool:
-    """Whether a part of a template stands for something."""
+    """Return whether a part of a template is a name in braces."""
     return expected.startswith("{")
 
 

@@ -292,7 +292,7 @@ def _alter_loggers(
 
 
 def _level(config: AlterableConfig) -> str | None:
-    """Return the level that an operation asks for, None to take it away; raises KafkaError."""
+    """Return the level that an operation sets, or None to remove it; raises KafkaError."""
     operation = _operation(config)
     if operation is ConfigOperation.SET:
         return config.value

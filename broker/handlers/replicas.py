@@ -199,7 +199,7 @@ class _Elections:
 def refuse_list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None
 ) -> ListPartitionReassignmentsResponse:
-    """Return an error at the top, and repeat the partitions of the request; no pins."""
+    """Return a response with one error and the requested partitions, without their pins."""
     return ListPartitionReassignmentsResponse(
         error_code=code,
         error_message=message,

@@ -84,7 +84,7 @@ class LogKeeper(Protocol):
     """Component that opens and closes the logs of partitions as leadership changes."""
 
     def shown(self, partitions: Sequence[Partition]) -> None:
-        """Register partitions that are shown from now on, all without a log so far."""
+        """Register partitions that clients see from now on, still without logs."""
 
     def deleted(self, partition: Partition) -> None:
         """Delete the log, if it is here, of a partition that readers do not see any more."""

@@ -37,7 +37,7 @@ class QuotaRules:
         return self._quotas.limits
 
     async def change(self, wanted: Sequence[Change]) -> None:
-        """Set limits and take others away, all or none; in force when this returns.
+        """Set and remove quotas, all or none; in force when this returns.
 
         Raises KafkaError.
         """

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class Measured(Protocol):
-    """The broker, as far as its metrics read it."""
+    """Parts of the broker that its metrics read."""
 
     metrics: Metrics
     windows: Windows

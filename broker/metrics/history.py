@@ -42,7 +42,7 @@ GROWTH_SPANS_LEAST: Final = 30
 
 
 class Recorded(Protocol):
-    """The broker, as far as its history is of it."""
+    """Parts of the broker that its history reads."""
 
     clock: Clock
     logs: LogStore

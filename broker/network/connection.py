@@ -172,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._frames.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Handle what has come in as far as possible."""
+        """Handle the received data as far as it is complete."""
         frames = self._frames
         pipeline = self._pipeline
         frames.received(nbytes)
@@ -322,7 +322,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def listener_name(self) -> str:
-        """Return the name of the listener that the client has come by."""
+        """Return the name of the client's listener."""
         return self.listener.name
 
     @property
@@ -436,7 +436,7 @@ class Connection(asyncio.BufferedProtocol):
             self._delivery.add(self)
 
     def deliver(self) -> None:
-        """Write the answers whose turn has come, and resume work that waited for them."""
+        """Write the next responses in order, and resume work that waited for them."""
         self._is_queued = False
         pipeline = self._pipeline
         if pipeline.pauses & CLOSED:

@@ -147,7 +147,7 @@ class Pool:
         return needed <= self.limit_bytes
 
     def count(self, size: int) -> bool:
-        """Add ``size`` bytes, or take them away; return whether it has become (not) crowded."""
+        """Add or subtract ``size`` bytes; return whether the state of being crowded has changed."""
         self.used_bytes += size
         was_crowded = self.crowded
         self.crowded = self.used_bytes > (self._calm_bytes if was_crowded else self._half_bytes)

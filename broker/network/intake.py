@@ -29,7 +29,7 @@ PEER_HAS_GONE: Final = POLLERR | POLLHUP | 0x2000
 
 
 class Owner(Protocol):
-    """The connection, as far as its intake needs it."""
+    """Parts of the connection that its intake uses."""
 
     @property
     def is_stranger(self) -> bool:
@@ -194,7 +194,7 @@ class Intake:
         return f"incomplete request, {pending} bytes after {patience:.0f} s"
 
     def progressed(self) -> None:
-        """Give the incomplete frame at hand all of its time again."""
+        """Restart the timeout of the incomplete frame."""
         self._partial_since = None
 
     def peer_has_gone(self, descriptor: int) -> bool:

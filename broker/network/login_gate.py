@@ -84,7 +84,7 @@ class LoginGate:
                 raise CloseConnection(LOGIN_FIRST)
 
     def _note_versions(self, key: int, frame: memoryview) -> None:
-        """One ApiVersions is allowed; one of an unknown version says so, and may be repeated."""
+        """End the phase of ApiVersions after the first one of a known version."""
         if key == API_VERSIONS_KEY:
             route = self._routes.get(key)
             header, _ = decode_request_header(frame)

@@ -185,7 +185,7 @@ class Pipeline:
         return 0
 
     def collect(self) -> None:
-        """Move the answers whose turn has come into ``out``."""
+        """Move the next responses, in order, into ``out``."""
         due = self._due
         if due:
             now_ns = counter_ns()
@@ -322,7 +322,7 @@ class Pipeline:
                 deferred.correlation_id,
                 answers_flexibly(route, deferred.version),
             )
-        except Exception as error:  # noqa: BLE001  a bug of ours ends this connection, not the caller
+        except Exception as error:  # noqa: BLE001  an internal error ends this connection, not the caller
             line.bug(route.name, error)
             return
         line.queue_delivery()

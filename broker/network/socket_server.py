@@ -372,7 +372,7 @@ class SocketServer:
     # ----------------------------------------------------------------------- called by doormen
 
     def held(self, doorman: Doorman) -> bool:
-        """Keep a connection that waits; False if there are too many."""
+        """Add a waiting connection; return False if too many wait."""
         if len(self._held) >= HELD_MAX:
             return False
         self._held[doorman] = None
@@ -526,7 +526,7 @@ def _listen_error(listener: Listener, error: OSError) -> ListenError:
 
 
 def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:
-    """Return the addresses a listener's host stands for, IPv4 first."""
+    """Return the addresses of a listener's host, IPv4 first."""
     if host in ANY_HOST:
         return [(socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")]  # noqa: S104
     if host == "localhost":  # Both, even if the machine's hosts file lacks one (RFC 6761)

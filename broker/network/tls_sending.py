@@ -39,13 +39,13 @@ after terabytes, and one that does it without end causes work with a few bytes."
 
 
 class Owner(Protocol):
-    """The connection, as far as its sender needs it."""
+    """Parts of the connection that its sender uses."""
 
     def sending_waits(self) -> None:
         """Stop writing for now."""
 
     def sending_goes_on(self) -> None:
-        """All of it has left."""
+        """Called when all data has been sent."""
 
     def sending_failed(self, error: OSError) -> None:
         """Close: either the peer has disconnected, or a file cannot be read."""

@@ -16,7 +16,7 @@ JOIN_BYTES: Final = 64 * 1024
 
 
 class Owner(Protocol):
-    """The connection, as far as its writer needs it."""
+    """Parts of the connection that its writer uses."""
 
     def writing_waits(self) -> None:
         """Stop handling requests: the peer does not read its responses."""

@@ -30,7 +30,7 @@ LOGS_PER_TURN = 64
 
 
 class KeptBroker(Host, Protocol):
-    """The broker, as far as its periodic work uses it."""
+    """Parts of the broker that its periodic work uses."""
 
     catalogue: Catalogue
     certificates: CertificateReload

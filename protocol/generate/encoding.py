@@ -257,7 +257,7 @@ class EncodeEmitter:
 
 
 def _is_default(field: FieldLayout, value: str) -> str:
-    """The condition under which a tagged field has its default value and is not sent."""
+    """Return the condition under which a tagged field has its default value and is not sent."""
     if field.default == "None":
         return f"{value} is None"
     # None is no default here: it is sent as null.

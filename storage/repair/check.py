@@ -97,7 +97,7 @@ class _IndexEntries:
         self._max_timestamp = -1
 
     def pass_batch(self, header: BatchHeader, position: int) -> None:
-        """Tick off what the batch at ``position`` proves."""
+        """Mark the index entries that the batch at ``position`` proves."""
         if self._offsets.get(header.last_offset) == position:
             del self._offsets[header.last_offset]
         self._max_timestamp = max(self._max_timestamp, header.newest_timestamp)
@@ -109,7 +109,7 @@ class _IndexEntries:
             at += 1
 
     def problems(self) -> list[str]:
-        """Name the entries that no batch has proved."""
+        """Return the entries that no batch has proved."""
         wrong = [
             f"offset index: {offset} at {entry_position}"
             for offset, entry_position in self._offsets.items()

@@ -70,7 +70,7 @@ def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
 
 @contextlib.contextmanager
 def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
-    """Raise Corrupt, which names a partition, for what the store cannot read of it alone."""
+    """Raise Corrupt with the partition's name for damage in the store of it."""
     try:
         yield
     except StoreDamaged as damage:
@@ -81,17 +81,17 @@ def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
 def beginnings(
     index: LogIndex, partition_ids: Sequence[int], most_bytes: int
 ) -> list[LogBeginning]:
-    """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
+    """Return the first extents of logs, all of short ones; see ``all_from``."""
     return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
 
 
 def is_whole(beginning: LogBeginning) -> bool:
-    """Whether that is all there is of a log."""
+    """Whether this is the whole log."""
     return _end_of(beginning) >= beginning.head.state.log_end_offset
 
 
 def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
-    """All extents that are needed of a log that begins so; blocks, raises Corrupt."""
+    """Yield all needed extents of a log with this beginning. Blocks; raises Corrupt."""
     yield from beginning.extents
     offsets = range(_end_of(beginning), beginning.head.state.log_end_offset)
     yield from _extents_of(index, beginning.head.partition_id, offsets)
@@ -104,7 +104,7 @@ def _end_of(beginning: LogBeginning) -> int:
 
 
 def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
-    """Return the log that these extents are; raises Corrupt as ``read_log``."""
+    """Return the log of these extents; raises Corrupt as ``read_log``."""
     log = log_in_pieces(head, extents)
     return log._replace(batches=[*log.batches])
 
@@ -151,7 +151,7 @@ class _Reader:
         """End offset of the extents read, or None before the first."""
 
     def require_next(self, extent: Extent, needless_offset: int) -> None:
-        """Raise unless it follows the one before; the first has what is needed first."""
+        """Raise unless the extent follows the previous one."""
         end_offset = self.end_offset
         if end_offset is None:
             if extent.base_offset > needless_offset:
@@ -181,7 +181,7 @@ class _Reader:
     def _check(
         self, header: BatchHeader, batch: memoryview, end_offset: int, extent: Extent
     ) -> None:
-        """Raise CorruptBatch for one that was not written so behind ``end_offset``."""
+        """Raise CorruptBatch for a batch that cannot follow ``end_offset``."""
         if crc32c(batch[CRC_START:]) != header.crc:
             raise CorruptBatch("the checksum does not match")
         if not end_offset <= header.base_offset < header.next_offset <= extent.next_offset:
@@ -208,9 +208,9 @@ class _Reader:
 
 
 def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[Extent]:
-    """Yield the extents with these offsets, as many at a time as fit into a response.
+    """Yield the extents with these offsets; each request returns as many as fit.
 
-    It ends at the end of the offsets, without another request.
+    The last offset needs no further request.
     """
     from_offset = offsets.start
     while from_offset < offsets.stop:

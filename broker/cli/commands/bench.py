@@ -98,7 +98,7 @@ class Latencies:
         self._buckets[math.ceil(math.log(max(latency_s, self._LEAST_S)) / self._WIDTH)] += 1
 
     def percentile(self, percent: int) -> float:
-        """Return the latency that so many of a hundred do not exceed; 0 if there are none."""
+        """Return a percentile of the latencies, or 0 without any."""
         rank = math.ceil(self._buckets.total() * percent / 100)
         for bucket in sorted(self._buckets):
             rank -= self._buckets[bucket]

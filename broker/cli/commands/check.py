@@ -80,7 +80,7 @@ class Checked:
         return "damaged" if self.problems else "healthy"
 
     def describe(self) -> str:
-        """The verdict in one line, with what is wrong where."""
+        """Return the verdict in one line, with the problems and their places."""
         size_bytes = sum(each["bytes"] for each in self.partitions)
         partitions = count_text(len(self.partitions), "partition")
         if self.verdict == "healthy":
@@ -324,7 +324,7 @@ def _print(checked: Checked, output_format: str) -> None:
 
 
 def _rows(partitions: list[dict[str, Any]]) -> list[tuple[str | int | None, ...]]:
-    """A row for each partition; those of an internal topic without a problem share one."""
+    """Return a row for each partition; those of an internal topic without a problem share one."""
     rows: list[tuple[str | int | None, ...]] = []
     together: dict[str, list[dict[str, Any]]] = {}
     for each in partitions:

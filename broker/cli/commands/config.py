@@ -18,7 +18,7 @@ from barnabas.broker.config.types import ConfigEntry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what a configuration is made of, and how to show it."""
+    """Add the arguments of a configuration and of its output format."""
     parser.usage = "barnabas config [server.properties] [options]"
     configuration.add_arguments(parser)
     add_format(parser)

@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_all(
     reader: Consumer | GroupReader, printer: Part, most: int | None, interruption: Interruption
 ) -> None:
-    """Print records until there are ``most``, none are left to read, or a signal has come."""
+    """Print records up to ``most``, to the end, or until a signal."""
     count = 0
     with Progress() as progress:
         while count != most and not reader.at_end and not interruption.has_come():

@@ -211,7 +211,7 @@ def _time_or_cell(name: str, value: Any) -> Cell:  # noqa: ANN401  any value of 
 
 
 def _batch(fields: dict[str, Any]) -> Cells:
-    """The columns that fit a screen; JSON has all of them."""
+    """Return the columns that fit a screen; JSON has all of them."""
     has_producer = fields["producer_id"] >= 0
     flags = [name for name in ("transactional", "control") if fields[name]]
     return {

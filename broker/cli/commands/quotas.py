@@ -139,7 +139,7 @@ def _quotas(
 
 
 def _place(entity: Entity) -> list[tuple[bool, bool, str]]:
-    """Sort users before client ids before addresses, and what holds for the rest last."""
+    """Return a sort key: users, client IDs, addresses, each with its default last."""
     return [
         (kind not in entity, entity.get(kind) is None, entity.get(kind) or "")
         for kind in ENTITY_TYPES
@@ -187,7 +187,7 @@ def set_limits(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Take limits of one entity away, all by default."""
+    """Remove quotas of one entity, all by default."""
     entity = arguments.entity
     there = next((limits for _, limits in _quotas(cluster, entity, strict=True)), {})
     for key in arguments.keys:

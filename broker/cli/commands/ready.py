@@ -45,7 +45,7 @@ Address = tuple[str, int]
 
 
 class NotReady(Exception):
-    """The broker did not answer, or not as a broker does."""
+    """The broker did not respond, or its response is not that of a broker."""
 
 
 class Check(NamedTuple):

@@ -35,7 +35,7 @@ logger = logging.getLogger("barnabas.broker.cli.commands.serve")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what a configuration is made of."""
+    """Add the arguments of a configuration."""
     parser.usage = "barnabas serve [server.properties] [options]"
     parser.epilog = "Keys are Kafka's own; 'barnabas config' lists them all."
     configuration.add_arguments(parser)

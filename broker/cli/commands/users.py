@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def list_users(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print each user with the mechanisms that there is a credential for."""
+    """Print each user with the mechanisms of its credentials."""
     found = _credentials(cluster, arguments.users)
     missing = [name for name in dict.fromkeys(arguments.users) if name not in found]
     if arguments.format == "json":

@@ -214,7 +214,7 @@ class DirectoryCopy:
         self._remove_others(set(names), directory)
 
     def _copy_changed(self, name: str) -> None:
-        """Copy a file of a partition unless it is as it was; of a log what has been appended."""
+        """Copy a file of a partition if it changed; of a grown log only the appended bytes."""
         source, target = self._in_source(name), self._in_target(name)
         now, before = _Seen.of(source), self._seen.get(name)
         if now == before:
@@ -343,7 +343,7 @@ class DirectoryCopy:
         self.copied.copied_bytes += end - start - left
 
     def _remove_others(self, names: set[str], directory: str = "") -> None:
-        """Remove what an earlier pass has copied and is not there any more."""
+        """Remove copies of an earlier pass whose originals were deleted since."""
         for name in set(os.listdir(self._in_target(directory))) - names:
             path = os.path.join(directory, name)
             if os.path.isdir(self._in_target(path)):

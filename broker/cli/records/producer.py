@@ -93,7 +93,7 @@ class _Identity(NamedTuple):
 
 
 class Producer:
-    """Writes to one topic. ``write`` returns when the records are safe, as far as acks says."""
+    """Producer for one topic. ``write`` returns when the broker has acknowledged the records."""
 
     def __init__(self, cluster: Cluster, topic: str, options: ProducerOptions) -> None:
         """Look up the topic; raises CommandError."""

@@ -36,7 +36,7 @@ PARAMETERS: Final = (
 
 
 class Found(NamedTuple):
-    """An action, and what of the path stands for something."""
+    """An action, with the names in the path of its request."""
 
     action: Action
     names: dict[str, str]

@@ -153,7 +153,7 @@ async def plan_delete_acl(command: Command) -> Plan:
 
 
 async def delete_acl(command: Command, _: Plan) -> None:
-    """Take exactly one rule away."""
+    """Delete exactly one ACL."""
     acl = _acl(command, command.names["principal"])
     request = DeleteAclsRequest([DeleteAclsFilter(*_as_asked(acl))])
     for each in (await command.wire.ask(DELETE_ACLS, request)).filter_results:
@@ -163,7 +163,7 @@ async def delete_acl(command: Command, _: Plan) -> None:
 def _as_asked(
     acl: AclRow,
 ) -> tuple[ResourceType, str, PatternType, str, str, Operation, Permission]:
-    """Return a rule as requests name it, to make it and to take it away."""
+    """Return an ACL in the form of the requests that create and delete it."""
     return (
         _RESOURCE_TYPES[acl.resource_type],
         acl.name,
@@ -220,7 +220,7 @@ async def plan_set_quota(command: Command) -> Plan:
 
 
 async def set_quota(command: Command, _: Plan) -> None:
-    """Set limits, and take others away."""
+    """Set some quotas and remove others."""
     await _alter_quota(command, validate_only=False)
 
 

@@ -251,7 +251,7 @@ class Replay:
 def _encode(
     rows: list[FoundRecord], writing: Writing, producer: _Producer, now_ms: int, pace: ThreadPace
 ) -> tuple[list[Batch], list[FoundRecord]]:
-    """On a thread: make a batch of each partition, of the first records for it.
+    """Make a batch for each partition from its first records. Runs on a thread.
 
     Returns what is left for the next request, too: one has one batch of a partition.
     """

@@ -167,7 +167,7 @@ async def lag_of(question: Question, machine: GroupShard, group_id: str) -> Lag:
 
 
 async def lag_on(question: Question, machine: GroupShard, group_id: str, name: str) -> Lag:
-    """Return the lag of a group on one topic, as far as that is led here and may be seen."""
+    """Return the lag of a group on the topic's partitions that this broker leads and may show."""
     total = Lag()
     topic = question.broker.catalogue.topic(name)
     if topic is None or not question.access.may_see(TOPIC, name):
@@ -216,7 +216,7 @@ def machine_of(request: ConsoleRequest) -> GroupShard | None:
 
 
 def machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
-    """Return the machine of a group; None where there is no such group, or not here."""
+    """Return the machine of a group, or None if this broker does not have the group."""
     if groups.refusal(group_id):
         return None
     machine = groups.machine_of(group_id)
@@ -292,7 +292,7 @@ async def _members(
 def _assigned(
     question: Question, group: Group | None
 ) -> Iterator[tuple[str, str | None, str, str, Partitions]]:
-    """Yield the members with what they own, what they are to give back included."""
+    """Yield the members with their partitions, including those that they have to revoke."""
     if isinstance(group, ConsumerGroup):
         for member in list(group.members.values()):
             together: dict[bytes, frozenset[int]] = defaultdict(frozenset)

@@ -123,7 +123,7 @@ class SparkLedger:
 
 
 def taken_in(state: LedgerState, piece: Piece, pace: ThreadPace) -> LedgerState:
-    """On a thread: return what the ledger says after some more of it."""
+    """Return the state of the ledger after one more piece of it. Runs on a thread."""
     entries = dict(state.entries)
     undecided = dict(state.undecided)
     for batch in piece.batches:

@@ -68,7 +68,7 @@ async def export(question: Question) -> Answer:
 
 
 def _lines(found: Iterable[FoundRecord], pace: ThreadPace) -> deque[_Line]:
-    """On a thread: return what is to be written of each record."""
+    """Return each record with whether its contents are text. Runs on a thread."""
     lines: deque[_Line] = deque()
     for each in found:
         contents = (each.key, each.value, *(value for _, value in each.headers))

@@ -77,7 +77,7 @@ def consumer_group_heartbeat(
 
 
 def _subscribed_to(groups: Groups, request: ConsumerGroupHeartbeatRequest) -> Iterable[str]:
-    """The topics that a member names, or has named before; none if it leaves."""
+    """Return the topics that a member names or has named before; none if it leaves."""
     if request.subscribed_topic_names is not None:
         return request.subscribed_topic_names
     group = groups.machine_of(request.group_id).groups.get(request.group_id)
@@ -172,7 +172,7 @@ def _described(groups: Groups, access: Access, group_id: str) -> DescribedGroup:
 
 
 def _without_hidden_topics(access: Access, group: DescribedGroup) -> DescribedGroup:
-    """The group as it is, or nothing of it if a member has a topic that is hidden."""
+    """Return the group, or an error if a member has a topic that the client may not describe."""
     names = {
         topic.topic_name
         for member in group.members

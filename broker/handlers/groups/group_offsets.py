@@ -386,7 +386,7 @@ async def _offset_fetch(
 
 
 def _asked_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
-    """The groups of a request, as v8 and above name them."""
+    """Return the groups of a request in the form of version 8."""
     if version >= FETCH_GROUPS_SINCE:
         return request.groups
     topics = None
@@ -547,7 +547,7 @@ def _take_out_unknown(
 def _merged_deletions(
     refused: list[OffsetDeleteResponseTopic], topics: list[OffsetDeleteResponseTopic]
 ) -> list[OffsetDeleteResponseTopic]:
-    """Each topic once, its refused partitions first."""
+    """Merge two responses: each topic once, with its refused partitions first."""
     merged = {topic.name: topic for topic in refused}
     for topic in topics:
         earlier = merged.setdefault(topic.name, topic)

@@ -248,10 +248,10 @@ class ProduceHandler:
         return response if refusal is None else without_refused(response, refusal)
 
     def _inspect(self, context: RequestContext, request: ProduceRequest) -> tuple[Known, Aside]:
-        """Inspect batches as the logs will need it; return work that would block the loop apart.
+        """Inspect batches for the logs; return separately the work that would block the loop.
 
-        Small batches of known writers are left to the logs, as long as there are few of them, and
-        in the codec of their topic.
+        The logs inspect small batches of known writers themselves if there are few, in the codec
+        of their topic.
         """
         known: Known = {}
         aside: Aside = []

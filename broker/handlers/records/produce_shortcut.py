@@ -143,7 +143,7 @@ class CommonRequest:
         return self._index_position + _INDEX_AND_SIZE_BYTES
 
     def is_like(self, frame: memoryview, span: tuple[int, int, int]) -> bool:
-        """Whether a whole frame is of this kind; ``span`` as ``locate`` would answer it."""
+        """Return whether a complete frame has this shape; ``span`` is the result of ``locate``."""
         try:
             found = self.locate(bytes(frame[: self.head_bytes]), 0, len(frame))
         except (IndexError, error):
@@ -231,7 +231,7 @@ class ProduceShortcut:
     # ------------------------------------------------------------------------------------ learning
 
     def learn(self, frame: memoryview, position: int, request: ProduceRequest) -> None:
-        """Remember the fixed bytes of a request that was decoded, if it is of the common kind.
+        """Remember the fixed bytes of a decoded request if it has the common shape.
 
         ``position`` is where the body begins in ``frame``.
         """
@@ -266,7 +266,7 @@ class ProduceShortcut:
             self._learn_answer(topic)
 
     def _producer_of(self, transactional_id: str | None, records: memoryview) -> int:
-        """The producer id of a request's batch, if it is that of its transactional id."""
+        """Return the producer id of a request's batch, if it is that of its transactional id."""
         if not transactional_id or len(records) < HEADER_BYTES:
             return NO_PRODUCER_ID
         producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
@@ -274,7 +274,7 @@ class ProduceShortcut:
         return producer_id if known else NO_PRODUCER_ID
 
     def _plain_producer_of(self, records: memoryview) -> int:
-        """The producer id of a request's batch, if it may be used outside of transactions."""
+        """Return the producer ID of a request's batch if it is valid outside of transactions."""
         if len(records) < HEADER_BYTES or not self._is_alone:
             return NO_PRODUCER_ID
         producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
@@ -347,7 +347,7 @@ class ProduceShortcut:
     def _take_small(
         self, common: CommonRequest, frames: FrameBuffer, data: bytes
     ) -> ShortProduce | None:
-        """Take as many requests for one partition as have come in together."""
+        """Handle all received requests for one partition together."""
         correlation_ids: list[int] = []
         batches: list[bytes] = []
         ends: list[int] = []

@@ -75,7 +75,7 @@ async def write_txn_markers(
 
 
 def _latest_epoch(catalogue: Catalogue, transactions: Transactions, brokers: Brokers) -> int:
-    """Return the latest epoch that a coordinator has, in so far as it is known here."""
+    """Return the latest known epoch of a coordinator."""
     own = transactions.coordinator_epoch
     topic = catalogue.topic(TRANSACTION_STATE) if brokers.are_several else None
     if topic is None:

@@ -120,7 +120,7 @@ async def list_transactions(
 
 
 def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
-    """Every filter that the request has but its pattern, in one."""
+    """Combine all filters of a request, except its pattern, in one function."""
     filters: list[Include] = []
     if request.state_filters:
         states = STORABLE & {STATES.get(name) for name in request.state_filters}

@@ -299,7 +299,7 @@ class _Commit:
         return self._sent(code)
 
     def _sent(self, code: ErrorCode) -> ErrorCode:
-        """The coordinator's error as a producer knows it, by version."""
+        """Return the error that a producer receives for one of the coordinator, by version."""
         if code == ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if code == ErrorCode.TRANSACTION_ABORTABLE and self._context.api_version < ABORTABLE_SINCE:
@@ -343,7 +343,7 @@ class _Commit:
         return self.answered(refuse_commit(self._command.request, code))
 
     def answered(self, response: OffsetCommitResponse) -> TxnOffsetCommitResponse:
-        """Return the response to the request, of which ``response`` is about a part."""
+        """Return the response to the whole request; ``response`` has its permitted partitions."""
         return _answer(self._context, self._request, self._denied, response)
 
 

@@ -86,7 +86,7 @@ class RequestReader:
         self._body_bytes = 0
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that have come in. Take the request out before receiving more."""
+        """Add received bytes. Take the request out before receiving more."""
         self._data += data
 
     @property
@@ -105,7 +105,7 @@ class RequestReader:
         )
 
     def next_request(self) -> Request | None:
-        """Return the request that is here as a whole; raises BadRequest, and is of no use then."""
+        """Return the complete request, or None. After BadRequest the parser is unusable."""
         if self._head is None and not self._read_head():
             return None
         head = self._head

@@ -30,7 +30,7 @@ class PlainUsers:
         return len(self._digests)
 
     def verify(self, user: str, password: str) -> bool:
-        """Whether a password is a user's, in a time that tells neither users nor passwords.
+        """Return whether a password is a user's; the time it takes depends on neither.
 
         Digests of one length are compared, and for a user that there is not, too.
         """

@@ -454,7 +454,7 @@ class SimulatedFileSystem:
             self._changed(operation)
 
     def open_device(self, path: str) -> SimulatedDevice | None:  # noqa: ARG002  (there is one)
-        """The disk, if it ``syncs_whole``."""
+        """Return the disk if it ``syncs_whole``, else None."""
         return SimulatedDevice(self) if self.syncs_whole else None
 
     def sync_everything(self) -> None:
@@ -481,7 +481,7 @@ class SimulatedFileSystem:
         return max(0, self.capacity_bytes - self.used_bytes)
 
     def total_bytes(self, path: str) -> int:  # noqa: ARG002  (one device holds every path)
-        """The capacity, or a large number without one."""
+        """Return the capacity, or a large number without one."""
         return UNLIMITED_BYTES if self.capacity_bytes is None else self.capacity_bytes
 
     def lock(self, path: str) -> SimulatedLock:
@@ -534,7 +534,7 @@ class SimulatedFileSystem:
 
 
 def _refusal(code: int, path: str) -> OSError:
-    """The error of this number; Python picks the subclass (FileNotFoundError ...)."""
+    """Return the error of this number; Python picks the subclass (FileNotFoundError ...)."""
     return OSError(code, errno.errorcode[code], path)
 
 
