@@ -56,7 +56,7 @@ _EPILOG = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     _open_closed_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((word for word in given if word in COMMANDS), None)
@@ -138,7 +138,7 @@ def _module(command: str) -> ModuleType:
 
 
 def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser; only the chosen commands have their arguments in it."""
+    """Return the parser with the arguments of the chosen commands."""
     parser = Parser(
         prog="barnabas",
         usage="barnabas COMMAND [options]",

@@ -116,5 +116,5 @@ class ListenerConfig:
         return self._keys[key].type
 
     def setting_name(self, key: str, mechanism: str | None = None) -> str:
-        """Return the name of the setting that decides: for messages."""
+        """Return the name of the deciding setting, for messages."""
         return self.name_of(key, mechanism) or key

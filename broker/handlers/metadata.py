@@ -61,7 +61,7 @@ AUTO_CREATE_MAX = 100
 def refuse_metadata(
     request: MetadataRequest, code: ErrorCode, message: str | None
 ) -> MetadataResponse:
-    """Report one error for every topic asked for; v13 also has a place of its own for it."""
+    """Return one error for every requested topic, and in v13 also at the top."""
     del message
     topics = [
         MetadataResponseTopic(error_code=code, name=wanted.name or "", topic_id=wanted.topic_id)
@@ -77,7 +77,7 @@ def metadata(
     context: RequestContext,
     request: MetadataRequest,
 ) -> MetadataResponse | Run[MetadataResponse]:
-    """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
+    """Describe the cluster and the requested topics; create missing ones if requested."""
     wanted = request.topics
     leaders = Leaders(brokers, context)
     if wanted is None or (not wanted and context.api_version == 0):
@@ -157,7 +157,7 @@ async def _refresh_then_describe(
     request: MetadataRequest,
     failed: Mapping[str, ErrorCode],
 ) -> MetadataResponse:
-    """Find out what the cluster knows by now, then describe the topics."""
+    """Poll the cluster, then describe the topics."""
     await misses.wait_for_poll()
     leaders = Leaders(brokers, context)
     topics = await _described_in_slices(catalogue, leaders, context, request, failed)
@@ -171,7 +171,7 @@ async def _described_in_slices(
     request: MetadataRequest,
     failed: Mapping[str, ErrorCode],
 ) -> list[MetadataResponseTopic]:
-    """Describe the topics asked for; ``failed``: what went wrong with those to be created."""
+    """Describe the requested topics; ``failed`` has the errors of those to create."""
     wanted = request.topics or []
     described = _Described(catalogue, leaders, context.access, request, failed)
     for start in range(0, len(wanted), TOPICS_PER_SLICE):
@@ -199,7 +199,7 @@ async def _describe_all(
 def _topics_to_create(
     catalogue: Catalogue, request: MetadataRequest, wanted: list[MetadataRequestTopic]
 ) -> list[str]:
-    """Return the names that are missing and would be created for the asking."""
+    """Return the missing names that this request would create."""
     if not _creates(catalogue, request):
         return []
     missing = {
@@ -291,7 +291,7 @@ class _Described:
 
 
 def missing_topic_error(name: str) -> ErrorCode:
-    """Return the error for a topic that does not exist: illegal, or just unknown."""
+    """Return the error for a missing topic: invalid or unknown."""
     if name_problem(name) is not None:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -352,7 +352,7 @@ def _metadata_response(
 def refuse_describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, code: ErrorCode, message: str | None
 ) -> DescribeTopicPartitionsResponse:
-    """Report one error for every topic asked for, or for the cursor's where that is all of them."""
+    """Return one error for every requested topic, or for the cursor's topic."""
     del message
     names = [topic.name for topic in request.topics]
     if not names and request.cursor is not None:
@@ -414,7 +414,7 @@ async def describe_topic_partitions(
 
 
 def _names_from_cursor(catalogue: Catalogue, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """Return the names to describe, sorted, those before the cursor left out."""
+    """Return the sorted names to describe from the cursor on."""
     cursor = request.cursor
     names = sorted({topic.name for topic in request.topics} or catalogue.topics)
     if cursor is None:

@@ -66,7 +66,7 @@ class QuotaRules:
     # ----------------------------------------------------------------------- called by ``Changes``
 
     async def show(self, difference: Difference) -> None:
-        """Hold what clients use against other limits from now on."""
+        """Apply changed quotas from now on."""
         if not difference.quotas_removed and not difference.quotas_set:
             return
         removed: list[Change] = [

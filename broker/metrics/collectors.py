@@ -71,7 +71,7 @@ class Measured(Protocol):
 
 
 def register_serving(broker: Measured) -> None:
-    """Register what can be counted before storage is open."""
+    """Register the metrics that exist before storage is open."""
     monitor, sockets = broker.loop_monitor, broker.sockets
     broker.metrics.register(process_families)
     broker.metrics.register(lambda: serving_families(monitor, sockets))

@@ -54,7 +54,7 @@ class TopicTraffic:
         self.deleted = Traffic()
 
     def log_removed(self, log: PartitionLog) -> None:
-        """Keep the counts of a partition that is no more."""
+        """Keep the counts of a deleted partition."""
         self.deleted = self.deleted.plus(log.traffic())
 
     def by_topic(self) -> Callable[[Topic], Traffic]:
@@ -83,7 +83,7 @@ class Windows:
         self._windows: dict[Histogram, Window] = {}
 
     def turn(self) -> None:
-        """Begin another interval."""
+        """Start another interval."""
         wanted = [route.times for route in self._routes if route.requests]
         wanted += self.others
         self._windows = {histogram: self.of(histogram) for histogram in wanted}

@@ -156,12 +156,12 @@ _order = attrgetter("order")
 
 
 def _is_offline(error: Exception | None) -> bool:
-    """Whether a reader's error is known already: a range that could not be read before."""
+    """Return whether a reader's error is about a known unreadable range."""
     return isinstance(error, OffsetOffline)
 
 
 def _wanted(due: _Due) -> tuple[DamagedRange, ...]:
-    """Return the ranges to try before the whole segment is checked again."""
+    """Return the ranges to read before a check of the whole segment."""
     if not _is_offline(due.error):
         return ()
     base_offset = due.segment.base_offset

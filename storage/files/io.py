@@ -149,7 +149,7 @@ class LocalFile:
     def pread_passing(self, size: int, position: int) -> bytes:
         """Read without reading ahead, and drop the pages again unless some were in the cache.
 
-        For a descriptor that does nothing else: it stays set to reading here and there.
+        The descriptor must serve nothing else: its read-ahead stays off.
         """
         os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
         cached = cached_pages(self._descriptor, size, position)

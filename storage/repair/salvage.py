@@ -85,7 +85,7 @@ class Salvage:
     def lost_offsets(self) -> Iterator[tuple[PartitionLog, int, int]]:
         """Yield the ranges of offsets that logs have lost with the end of the journal.
 
-        As far as known; for after the recovery.
+        Call it after the recovery. Losses that left no trace are missing.
         """
         loss = self.journal_loss
         if loss is None:

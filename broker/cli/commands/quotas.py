@@ -114,14 +114,14 @@ def _entity(arguments: argparse.Namespace) -> Entity:
 
 
 def list_quotas(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print the limits of all entities that the options mean, all by default."""
+    """Print the quotas of the entities that match the options, all by default."""
     _print(_quotas(cluster, arguments.entity), arguments.format)
 
 
 def _quotas(
     cluster: Cluster, entity: Entity, *, strict: bool = False
 ) -> list[tuple[Entity, dict[str, float]]]:
-    """Return entities of which these are parts, or strictly this one, with their limits."""
+    """Return the entities with these parts, or exactly this one, with their quotas."""
     components = [
         ComponentData(kind, _DEFAULT if name is None else _EXACT, name)
         for kind, name in entity.items()
@@ -180,7 +180,7 @@ def _number(value: float) -> str:
 
 
 def set_limits(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Set limits of one entity; others that it has stay."""
+    """Set quotas of one entity; its others stay."""
     entity, limits = arguments.entity, dict(arguments.limits)
     _alter(cluster, entity, [OpData(*each) for each in limits.items()], dry_run=arguments.dry_run)
     _print([(entity, limits)], arguments.format)

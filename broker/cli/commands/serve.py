@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _broker_fields(config: BrokerConfig) -> str:
-    """Return which broker starts, alone or in which cluster, without any secret."""
+    """Return the identity of the broker or of its cluster, without secrets."""
     if config.metadata is None:
         return f"node_id={config.node_id}"
     node_id = config.node_id if "node.id" in config.settings else "given"
@@ -70,7 +70,7 @@ def report_keys(loaded: LoadedConfig) -> None:
 
 
 def serve(config: BrokerConfig) -> int:
-    """Run a broker and turn what can stop it from starting into one line; raises CommandError."""
+    """Run a broker; raises CommandError with one line if it cannot start."""
     from barnabas.broker import daemon
     from barnabas.broker.network.socket_server import ListenError
     from barnabas.protocol.errors import KafkaError

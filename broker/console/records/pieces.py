@@ -120,7 +120,7 @@ class RecordReaders:
         return await self.run_within(2 * size_bytes + KEPT_BYTES_MOST, work)
 
     async def run_within(self, size_bytes: int, work: Callable[[], Result]) -> Result:
-        """Run work on a thread, once its bytes fit into the budget; they count until it ends.
+        """Run work on a thread once its bytes fit into the budget, which holds them until its end.
 
         That may be later than this call, which may be cancelled.
         """
@@ -129,7 +129,7 @@ class RecordReaders:
         return await pool.run_counted(work, end)
 
     async def offset_at(self, log: PartitionLog, timestamp_ms: int) -> int:
-        """Return the first offset that is not older than a time; where the log ends if none is."""
+        """Return the first offset not older than a time, or the end of the log."""
         try:
             found = await self._search(offset_for_timestamp(log, timestamp_ms))
         except (Corrupt, OffsetOffline, OffsetOutOfRange, OSError, CorruptBatch) as error:

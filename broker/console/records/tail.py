@@ -118,7 +118,7 @@ class _Tail(Events):
         return text
 
     def _sample(self, found: list[FoundRecord]) -> list[FoundRecord]:
-        """Return as many as may be shown, evenly from all."""
+        """Return an even sample within the limit."""
         count = min(len(found), int(self._records_left))
         return [found[at * len(found) // count] for at in range(count)]
 

@@ -61,7 +61,7 @@ def refuse_heartbeat(
 def consumer_group_heartbeat(
     groups: Groups, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
-    """Join, stay, report, leave: see coordinator/groups/consumer/heartbeat.py."""
+    """Process a heartbeat; see coordinator/groups/consumer/heartbeat.py."""
     # An empty group id is the machine's to refuse: it is INVALID_REQUEST in this API.
     code = groups.refusal(request.group_id)
     if code:
@@ -92,7 +92,7 @@ def _may_describe_all(access: Access, names: Iterable[str]) -> bool:
 
 
 def new_member_id() -> str:
-    """Make up an id for a client of version 0, in the form of Kafka's UUIDs."""
+    """Return a new ID for a client of version 0, in the form of Kafka's UUIDs."""
     return urlsafe_b64encode(new_topic_id()).decode().rstrip("=")
 
 
@@ -115,7 +115,7 @@ def refuse_describe(
 async def consumer_group_describe(
     groups: Groups, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    """Describe consumer groups with their members, their assignments and what they move to."""
+    """Describe consumer groups with members, assignments and target assignments."""
     refuse_too_many_groups(len(request.group_ids))
     access, refusals = context.access, groups.refusals
 

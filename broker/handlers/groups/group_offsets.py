@@ -96,7 +96,7 @@ async def _commit_in_slices(
     request: OffsetCommitRequest,
     mark: int,
 ) -> OffsetCommitResponse:
-    """Commit what exists of very many partitions as one batch of records: all of it, or nothing.
+    """Commit existing ones of very many partitions as one batch: all, or none.
 
     ``mark`` is that of the client's access before the first slice: rights may change between two.
     """
@@ -127,7 +127,7 @@ async def _commit_long(
     known: list[OffsetCommitRequest],
     mark: int,
 ) -> list[OffsetCommitResponse] | ErrorCode:
-    """Hand all parts to the group's machine; return the response to each, or one error for all.
+    """Submit all parts to the group; return the response to each, or one error for all.
 
     ``mark``: that of the client's access when the parts' permissions were checked.
     """
@@ -199,7 +199,7 @@ def _commit(
     request: OffsetCommitRequest,
     refused: OffsetCommitResponse,
 ) -> Deferred[OffsetCommitResponse]:
-    """Hand the existing topics to the group's machine; ``refused`` becomes part of the response."""
+    """Submit the existing topics to the group; ``refused`` becomes part of the response."""
     pending: Deferred[OffsetCommitResponse] = Deferred()
 
     def respond(response: OffsetCommitResponse) -> None:
@@ -220,7 +220,7 @@ def _commit(
 
 
 def _denial_since(access: Access, mark: int, parts: Iterable[OffsetCommitRequest]) -> ErrorCode:
-    """Return the error of a commit that is not allowed any more after a wait, or NONE.
+    """Return the error of a permission lost during a wait, or NONE.
 
     ``mark`` is that of ``access`` before the wait; while it is unchanged nothing is checked.
     """
@@ -289,7 +289,7 @@ class _GroupAnswers:
         return None
 
     def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
-        """Take the answer of one of the groups."""
+        """Receive the response of one of the groups."""
         self.is_closed = self.is_closed or needs_new_connection(group.error_code, self._seen)
         self.answers[number] = group
         self._missing -= 1

@@ -282,7 +282,7 @@ class ProduceShortcut:
         return NO_PRODUCER_ID if refused else producer_id
 
     def _may_write(self, topic_data: TopicProduceData, transactional_id: str | None) -> bool:
-        """Whether the client may write what a request names, batches of transactions included."""
+        """Return whether the client may write the batches of a request, also transactional ones."""
         access = self._access
         if access.is_open:
             return True
@@ -331,7 +331,7 @@ class ProduceShortcut:
     def _take_large(
         self, common: CommonRequest, frames: FrameBuffer, view: memoryview, end: int
     ) -> ShortProduce | None:
-        """Take one request; its records are copied once, into the journal's group."""
+        """Handle one request; its records are copied once, into the journal."""
         if end > len(view):
             return None
         head = bytes(view[: _LENGTH_BYTES + common.head_bytes])
@@ -439,7 +439,7 @@ class ProduceShortcut:
         return pending
 
     def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:
-        """Whether a batch needs no look at its transaction or its records."""
+        """Return whether a batch needs no check of its transaction or its records."""
         if len(records) < HEADER_BYTES:
             return False
         if not self._client.is_known_writer and read_record_count(records) > FEW_RECORDS:

@@ -62,7 +62,7 @@ async def write_txn_markers(
     context: RequestContext,
     request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse:
-    """Write each marker to each partition; answered when all are durable, offsets shown (R5)."""
+    """Write each marker to each partition; respond when all are durable and visible (R5)."""
     count = sum(len(topic.partition_indexes) for named in request.markers for topic in named.topics)
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")

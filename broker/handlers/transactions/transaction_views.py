@@ -87,7 +87,7 @@ async def list_transactions(
     context: RequestContext,
     request: ListTransactionsRequest,
 ) -> ListTransactionsResponse:
-    """Name the transactional ids that pass every filter, and their states."""
+    """List the transactional IDs that pass every filter, with their states."""
     pattern = request.transactional_id_pattern
     if pattern and problem_of(pattern) is not None:
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION)
