@@ -129,7 +129,7 @@ setup: $(VENV)/.counterparts ## Install everything the tests need
 # ------------------------------------------------------------------------------------------------ checks
 
 .PHONY: check
-check: format-check lint types imports scripts check-generated commits tidy ## All checks that run no broker
+check: format-check lint types imports scripts check-generated commits tidy ## All checks that start no process of a broker
 
 .PHONY: format-check
 format-check: $(VENV)/.dev ## Is the code laid out as `make format` does it?

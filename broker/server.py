@@ -271,7 +271,7 @@ class BrokerServer:
         logger.info("storage opened directory=%s %s", self.logs.root, opened.fields)
 
     async def stop(self) -> bool:
-        """Drain, write down where everything stands, close everything.
+        """Drain, make a checkpoint, and close everything.
 
         The first is bounded by ``barnabas.shutdown.timeout.ms``, the second by
         ``barnabas.shutdown.checkpoint.timeout.ms``: False when it was not done by then, or the
@@ -417,7 +417,7 @@ class BrokerServer:
         return Brokers(self.view, None if self._member is None else self._member.misses)
 
     def _make_sockets(self) -> None:
-        """Make the listeners, and what decides who may connect; nothing is bound yet."""
+        """Create the listeners and their security, without binding addresses."""
         self.audit = AuditLog(
             self.clock,
             self._audit_output.write,
@@ -440,7 +440,7 @@ class BrokerServer:
         register_serving(self)
 
     def _make_store(self) -> None:
-        """Make the logs, and what belongs to them; nothing of them is touched yet."""
+        """Create the store without touching its files."""
         callbacks = StoreCallbacks(
             on_advanced=self.fetch_waits.advanced,
             on_visible=self.fetch_waits.answer_due,
@@ -456,7 +456,7 @@ class BrokerServer:
             self._follow_leadership(self._durable_logs)
 
     def _make_newcomer(self) -> None:
-        """Make what joins a cluster, if there is one; raises ConfigError."""
+        """Create the member of a configured cluster; raises ConfigError."""
         base = self._base
         if base is None and self.config.is_of_cluster:
             base = base_of(self.config)
@@ -466,7 +466,7 @@ class BrokerServer:
             self.metastore_calls = CallsAside(home.close_metadata)
 
     async def _join(self, newcomer: Newcomer) -> None:
-        """Become one of the brokers of a cluster; nothing is led here yet."""
+        """Join a cluster, without leading partitions yet."""
         newcomer.start()
         joining = partial(newcomer.join, self.listeners)
         member = self._member = await open_aside(self._engine, self._home, joining)
@@ -479,7 +479,7 @@ class BrokerServer:
         self.moves, self.leadership_check = member.moves, member.leadership_check
 
     def _open_storage(self) -> Opened:
-        """On a thread: open all that is durable, and show what is in it."""
+        """Open all durable state and return it. Runs on a thread."""
         self.metastore = self._home.open_metadata(self.logs)
         self.cluster_id = self.metastore.identity.cluster_id
         image = self.metastore.load()
@@ -525,7 +525,7 @@ class BrokerServer:
         )
 
     def _make_coordinators(self) -> None:
-        """Make the coordinators of this broker, and what asks those of others if there are any."""
+        """Create this broker's coordinators, and the clients of other brokers' ones."""
         self._coordinators = made = Coordinators(self)
         self.groups, self.markers, self.transactions = made.groups, made.markers, made.transactions
         self.remote_coordinators = made.remote
@@ -538,7 +538,7 @@ class BrokerServer:
         self.scrubber.on_damaged_copy = self.leadership.reload
 
     def _require_no_failure(self) -> None:
-        """Raise what has ended this broker."""
+        """Raise the error that has ended this broker."""
         if self.failure is not None:
             raise self.failure
 
@@ -546,7 +546,7 @@ class BrokerServer:
         return await self._checkpoints.last(self.config.shutdown_checkpoint_timeout_ms)
 
     def _open_coordinators(self) -> None:
-        """Coordinate, and in a cluster lead, what the view says."""
+        """Start to coordinate, and in a cluster to lead, the assigned partitions."""
         self.groups.log.open()
         self.transactions.log.open()
         if self.leadership is not None:

@@ -49,7 +49,7 @@ class Record(NamedTuple):
     """The value as it is held in memory, or None if ``apply`` has to read it from ``value``."""
 
     def encode(self) -> tuple[bytes, bytes | None]:
-        """The record's key and value as bytes of the log."""
+        """Return the record's key and value as bytes of the log."""
         key = self.kind.encode_key(self.key)
         if self.value is None:
             return key, None

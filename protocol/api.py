@@ -209,7 +209,7 @@ class RecordType(Generic[Key, Value]):
         return b"".join(self.key.encode(key, 0, bytearray(_VERSION.pack(self.key_type))))
 
     def decode_key(self, data: bytes) -> Key:
-        """Decode a record key; Malformed when it is of another type."""
+        """Decode a record key; raises Malformed for another type."""
         key_type = prefix(data)
         if key_type != self.key_type:
             raise Malformed(f"{self.name}: record key of type {key_type}, not {self.key_type}")
@@ -224,7 +224,7 @@ class RecordType(Generic[Key, Value]):
         return b"".join(self.value.encode(value, version, bytearray(_VERSION.pack(version))))
 
     def decode_value(self, data: bytes) -> Value:
-        """Decode a record value; KafkaError UNSUPPORTED_VERSION when it is of a later version."""
+        """Decode a record value; raises KafkaError UNSUPPORTED_VERSION for a later version."""
         return self.value.decode(memoryview(data), _VERSION.size, prefix(data))
 
 

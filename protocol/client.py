@@ -198,8 +198,9 @@ class AdvertisedVersions:
         return lowest <= version <= highest
 
     def highest_common(self, api: AnyApi, *, at_most: int | None = None) -> int:
-        """The highest version that both sides speak; KafkaError UNSUPPORTED_VERSION if there is
-        none.
+        """Return the highest version that both sides support.
+
+        Raises KafkaError UNSUPPORTED_VERSION if there is none.
         """
         version = self._common(api, at_most)
         if version is None:

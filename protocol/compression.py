@@ -121,7 +121,7 @@ def _compress_gzip(data: Buffer) -> bytes:
 
 
 def _expand_gzip(data: Buffer, limit_bytes: int) -> Iterator[bytes]:  # noqa: ARG001
-    """A gzip stream may consist of several members."""
+    """Yield the content of a gzip stream, which may have several members, in pieces."""
     view = memoryview(data)
     decompressor = zlib.decompressobj(wbits=_GZIP_WINDOW)
     for start in range(0, len(view), _GIVEN_BYTES):

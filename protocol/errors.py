@@ -44,7 +44,7 @@ class ErrorCode(enum.IntEnum):
 
     @classmethod
     def _missing_(cls, value: object) -> ErrorCode | None:
-        """A code of a later Kafka is an unknown error, as it is to Kafka's own clients."""
+        """Return UNKNOWN_SERVER_ERROR for a code of a later Kafka, as Kafka's own clients do."""
         return cls.UNKNOWN_SERVER_ERROR if isinstance(value, int) else None
 
     UNKNOWN_SERVER_ERROR = -1, "unexpected error in the broker"

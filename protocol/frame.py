@@ -48,7 +48,7 @@ _NOTHING: Final = memoryview(b"")
 
 
 class FrameRefused(Exception):
-    """A length no frame may have. The connection is of no use after it."""
+    """Invalid length of a frame. The connection cannot be used after it."""
 
     def __init__(self, size: int, least: int, most: int) -> None:
         self.size = size
@@ -56,7 +56,7 @@ class FrameRefused(Exception):
 
 
 class RingPool:
-    """Rings of one size that connections borrow; at most ``keep`` unused ones are kept."""
+    """Pool of rings of one size that connections borrow; it keeps ``keep`` unused ones at most."""
 
     __slots__ = ("_free", "_keep", "borrowed", "capacity", "large")
 
@@ -88,7 +88,7 @@ class RingPool:
 
     @property
     def crowded(self) -> bool:
-        """Return whether so many rings are lent that memory counts for more than copying."""
+        """Return whether many rings are lent, so that memory counts more than copying."""
         return self.borrowed > self._keep
 
     @property

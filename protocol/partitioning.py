@@ -6,7 +6,7 @@ import struct
 
 
 def partition_of(key: bytes, partitions: int) -> int:
-    """Return the partition of a key among so many (DefaultPartitioner)."""
+    """Return the partition of a key, as Kafka's DefaultPartitioner does."""
     return (murmur2(key) & 0x7FFF_FFFF) % partitions
 
 

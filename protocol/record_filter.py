@@ -53,7 +53,7 @@ class StoredRecord(NamedTuple):
 
 
 def expand(header: BatchHeader, batch: Buffer, *, limit_bytes: int) -> bytes:
-    """The bytes of a batch's records, expanded to ``limit_bytes`` at most."""
+    """Return the bytes of a batch's records, expanded to ``limit_bytes`` at most."""
     body = memoryview(batch)[HEADER_BYTES : header.size]
     try:
         return bytes(codecs.decompress(header.compression, body, limit_bytes))
@@ -104,7 +104,7 @@ def delete_horizon(header: BatchHeader) -> int | None:
 def keep_records(
     header: BatchHeader, data: bytes, kept: Sequence[StoredRecord], horizon_ms: int | None = None
 ) -> bytes:
-    """The batch with only the records ``kept``, at least one; ``horizon_ms`` sets its horizon."""
+    """Return the batch with the records ``kept`` only; ``horizon_ms`` sets its horizon."""
     if horizon_ms is None:
         body = b"".join([data[record.start : record.end] for record in kept])
         header = header._replace(max_timestamp=_newest(header, kept))
@@ -127,7 +127,7 @@ def _newest(header: BatchHeader, kept: Sequence[StoredRecord]) -> int:
 
 
 def _rebased(data: bytes, kept: Sequence[StoredRecord], by_ms: int) -> bytes:
-    """The records with ``by_ms`` added to the distance from their base timestamp."""
+    """Return the records with ``by_ms`` added to the distance from their base timestamp."""
     body = bytearray()
     for record in kept:
         attributes = data[record.body : record.body + 1]

@@ -315,7 +315,7 @@ def _after_headers(data: bytes, start: i64, end: i64) -> i64:
 
 
 def _long_number(data: bytes, start: i64) -> tuple[i64, i64]:
-    """A variable-length number of up to five bytes, zig-zag as it is, and where it ends."""
+    """Return a variable-length number of up to five bytes, still zig-zag, and its end."""
     position: i64 = start
     result: i64 = 0
     shift: i64 = 0
@@ -330,7 +330,7 @@ def _long_number(data: bytes, start: i64) -> tuple[i64, i64]:
 
 
 def _long_delta(data: bytes, start: i64) -> tuple[i64, i64]:
-    """A timestamp's delta of up to ten bytes, and where it ends."""
+    """Return a timestamp's delta of up to ten bytes, and its end."""
     position: i64 = start
     result: i64 = 0
     shift: i64 = 0

@@ -95,14 +95,14 @@ class InvalidBatch(Exception):
 
 
 def increment_sequence(sequence: int, by: int) -> int:
-    """The sequence ``by`` records later; 2147483647 is followed by 0 (S7)."""
+    """Return the sequence ``by`` records later; 2147483647 is followed by 0 (S7)."""
     if sequence > MAX_SEQUENCE - by:
         return by - (MAX_SEQUENCE - sequence) - 1
     return sequence + by
 
 
 def decrement_sequence(sequence: int, by: int) -> int:
-    """The sequence ``by`` records earlier; 0 is preceded by 2147483647 (S7)."""
+    """Return the sequence ``by`` records earlier; 0 is preceded by 2147483647 (S7)."""
     if sequence < by:
         return MAX_SEQUENCE - (by - sequence) + 1
     return sequence - by
@@ -300,7 +300,7 @@ def place_batch(
 
 
 def placed(batch: bytes, header: BatchHeader, base_offset: int, leader_epoch: int) -> bytes:
-    """A copy of a small batch with its offset and leader epoch: cheaper than patching a copy."""
+    """Return a copy of a small batch with its offset and leader epoch."""
     return _PLACED.pack(base_offset, header[1], leader_epoch) + batch[_PLACED_BYTES:]
 
 
@@ -454,7 +454,7 @@ def _sized(content: bytes | None) -> tuple[bytes, bytes]:
 
 
 def varint(value: int) -> bytes:
-    """A zig-zag varint."""
+    """Return a number in the zig-zag encoding of variable length."""
     remaining = value << 1 if value >= 0 else (-value << 1) - 1
     if remaining < 0x80:
         return _ONE_BYTE[remaining]

@@ -178,7 +178,7 @@ def wrong_tag_size(tag: int) -> Malformed:
 
 
 def null_value(name: str) -> ValueError:
-    """The error for a message with None in a field that is not nullable in the version being
+    """Return the error for a message with None in a field that is not nullable in the version being
     encoded.
     """
     return ValueError(f"{name} may not be None in this version")

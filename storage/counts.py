@@ -25,7 +25,7 @@ class Histogram:
         self.sum = 0
 
     def observe(self, value: int, times: int = 1) -> None:
-        """Count a value that is not negative, as that of ``times`` things."""
+        """Count a value from 0 on, ``times`` times."""
         self.counts[(value >> self.shift).bit_length()] += times
         self.sum += value * times
 
@@ -68,7 +68,7 @@ class LogCounts:
         self.read_bytes = 0
 
     def start(self, next_offset: int, appended_bytes: int, batches_since_snapshot: int) -> None:
-        """Count from the end of the log on."""
+        """Start to count at the end of the log."""
         self.opened_offset = next_offset
         self.opened_bytes = appended_bytes
         self.batches = -batches_since_snapshot
@@ -104,5 +104,5 @@ class Traffic(NamedTuple):
     bytes_out: int = 0
 
     def plus(self, other: "Traffic") -> "Traffic":
-        """Add two."""
+        """Return the sum of both."""
         return Traffic(*map(int.__add__, self, other))

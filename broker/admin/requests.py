@@ -22,7 +22,7 @@ TopicPartition: TypeAlias = tuple[str, int]
 
 
 def gathered(pairs: Iterable[tuple[K, V]]) -> dict[K, list[V]]:
-    """Return the second parts of pairs by the first ones, in their order."""
+    """Return the second items of pairs, gathered by the first ones, in order."""
     found: dict[K, list[V]] = {}
     for key, value in pairs:
         found.setdefault(key, []).append(value)

@@ -285,7 +285,7 @@ def _require(check: Check, context: RequestContext, request: Any) -> None:  # no
 def denied(
     code: ErrorCode, operation: Operation, resource_type: ResourceType, name: str
 ) -> KafkaError:
-    """Return the error of a denial; it names nothing that the client has not named."""
+    """Return the error of a denial; it names only what the request names."""
     return KafkaError(code, f"{operation.name} on {shown(resource_type)}:{name} is denied")
 
 
@@ -293,7 +293,7 @@ def denied(
 
 
 def may_create(access: Access, name: str) -> bool:
-    """Whether a client may create a topic."""
+    """Return whether a client may create a topic."""
     return access.may_see(CLUSTER, CLUSTER_NAME, CREATE) or access.may(CREATE, TOPIC, name)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 async def response_to(outcome: Any, route: Route) -> Any:  # noqa: ANN401
-    """Return the response that what a handler returned comes to.
+    """Return the final response of a handler's return value.
 
     Raise what the handler raises: KafkaError, CloseConnection, an internal error. When the caller
     is cancelled, the handler learns that its client has gone.

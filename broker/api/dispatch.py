@@ -69,7 +69,7 @@ class ResponseSink(Protocol):
     """Receiver of a Deferred's response: its connection, or a wrapper of the connection."""
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Take an answer that is complete."""
+        """Receive a complete answer."""
 
     def bug(self, name: str, error: BaseException) -> None:
         """Report an internal error, after which the request has no response."""
@@ -82,7 +82,7 @@ class Waiter(ResponseSink, Protocol):
     """A run that awaits an answer."""
 
     def settle(self, value: Any) -> None:  # noqa: ANN401
-        """Take the response, or None where there is none."""
+        """Receive the response, or None without one."""
 
 
 class Running(Protocol):
@@ -93,10 +93,10 @@ class Running(Protocol):
     is_last: bool
 
     def complete_early(self) -> None:
-        """Wait for nothing that ends early."""
+        """Ignore the request for an early end."""
 
     def abandon(self) -> None:
-        """End, now or at the next word: the client has gone."""
+        """End now or at the next wait, since the client has disconnected."""
 
 
 class Usage(NamedTuple):
@@ -166,7 +166,7 @@ class Deferred(Generic[Response]):
             self.connection.answered(self)
 
     def complete_encoded(self, chunks: list[Any]) -> None:
-        """Deliver a response that is encoded already."""
+        """Deliver an encoded response."""
         self.chunks = chunks
         if self.connection is not None:
             self.connection.answered(self)
@@ -176,14 +176,14 @@ class Deferred(Generic[Response]):
         self.complete_encoded([])
 
     def abandoned(self) -> None:
-        """End the run: the client has gone."""
+        """End the run, since the client has disconnected."""
         self.connection = None
         if self.run is not None:
             self.run.abandon()
 
 
 class Peer(Protocol):
-    """The connection that a request came from, as far as handlers may know it."""
+    """Parts of the request's connection that handlers may use."""
 
     link: PeerLink | None
     """Link of the broker at the other end, or None for a client."""
@@ -197,13 +197,13 @@ class Peer(Protocol):
         """Return the login that is under way."""
 
     def login_again(self) -> Login | None:
-        """Begin the repetition of a login; None where there is nothing to repeat."""
+        """Start to repeat a login; return None if none can be repeated."""
 
     def logged_in(self, outcome: LoggedIn) -> int:
         """Apply a successful authentication; return its lifetime in ms, or 0 for no limit."""
 
     def take_token(self, token: bytes) -> Outcome:
-        """Take the next token of the login under way; raises CloseConnection."""
+        """Process the next token of the present login; raises CloseConnection."""
 
     def login_failed(self, failed: LoginFailed) -> float:
         """Record a failed authentication; return the delay of its response in ms."""
@@ -214,7 +214,7 @@ class Peer(Protocol):
 
     @property
     def listener_name(self) -> str:
-        """Return the name of the listener that the client has come by."""
+        """Return the name of the client's listener."""
 
     @property
     def peer_host(self) -> str:
@@ -226,7 +226,7 @@ class Peer(Protocol):
 
     @property
     def frame_is_owned(self) -> bool:
-        """Return whether the frame in hand has a buffer of its own (see protocol/frame.py)."""
+        """Return whether the present frame has its own buffer (see protocol/frame.py)."""
 
     def close(self, reason: str) -> None:
         """Close the connection because of an error of the client."""
@@ -278,7 +278,7 @@ class DurableAnswer(Deferred[Any]):
     requests: int
 
     def prepare(self) -> None:
-        """Make the answer ready, which leaves when what it promises is on disk."""
+        """Prepare the response, which is sent when its records are on disk."""
         raise NotImplementedError
 
     def refused(self, refusal: Refusal) -> None:
@@ -290,7 +290,7 @@ class Shortcut(Protocol):
     """Serves the common requests of one kind on one connection without decoding them."""
 
     def take(self, frames: FrameBuffer) -> DurableAnswer | None:
-        """Handle the next requests of one kind, or return None to have them decoded."""
+        """Handle the next requests if they have the known shape; otherwise return None."""
 
     def learn(self, frame: memoryview, position: int, request: Any) -> None:  # noqa: ANN401
         """Examine a decoded request, to recognize following requests of the same shape."""
@@ -357,7 +357,7 @@ class Routes:
         self._by_key[route.key] = route
 
     def replace(self, route: Route) -> None:
-        """Put a route in the place of the one with its key."""
+        """Replace the route with the same key."""
         assert route.key in self._by_key, f"{route.name} has no handler"
         self._by_key[route.key] = route
 
@@ -385,7 +385,7 @@ class Routes:
                 route.shortcut = bound(route.shortcut, services)
 
     def copy(self) -> Routes:
-        """Return a table of copies: what one server uses."""
+        """Return a table of copied routes for one server."""
         return Routes((route.copy() for route in self), self._checks)
 
     def serves(

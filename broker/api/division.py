@@ -46,7 +46,7 @@ def by(*paths: str, elements: int = PART_ELEMENTS) -> Divide:
 
 
 def _weights(items: Iterable[Any], path: tuple[str, ...], most: int) -> bool:
-    """Return whether items count for more than ``most`` elements together."""
+    """Return whether items have more than ``most`` elements together."""
     total = 0
     for item in items:
         total += _weight(item, path)
@@ -68,8 +68,8 @@ def parts(request: Any, divide: Divide) -> Iterator[tuple[Any, bool]]:  # noqa: 
 
 
 def _parts(message: Any, path: tuple[str, ...], most: int) -> Iterator[tuple[Any, bool]]:  # noqa: ANN401
-    """Yield copies of ``message`` with a part of the array each, and whether that ends in an item
-    of which more follows.
+    """Yield copies of ``message`` with a part of the array each, and whether its last item
+    continues in the next part.
     """
     name, rest = path[0], path[1:]
     held: list[Any] = []
@@ -106,7 +106,7 @@ def _with(message: Any, name: str, items: list[Any]) -> Any:  # noqa: ANN401
 
 
 async def in_parts(request: Request, divide: Divide, handle: Callable[[Request], Any]) -> Any:  # noqa: ANN401
-    """Return the response to a request; of a long one ``handle`` gets one part after the other.
+    """Return the response to a request; ``handle`` gets a long one in parts.
 
     Between two parts the loop does what else there is, and a client may leave.
     """
@@ -123,10 +123,10 @@ async def in_parts(request: Request, divide: Divide, handle: Callable[[Request],
 
 
 def join(response: Any, more: Any, *, continues: bool) -> None:  # noqa: ANN401
-    """Add to ``response`` that of the next part; the first error at its top stays.
+    """Append the response of the next part; the first error at the top stays.
 
-    ``continues``: the last item of the one and the first of the other are of the same thing, if
-    they are named alike.
+    ``continues``: if the last item of one part and the first of the next have the same name, they
+    are one item.
     """
     for name in array_names(type(response)):
         ours, theirs = getattr(response, name), getattr(more, name)
@@ -144,7 +144,7 @@ def join(response: Any, more: Any, *, continues: bool) -> None:  # noqa: ANN401
 
 
 def _named_alike(ours: Any, theirs: Any) -> bool:  # noqa: ANN401
-    """Whether two items differ in their arrays alone, and have some."""
+    """Return whether two items have arrays and differ in these only."""
     if not is_dataclass(ours) or not array_names(type(ours)):
         return False
     arrays = array_names(type(ours))
@@ -235,13 +235,13 @@ def structure_array_names(message_class: Any) -> frozenset[str]:  # noqa: ANN401
 
 @cache
 def deep_array_names(message_class: Any) -> frozenset[str]:  # noqa: ANN401
-    """Return those of them whose structures have such arrays themselves."""
+    """Return the names of those arrays whose structures have such arrays, too."""
     arrays = _structure_arrays(message_class)
     return frozenset(name for name, inner in arrays.items() if _structure_arrays(inner))
 
 
 def _structure_arrays(message_class: Any) -> dict[str, Any]:  # noqa: ANN401
-    """By name of the field, the class of what is in it."""
+    """Return the class of the items of each array of structures, by the field's name."""
     if not array_names(message_class):
         return {}
     hints = typing.get_type_hints(message_class)

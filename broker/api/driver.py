@@ -148,7 +148,7 @@ class Run(Generic[Response]):
         self._step(None, None)
 
     def complete_early(self) -> None:
-        """Wait for nothing that ends early."""
+        """Ignore the request for an early end."""
         self._is_early = True
         word = self._word
         if word is not None and word.ends_early:
@@ -156,7 +156,7 @@ class Run(Generic[Response]):
             self._step(False, None)
 
     def abandon(self) -> None:
-        """End, now or at the next word: the client has gone."""
+        """End now or at the next wait, since the client has disconnected."""
         self._has_left = True
         if self._word is not None:
             self._stop_waiting()
@@ -191,14 +191,14 @@ class Run(Generic[Response]):
         return self._cancels
 
     def uncancel(self) -> int:
-        """Take one back; return the number of those that are left."""
+        """Withdraw one cancellation; return the number of the remaining ones."""
         self._cancels = max(0, self._cancels - 1)
         return self._cancels
 
     # ------------------------------------------------------------------------------------- private
 
     def _step(self, value: Any, error: BaseException | None) -> None:  # noqa: ANN401
-        """Run the coroutine until it waits for a result that has not come yet."""
+        """Run the coroutine until it waits for a pending result."""
         coroutine = self.coroutine
         if coroutine is None:
             return
@@ -239,7 +239,7 @@ class Run(Generic[Response]):
         self._is_stepping = False
 
     def _wait_for(self, waited: Any) -> Ticket | None:  # noqa: ANN401
-        """Begin to wait; return a ticket that has its result already, or None."""
+        """Start to wait; return a ticket with a result, or None."""
         ticket = Ticket(self)
         if self._is_cancelled:
             self._is_cancelled = False
@@ -297,7 +297,7 @@ class Run(Generic[Response]):
             give_up()
 
     def _close(self) -> None:
-        """Run what is left of the coroutine: its ``finally``."""
+        """Close the coroutine, which runs its ``finally``."""
         coroutine = self.coroutine
         answer = self._answer
         self._release()
@@ -340,7 +340,7 @@ class Run(Generic[Response]):
 
 
 async def response_of(outcome: Any) -> Any:  # noqa: ANN401
-    """Return the response that a handler's return value comes to, in any of its forms."""
+    """Return the response of a handler's return value, which may have any form."""
     if isinstance(outcome, Run):
         outcome = outcome.coroutine
     if isinstance(outcome, Deferred | Coroutine):

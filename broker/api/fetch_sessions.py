@@ -101,7 +101,7 @@ class FetchPlan:
 
     @property
     def session_id(self) -> int:
-        """The id to answer with."""
+        """Session ID for the response."""
         return self.session.session_id if self.session is not None else NO_SESSION
 
 
@@ -206,7 +206,7 @@ class FetchSessions:
     def _make_room(
         self, more: int, size: int, now_ms: int, *, grows: FetchSession | None = None
     ) -> bool:
-        """Whether ``more`` partitions fit in, for a session that has ``size`` then.
+        """Return whether ``more`` partitions fit; the session then has ``size``.
 
         Evicts what must give way for it, nothing if that is not enough. ``grows``: the session is
         here already.
@@ -243,7 +243,7 @@ class FetchSessions:
     def _update(
         self, session: FetchSession, request: FetchRequest, requested: list[Asked], now_ms: int
     ) -> bool:
-        """Take in what a request changes; return whether it has added partitions."""
+        """Apply the changes of a request; return whether it has added partitions."""
         before = len(session.partitions)
         session.epoch = _next_epoch(session.epoch)
         session.last_used_ms = now_ms
@@ -264,7 +264,7 @@ class FetchSessions:
         return is_larger
 
     def _fits(self, session: FetchSession, now_ms: int, exists: Exists) -> bool:
-        """Whether a session that got more partitions may keep them."""
+        """Return whether a session may keep its added partitions."""
         size = len(session.partitions)
         return (
             size <= self._session_max
@@ -274,7 +274,7 @@ class FetchSessions:
 
 
 def _is_worth_it(requested: Collection[Asked], exists: Exists) -> bool:
-    """Whether not too much of what is to be remembered does not exist."""
+    """Return whether at most UNKNOWN_MOST of the partitions to remember do not exist."""
     if any(len(each.topic) > NAME_MOST for each in requested):
         return False
     if len(requested) <= UNKNOWN_MOST:
@@ -289,14 +289,14 @@ def _is_worth_it(requested: Collection[Asked], exists: Exists) -> bool:
 
 
 def served_first(session: FetchSession, served: Iterable[Asked]) -> None:
-    """Put partitions that got records at the end, so that all get their turn (KIP-227)."""
+    """Move partitions that got records to the end, so that all are served (KIP-227)."""
     for requested in served:
         if requested.key in session.partitions:
             session.partitions.move_to_end(requested.key)
 
 
 def asked_of(request: FetchRequest) -> list[Asked]:
-    """Each partition once; of one named twice the last word counts, as with Apache Kafka."""
+    """Return each partition of a request once; a repeated one as it is named last, as in Kafka."""
     requested = [
         Asked(topic.topic, topic.topic_id, partition)
         for topic in request.topics
@@ -308,7 +308,7 @@ def asked_of(request: FetchRequest) -> list[Asked]:
 
 
 def _next_epoch(epoch: int) -> int:
-    """Epochs go round without the two values that mean something."""
+    """Return the next epoch; epochs wrap without the two special values."""
     return epoch + 1 if epoch < _EPOCH_MAX else 1
 
 

@@ -34,7 +34,7 @@ class Task(Protocol[Found_co]):
 
     @property
     def encoding(self) -> object:
-        """The codec that the batch is brought into, or None if it keeps its own."""
+        """Codec to which the batch is converted, or None if it keeps its own."""
 
     def step(self) -> Found_co | None:
         """Work for a few milliseconds at most; return the result, or None before the end."""
@@ -79,7 +79,7 @@ class Inspected(Generic[Found]):
 
     @property
     def is_done(self) -> bool:
-        """Whether there is nothing left to do."""
+        """Whether the inspection is complete."""
         return self.dropped or not self._tasks
 
     def run_for(self, seconds: float) -> None:
@@ -123,7 +123,7 @@ class Inspector:
         """Bytes of the requests that wait."""
 
     def has_room(self, size_bytes: int) -> bool:
-        """Whether a request that holds so many bytes may wait."""
+        """Return whether a request of this many bytes may wait."""
         limit_bytes = self._limit_bytes()
         return limit_bytes < 0 or not self.held_bytes or self.held_bytes + size_bytes <= limit_bytes
 

@@ -18,13 +18,13 @@ class PeerWithoutLogin:
         return None
 
     def logged_in(self, outcome: LoggedIn) -> int:
-        """Never come to pass: there is no login to end."""
+        """Raise AssertionError: no login exists."""
         raise AssertionError(outcome)
 
     def take_token(self, token: bytes) -> Outcome:
-        """Never come to pass either."""
+        """Raise AssertionError: no login exists."""
         raise AssertionError(token)
 
     def login_failed(self, failed: LoginFailed) -> float:
-        """Never come to pass either."""
+        """Raise AssertionError: no login exists."""
         raise AssertionError(failed)

@@ -49,7 +49,7 @@ def refusal(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN4
 
 
 def refusal_or_nothing(route: Route, request: Any, error: KafkaError) -> Any:  # noqa: ANN401
-    """Return the same; an empty response where the request names nothing that has an error."""
+    """Return the response of ``refusal``, or an empty one if no item can have an error."""
     if route.refuse is not None:
         return route.refuse(request, error.code, error.message)
     return mirror(response_class_of(route.name), request, error.code, error.message)
@@ -117,7 +117,7 @@ def says_error(response: Any) -> bool:  # noqa: ANN401
 
 
 def _items_for(item_class: type, request: Any) -> list[Any]:  # noqa: ANN401
-    """Return the request's list whose items name the same things as ``item_class``."""
+    """Return the request's list whose items have the same keys as ``item_class``."""
     names = {name for name, _ in _shape(item_class)}
     best: list[Any] = []
     most = 0
@@ -161,7 +161,7 @@ def _shape(message_class: type) -> tuple[tuple[str, type | None], ...]:
 
 
 def _item_class(hint: Any) -> type | None:  # noqa: ANN401
-    """Return the dataclass that a field is a list of; None for a single structure, too."""
+    """Return the dataclass of a list's items, or None if the field is no such list."""
     if typing.get_origin(hint) is list:
         return _dataclass_in(hint)
     found = (_item_class(argument) for argument in typing.get_args(hint))

@@ -35,5 +35,5 @@ def error_code_of(error: errors.Rejected) -> ErrorCode:
 
 
 def coordinator_error_of(error: errors.Rejected) -> ErrorCode:
-    """Return the error when a coordinator's records were refused: the client tries again."""
+    """Return the error for a client whose coordinator could not write its records."""
     return _COORDINATOR_CODES.get(type(error), ErrorCode.UNKNOWN_SERVER_ERROR)

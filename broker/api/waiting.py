@@ -38,7 +38,7 @@ class PendingProduce(DurableAnswer):
         self._answer = answer
 
     def prepare(self) -> None:
-        """Make the answer ready, which leaves when what it promises is on disk."""
+        """Prepare the response, which is sent when its records are on disk."""
         self.complete(self._answer)
 
     def refused(self, refusal: Refusal) -> None:
@@ -47,7 +47,7 @@ class PendingProduce(DurableAnswer):
 
 
 def without_refused(response: ProduceResponse, refusal: Refusal) -> ProduceResponse:
-    """Replace the results of refused batches by errors; results that were durable stay (P7)."""
+    """Replace the results of refused batches by errors; durable ones stay (P7)."""
     for topic in response.responses:
         results = topic.partition_responses
         for at, result in enumerate(results):
@@ -144,7 +144,7 @@ class FetchWaits:
             self.due(watch)
 
     def due(self, watch: Watch) -> None:
-        """Resume a fetch as soon as the loop comes round."""
+        """Resume a fetch in the next turn of the loop."""
         if watch.is_due:
             return
         watch.is_due = True
@@ -154,7 +154,7 @@ class FetchWaits:
             self._loop.call_soon(self._run)
 
     def answer_due(self) -> None:
-        """Resume now what is due."""
+        """Resume the due fetches now."""
         if not self._due:
             return
         due, self._due = self._due, []
@@ -167,7 +167,7 @@ class FetchWaits:
             self._by_log.setdefault(log, {})[watch] = None
 
     def remove(self, watch: Watch, logs: Iterable[Hashable]) -> None:
-        """Forget that ``watch`` waits."""
+        """Unregister ``watch``."""
         for log in logs:
             waiting = self._by_log.get(log)
             if waiting is not None:

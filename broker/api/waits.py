@@ -73,11 +73,11 @@ class Ticket:
         self.settle()
 
     def drop(self) -> None:
-        """Give the wait up."""
+        """Abandon the wait."""
         self._run = None
 
     def take(self, future: asyncio.Future[Any]) -> None:
-        """Resume the run with what a future came to."""
+        """Resume the run with the outcome of a future."""
         if future.cancelled():
             self.fail(asyncio.CancelledError())
             return
@@ -90,7 +90,7 @@ class Ticket:
     # To a Deferred that a run awaits this is the connection.
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Take its response; None where there is none.
+        """Receive the response, or None without one.
 
         It may be that of a run which itself awaited a Deferred: a long chain of these continues in
         the next turn of the loop, before the stack is full.
@@ -105,11 +105,11 @@ class Ticket:
             Ticket.nested -= 1
 
     def bug(self, name: str, error: BaseException) -> None:  # noqa: ARG002
-        """Take the internal error that came instead."""
+        """Receive an internal error."""
         self.fail(error)
 
     def close(self, reason: str) -> None:
-        """Take that the connection is to be closed."""
+        """Receive the order to close the connection."""
         self.fail(CloseConnection(reason))
 
 
@@ -122,7 +122,7 @@ class Word(Protocol):
     """Whether this broker computes meanwhile, and does not wait for others."""
 
     def begin(self, ticket: Ticket) -> GiveUp | None:
-        """Begin to wait; ``ticket`` gets the result, at once or later, on the loop.
+        """Start to wait; ``ticket`` gets the result, at once or later, on the loop.
 
         Return what ends the wait before that, or None if nothing has to be called.
         """
@@ -159,7 +159,7 @@ class Durable:
         return None
 
     def prepare(self) -> None:
-        """Resume the run: the group is durable when the next answers leave."""
+        """Resume the run: the commit group is durable before the next responses are sent."""
         self._settle(None)
 
     def refused(self, refusal: Refusal) -> None:
@@ -208,10 +208,10 @@ class Coordinators(Protocol[Question_contra, Answer_co, Asking]):
     def ask(
         self, question: Question_contra, on_answer: Callable[[Answer_co], None], *, wait_ms: float
     ) -> Asking:
-        """Send a question to its coordinator; ``on_answer`` is called after this returned."""
+        """Send a request to its coordinator; ``on_answer`` is called after this returned."""
 
     def give_up(self, asking: Asking) -> None:
-        """Wait for no answer any more."""
+        """Stop waiting for the response."""
 
 
 class Asked(Generic[Question, Answer, Asking]):

@@ -40,7 +40,7 @@ class HelpFormatter(argparse.HelpFormatter):
         return f"{shown} {action.metavar or choices or action.dest.upper()}"
 
     def add_argument(self, action: argparse.Action) -> None:
-        """Measure an action; argparse itself ignores the indentation of verbs."""
+        """Reserve the width of the verbs with their indentation, which argparse ignores."""
         super().add_argument(action)
         if isinstance(action, Verbs):
             longest = max(map(len, action.choices), default=0)
@@ -70,7 +70,7 @@ class Parser(argparse.ArgumentParser):
     def expect_names(
         self, kind: str, names: Collection[str], hidden: frozenset[str] = frozenset()
     ) -> None:
-        """Take a ``kind`` of ``names``, or of ``hidden`` ones, as the first word."""
+        """Require one of ``names``, or of ``hidden`` ones, as the first word."""
         self._kind, self._names, self._hidden = kind, names, hidden
 
     def parse_known_args(  # type: ignore[override]  # Overloaded for namespaces of other classes.
@@ -90,7 +90,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def hint_of(arguments: argparse.Namespace) -> str | None:
-    """Return which verb to use from now on, or ``None`` if the one that was used is not old."""
+    """Return a hint at the new verb, or ``None`` if the used one is not old."""
     old = getattr(arguments, "old_verb", None)
     if old is None:
         return None
@@ -99,7 +99,7 @@ def hint_of(arguments: argparse.Namespace) -> str | None:
 
 
 def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) -> None:
-    """Add whom to talk to, and for how long."""
+    """Add the server and the timeout."""
     parser.add_argument(
         "-b",
         "--bootstrap-server",
@@ -119,7 +119,7 @@ def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) ->
 
 
 def add_client_settings(parser: argparse.ArgumentParser) -> None:
-    """Add how to get in."""
+    """Add the client settings for TLS and authentication."""
     parser.add_argument(
         "--command-config", metavar="FILE", help="Kafka's client settings: TLS and login"
     )
@@ -134,9 +134,9 @@ def add_client_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def choose_server(arguments: argparse.Namespace) -> None:
-    """Fill in whom to ask, and how to get in, where a command wants to know; raises CommandError.
+    """Set the server and the security settings of a command with clients; raises CommandError.
 
-    ``arguments.security`` is what client settings say, None without any.
+    ``arguments.security`` is None without settings.
     """
     if "command_config" not in arguments:
         return
@@ -169,7 +169,7 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def add_unset(parser: argparse.ArgumentParser, kind: str) -> None:
-    """Add the settings that are taken back; ``kind`` is what the verb calls them."""
+    """Add the settings to remove; ``kind`` is the verb's noun for them."""
     parser.add_argument(
         "--unset", action="append", default=[], metavar="KEY",
         help=f"reset a {kind} to its default; repeatable",
@@ -189,7 +189,7 @@ def add_operand(
     count: str | None = None,
     read: Callable[[str], object] = str,
 ) -> None:
-    """Add what a verb is about, which its usage shows and its help does not repeat."""
+    """Add the operand of a verb, which only the usage shows."""
     parser.add_argument(name, metavar=metavar, nargs=count, type=read, help=argparse.SUPPRESS)
 
 
@@ -210,7 +210,7 @@ def setting(text: str) -> tuple[str, str]:
 
 
 def client_property(text: str) -> tuple[str, str]:
-    """Split ``key=value``; what is wrong is not repeated, there may be a password in it."""
+    """Split ``key=value``; the error does not repeat the text, which may have a password."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip():
         raise argparse.ArgumentTypeError("expected KEY=VALUE, as in retention.ms=60000")
@@ -274,7 +274,7 @@ def partition_numbers(text: str) -> list[int]:
 
 
 def topic_partitions(text: str) -> tuple[str, list[int]]:
-    """Read ``orders`` or ``orders:0,3``; no partitions stand for all."""
+    """Parse ``orders`` or ``orders:0,3``; an empty list means all partitions."""
     topic, separator, numbers = text.partition(":")
     if not topic or (separator and not all(numbers.split(","))):
         raise argparse.ArgumentTypeError(f"{text} is not TOPIC or TOPIC:N,N")

@@ -45,7 +45,7 @@ class Partition(NamedTuple):
 
 
 def check(subject: str, code: int, message: str | None = None) -> None:
-    """Raise Rejected unless ``code`` says that all is well."""
+    """Raise Rejected unless ``code`` is NONE."""
     if code:
         raise Rejected(subject, code, message)
 
@@ -63,7 +63,7 @@ class Cluster(Brokers):
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> Self:
-        """Return the cluster that the arguments of ``add_server`` are about."""
+        """Return the cluster of the arguments of ``add_server``."""
         servers = addresses(arguments.bootstrap_server)
         return cls(servers, arguments.timeout, arguments.security)
 
@@ -81,7 +81,7 @@ class Cluster(Brokers):
         return [Partition(topic, each.partition_index, each.leader_id) for each in found.partitions]
 
     def chosen(self, topics: Iterable[tuple[str, list[int]]]) -> list[Partition]:
-        """Return the partitions that options name, no numbers standing for all of a topic.
+        """Return the partitions that options name; a topic without numbers means all of it.
 
         Raises CommandError for one that does not exist.
         """

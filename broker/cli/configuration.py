@@ -21,7 +21,7 @@ PROPERTIES_VARIABLE = "BARNABAS_PROPERTIES"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the file and the overrides that a configuration is made of."""
+    """Add the file and the overrides of a configuration."""
     parser.add_argument(
         "properties", nargs="?", metavar="server.properties", help="Kafka configuration file"
     )
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_override(parser: argparse.ArgumentParser) -> None:
-    """Add what sets one key after the other."""
+    """Add the option that sets single keys."""
     parser.set_defaults(properties=None)
     parser.add_argument(
         "-X",
@@ -42,7 +42,7 @@ def add_override(parser: argparse.ArgumentParser) -> None:
 
 
 def directory_of(arguments: argparse.Namespace) -> tuple[str, BrokerConfig]:
-    """Return the data directory that is meant, and its broker's settings; raises CommandError."""
+    """Return the requested data directory, and its broker's settings; raises CommandError."""
     if arguments.directory is not None:
         arguments.override = [*arguments.override, f"log.dirs={arguments.directory}"]
     config = load(arguments).config
@@ -52,7 +52,7 @@ def directory_of(arguments: argparse.Namespace) -> tuple[str, BrokerConfig]:
 
 
 def load(arguments: argparse.Namespace) -> LoadedConfig:
-    """Load what the file, the environment and the overrides say; raises CommandError."""
+    """Load the settings of file, environment and overrides; raises CommandError."""
     _check_no_secrets(arguments.override)
     path: str | None = arguments.properties or _standing_file(PROPERTIES_VARIABLE)
     defaults = os.environ.get(DEFAULTS_VARIABLE)

@@ -10,7 +10,7 @@ from barnabas.broker.cli.printing import print_text
 
 
 def add_yes(parser: argparse.ArgumentParser) -> None:
-    """Add the option that spares the question."""
+    """Add the option that skips the confirmation."""
     parser.add_argument("-y", "--yes", action="store_true", help="do not ask for confirmation")
 
 

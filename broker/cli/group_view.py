@@ -136,7 +136,7 @@ GROUP_TYPES: Final = ("classic", "consumer", "share", "streams")
 
 
 def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -> list[ListedGroup]:
-    """Return the groups of all brokers, those of some states and types if any are given."""
+    """Return the groups of all brokers, filtered by state and type."""
     cluster.topics([])
     found: dict[str, ListedGroup] = {}
     for node_id in cluster.node_ids:
@@ -164,7 +164,7 @@ def coordinators(cluster: Cluster, keys: Iterable[str], kind: int = GROUP) -> di
 
 
 def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
-    """Return a group with its lag; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
+    """Return a group with its lag; raises Rejected GROUP_ID_NOT_FOUND."""
     view = view_group(cluster, group_id)
     owners = {
         (each.topic, number): member.member
@@ -191,7 +191,7 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
 
 
 def led_partitions(cluster: Cluster, wanted: Collection[TopicPartition]) -> list[Partition]:
-    """Return those of the partitions that exist and have a leader."""
+    """Return the existing partitions with a leader."""
     names, found = sorted({topic for topic, _ in wanted}), []
     for topic in cluster.topics(names) if names else []:
         if topic.error_code != ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:
@@ -205,7 +205,7 @@ def led_partitions(cluster: Cluster, wanted: Collection[TopicPartition]) -> list
 
 
 def view_group(cluster: Cluster, group_id: str) -> GroupView:
-    """Return a group's members and offsets; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
+    """Return a group's members and offsets; raises Rejected GROUP_ID_NOT_FOUND."""
     node_id = coordinators(cluster, [group_id])[group_id]
     broker = cluster.node(node_id)
     view = _consumer_group(broker, group_id, node_id) or _classic_group(broker, group_id, node_id)
@@ -238,7 +238,7 @@ def _assigned(assignment: Assignment) -> list[TopicPartitions]:
 
 
 def _classic_group(broker: Connection, group_id: str, node_id: int) -> GroupView:
-    """Describe a group of the classic protocol; one that does not exist is in state Dead."""
+    """Describe a group of the classic protocol; a missing one has the state Dead."""
     (group,) = broker.ask(DESCRIBE_GROUPS, DescribeGroupsRequest([group_id], False)).groups
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return GroupView(group_id, _DEAD, CLASSIC, node_id, None, None, [])

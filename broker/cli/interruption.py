@@ -50,7 +50,7 @@ class Interruption:
 
     @contextmanager
     def wait(self) -> Iterator[None]:
-        """Raise KeyboardInterrupt where a signal comes in the middle, or has come before."""
+        """Wait; raise KeyboardInterrupt if a signal arrives or has arrived before."""
         self._waits = True
         try:
             if self.has_come():

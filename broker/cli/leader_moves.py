@@ -57,7 +57,7 @@ class Placed(NamedTuple):
         return self.topic, self.number
 
     def led_by(self, node_id: int) -> list[int]:
-        """Return as many replicas as there are, with another broker in front."""
+        """Return the replicas with another broker as the first one."""
         others = [each for each in self.replicas if each != node_id]
         return [node_id, *others[: max(len(self.replicas) - 1, 0)]]
 
@@ -180,7 +180,7 @@ class Mover:
                     self.problems[place] = problem
 
     def wait(self, moves: Sequence[Move], *, anywhere: bool = False) -> list[Move]:
-        """Wait until partitions are led as they were moved; return those that are not in time.
+        """Wait until the partitions have their new leaders; return those that do not in time.
 
         ``anywhere``: by any other broker than before.
         """
@@ -211,7 +211,7 @@ class Mover:
         }
 
     def _elect(self, moves: Sequence[Move]) -> None:
-        """Elect the first replica of partitions that wait for that only.
+        """Elect the first replica of partitions that only need an election.
 
         The leaders show the result. Brokers that know pins need no election, which would return a
         partition moved without a pin to its pinned broker.

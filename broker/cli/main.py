@@ -56,7 +56,7 @@ _EPILOG = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0 done, 1 failed, 2 not understood."""
+    """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     _open_closed_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
     chosen = next((word for word in given if word in COMMANDS), None)
@@ -92,7 +92,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _obey_signals() -> None:
-    """Raise KeyboardInterrupt at Ctrl-C; end at SIGTERM, until a broker has its own way to do so.
+    """Raise KeyboardInterrupt at Ctrl-C and exit at SIGTERM, until a broker replaces the handlers.
 
     The kernel keeps SIGTERM from the first process of a container that has not asked for it.
     """
@@ -138,7 +138,7 @@ def _module(command: str) -> ModuleType:
 
 
 def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser; only the chosen commands have their arguments in it."""
+    """Return the parser with the arguments of the chosen commands."""
     parser = Parser(
         prog="barnabas",
         usage="barnabas COMMAND [options]",

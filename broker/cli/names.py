@@ -18,7 +18,7 @@ _SYNONYMS: Final = (
 
 
 def name_problem(kind: str, names: Collection[str], words: Sequence[str], prog: str) -> str | None:
-    """Return the reason that ``words`` begin with none of ``names``, or ``None`` if they do.
+    """Return a problem if the first of ``words`` is none of ``names``, or ``None``.
 
     ``kind`` is the kind of the names: "command" or "verb". ``prog`` precedes the words.
     """

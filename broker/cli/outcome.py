@@ -21,7 +21,7 @@ class Outcome:
         self._problems: list[str] = []
 
     def settled(self, name: str, code: int, message: str | None) -> bool:
-        """Note a failure; returns whether there was none."""
+        """Record a result; return whether it is a success."""
         if code:
             try:
                 check(name, code, message)
@@ -30,17 +30,17 @@ class Outcome:
         return not code
 
     def failed(self, problem: CommandError) -> None:
-        """Note a failure."""
+        """Record a failure."""
         self._problems.append(str(problem))
 
     def done(self, name: str, remark: str = "", **more: object) -> None:
-        """Note a success."""
+        """Record a success."""
         if not self._json:
             print_text(f"{name} {remark or self._verb}")
         self._results.append({self._kind: name, "changed": not remark, **more})
 
     def unchanged(self, name: str, remark: str) -> None:
-        """Note that nothing had to be done."""
+        """Record that no change was necessary."""
         self.done(name, remark)
 
     def conclude(self) -> None:

@@ -67,7 +67,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Cell]]) -> None
 
 
 def as_json(value: Any) -> Any:  # noqa: ANN401  JSON has no narrower type
-    """Return frozen classes and named tuples, also in lists and mappings, as JSON has them."""
+    """Convert frozen classes and named tuples, also in lists and mappings, for JSON."""
     if is_dataclass(value):
         return {each.name: as_json(getattr(value, each.name)) for each in fields(value)}
     if isinstance(value, dict):
@@ -105,14 +105,14 @@ def print_each(found: Sequence[T], show: Callable[[T], None], output_format: str
 
 
 def print_pairs(pairs: Sequence[tuple[str, Cell]]) -> None:
-    """Print one thing's properties, a line for each; None is shown as "-"."""
+    """Print the properties of an object, one a line; None is shown as "-"."""
     width = max(len(name) for name, _ in pairs)
     for name, value in pairs:
         print_text(f"{name:{width}}{_GAP}{_cell(value)}".rstrip())
 
 
 def time_text(timestamp_ms: int) -> str | None:
-    """Write a time for people, in UTC; None for "no time" and what no calendar has."""
+    """Return a time as text in UTC, or None for none or an invalid one."""
     if timestamp_ms < 0:
         return None
     seconds, milliseconds = divmod(timestamp_ms, 1000)
@@ -124,7 +124,7 @@ def time_text(timestamp_ms: int) -> str | None:
 
 
 def duration_text(duration_ms: int) -> str:
-    """Write a duration for people, in its two largest units: "350 ms", "12 s", "3 h 20 min"."""
+    """Return a duration in its two largest units: "350 ms", "12 s", "3 h 20 min"."""
     if duration_ms < 1000:
         return f"{duration_ms} ms"
     left = duration_ms // 1000
@@ -137,7 +137,7 @@ def duration_text(duration_ms: int) -> str:
 
 
 def count_text(count: int, thing: str, plural: str | None = None) -> str:
-    """Write "1 record" and "2,000 records"."""
+    """Return a count with its noun: "1 record", "2,000 records"."""
     return f"{count:,} {thing if count == 1 else plural or thing + 's'}"
 
 
@@ -182,7 +182,7 @@ class RowPrinter:
             self._print(row)
 
     def _narrow(self, width: int) -> None:
-        """Take from the widest columns of names what the rows are too wide."""
+        """Narrow the widest columns of names to fit the rows."""
         names = [
             at
             for at, heading in enumerate(self.headings)
@@ -217,7 +217,7 @@ def _cell(cell: Cell) -> str:
 
 
 def _cut(text: str, width: int) -> str:
-    """Return a text without its middle if it is too long: names differ at both ends."""
+    """Return a text without its middle if it is too long."""
     if len(text) <= width:
         return text
     kept = width - len(_ELLIPSIS)
@@ -245,7 +245,7 @@ class Progress:
         self.clear()
 
     def clear(self) -> None:
-        """Take the line away: something else is going to be printed."""
+        """Erase the progress line before other output."""
         if self._width:
             sys.stderr.write(f"\r{' ' * self._width}\r")
             sys.stderr.flush()
@@ -257,7 +257,7 @@ class Progress:
         return self._watched and monotonic() >= self._next_s
 
     def show(self, text: str) -> None:
-        """Replace the line, if the last one has stood long enough to be read."""
+        """Replace the line if the last one was visible for long enough."""
         if not self.is_due:
             return
         self._next_s = monotonic() + _PROGRESS_EVERY_SECONDS

@@ -23,7 +23,7 @@ def add_password(parser: argparse.ArgumentParser) -> None:
 
 
 def password_of(arguments: argparse.Namespace, prompt: str) -> str:
-    """Return the password; raises CommandError where there is none that can be used."""
+    """Return the password; raises CommandError for a missing or invalid one."""
     if arguments.password_file is not None:
         where = arguments.password_file
         try:

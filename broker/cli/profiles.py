@@ -39,7 +39,7 @@ class Server(NamedTuple):
 
 
 def server_of(profile: str | None, environment: Mapping[str, str]) -> Server:
-    """Return the server that counts without ``-b``; raises CommandError."""
+    """Return the server that is used without ``-b``; raises CommandError."""
     if profile is None:
         if address := environment.get(SERVER_VARIABLE):
             return Server(address)

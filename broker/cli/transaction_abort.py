@@ -26,7 +26,7 @@ from barnabas.protocol.versions import INIT_PRODUCER_ID_STABLE
 
 
 def check_open(transaction: Transaction) -> None:
-    """Raise CommandError unless there is something that can be aborted."""
+    """Raise CommandError unless the transaction can be aborted."""
     key = transaction.transactional_id
     if transaction.state in PREPARED:
         verb = "committed" if transaction.state == PREPARED[0] else "aborted"
@@ -36,7 +36,7 @@ def check_open(transaction: Transaction) -> None:
 
 
 def abort_everywhere(cluster: Cluster, transaction: Transaction) -> None:
-    """Fence the producer of a transactional id; raises Rejected while that is under way."""
+    """Fence the producer of a transactional ID; raises Rejected while another fencing runs."""
     key = transaction.transactional_id
     request = fencing(key, transaction.timeout_ms)
     node_id = coordinators(cluster, [key], TRANSACTION)[key]

@@ -92,12 +92,12 @@ class Transaction:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is something that has not ended everywhere."""
+        """Whether the transaction has not ended on all partitions."""
         return self.state in OPEN_STATES
 
     @property
     def age_text(self) -> str | None:
-        """Age for people, or ``None`` if no transaction is open."""
+        """Age as text, or ``None`` if no transaction is open."""
         return None if self.age_ms is None else duration_text(self.age_ms)
 
     @property
@@ -130,7 +130,7 @@ class Listing(NamedTuple):
     """Whether something had no coordinator, or another one in the end: it may be missing."""
 
     def check(self) -> None:
-        """Raise Unreachable or Rejected where it is not all there is."""
+        """Raise Unreachable or Rejected if the listing is incomplete."""
         for problem in self.unreached.values():
             raise problem
         if self.has_moved:
@@ -178,7 +178,7 @@ def list_transactions(cluster: Cluster, filters: Filters) -> list[Transaction]:
 
 
 def list_reachable(cluster: Cluster, filters: Filters) -> Listing:
-    """Return the same of the brokers that answer; raises what another attempt cannot mend."""
+    """Return the transactional IDs of the reachable brokers; raises final errors."""
     before = _coordinators(cluster)
     found: dict[str, Transaction] = {}
     unreached: dict[int, Unreachable | Rejected] = {}
@@ -220,7 +220,7 @@ def _list(broker: Connection, filters: Filters) -> list[str]:
 
 
 def _passes(transaction: Transaction, filters: Filters) -> bool:
-    """Whether a transaction, listed a moment ago, still passes the filters.
+    """Return whether a transaction, listed a moment ago, still passes the filters.
 
     Kafka's filter by duration also passes transactions that are not open.
     """
@@ -283,7 +283,7 @@ def _transaction(each: TransactionState, node_id: int) -> Transaction:
 
 
 def held_partitions(cluster: Cluster, partitions: Sequence[Partition]) -> list[HeldPartition]:
-    """Return those of the partitions whose last stable offset waits for a transaction."""
+    """Return the partitions whose last stable offset an open transaction blocks."""
     stable = offsets_at(cluster, partitions, LATEST, "read_committed")
     ends = offsets_at(cluster, partitions, LATEST, "read_uncommitted")
     behind = [
@@ -317,7 +317,7 @@ class Opened(NamedTuple):
 
     @property
     def shown(self) -> OpenTransaction:
-        """The transaction as operators see it."""
+        """Transaction in the form for operators."""
         producer = self.producer
         return OpenTransaction(
             self.start_offset,
@@ -377,7 +377,7 @@ def _owners(cluster: Cluster, producer_ids: Iterable[int]) -> dict[int, Transact
 
 
 def _owner(opened: Opened, owners: dict[int, Transaction]) -> Transaction | None:
-    """Return the transaction that will end what a producer has open, or ``None`` if none will."""
+    """Return the transaction that owns a producer's open one, or ``None`` if it hangs."""
     producer = opened.producer
     owner = owners.get(producer.producer_id)
     if owner is None or not owner.is_open or opened.topic_partition not in owner.partitions:

@@ -23,7 +23,7 @@ class Where:
 
     @property
     def at_beginning(self) -> bool:
-        """Whether it is the beginning."""
+        """Whether the start is the beginning of each partition."""
         return self._position.at_beginning
 
     def positions(

@@ -26,7 +26,7 @@ class Access(NamedTuple):
     def new_login(
         self, timeout_seconds: float, versions: AdvertisedVersions | None = None
     ) -> LoginClient:
-        """Return a login; ``versions`` where the broker has said them.
+        """Return a login for a broker with these ``versions``.
 
         Raises WrongSetting, and TokenUnavailable, by then if there is no token within the time.
         """

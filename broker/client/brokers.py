@@ -89,7 +89,7 @@ class Brokers:
 
     @property
     def node_ids(self) -> list[int]:
-        """Every broker that Metadata has named last, and coordinators that were found since."""
+        """Node IDs of the newest Metadata, and of coordinators found since."""
         return sorted(self._where)
 
     def node(self, node_id: int, lane: str = "") -> Connection:

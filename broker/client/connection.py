@@ -90,7 +90,7 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be used."""
+        """Whether the connection can still be used."""
         return self._client.is_open
 
     @property
@@ -99,7 +99,7 @@ class Connection:
         return self._client.in_flight
 
     def speaks(self, api: AnyApi, version: int) -> bool:
-        """Whether the broker knows this version of an API, or a later one."""
+        """Return whether the broker supports this version of an API, or a later one."""
         return api in self.versions and self.versions.highest_common(api) >= version
 
     def feature_level(self, name: str) -> int:
@@ -121,7 +121,7 @@ class Connection:
         *,
         expects_response: bool = True,
     ) -> None:
-        """Send a request in the highest version that both speak, without waiting.
+        """Send a request in the highest common version, without waiting.
 
         ``receive`` returns the responses in order. Raises KafkaError UNSUPPORTED_VERSION where the
         two have no version in common.
@@ -148,7 +148,7 @@ class Connection:
         return response
 
     def has_answer(self, timeout_seconds: float) -> bool:
-        """Whether data of the next response, or the end, arrives within ``timeout_seconds``."""
+        """Return whether the next response, or the end, arrives within ``timeout_seconds``."""
         return self._client.has_answer(timeout_seconds)
 
     def close(self) -> None:

@@ -147,7 +147,7 @@ def _options(text: str, mechanism: str) -> Mapping[str, str]:
 
 
 def _with_token(settings: Mapping[str, str], options: Mapping[str, str]) -> Credential:
-    """Tokens are read from a file or fetched from a server, as Kafka's DefaultJwtRetriever does.
+    """Return a credential with tokens of a file or a server, like DefaultJwtRetriever.
 
     ``options`` are those of the JAAS line, which librdkafka's settings go without.
     """

@@ -64,7 +64,7 @@ class KeptToken:
         self._ends_s = 0.0
 
     def token(self, timeout_seconds: float) -> str:
-        """Return the kept token, or another once it nears its end.
+        """Return the kept token, or a new one shortly before its end.
 
         Raises TokenUnavailable, and WrongSetting for what asking again cannot mend.
         """
@@ -88,7 +88,7 @@ class KeptToken:
             self._due_s = min(self._now_s() + AGAIN_SECONDS, self._ends_s)
 
     def forget(self) -> None:
-        """Keep no token."""
+        """Drop the kept token."""
         with self._lock:
             self._text, self._due_s, self._ends_s = "", 0.0, 0.0
 

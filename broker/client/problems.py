@@ -79,7 +79,7 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
 
 
 def _is_closed(error: OSError) -> bool:
-    """Whether the broker took the connection and closed it."""
+    """Return whether the broker accepted the connection and closed it."""
     if isinstance(error, ConnectionError):
         return not isinstance(error, ConnectionRefusedError)
     return _is_end_of_file(error)

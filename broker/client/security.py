@@ -39,7 +39,7 @@ class ClientSecurity:
         return f"ClientSecurity({self.protocol})"
 
     def access(self) -> Access:
-        """Read stores, and return what connections are made with; raises WrongSetting."""
+        """Read the stores, and return the access for connections; raises WrongSetting."""
         if not has_tls(self.protocol):
             return Access(None, self.credential)
         try:
@@ -83,7 +83,7 @@ def _protocol(given: Mapping[str, str]) -> str:
 
 
 def _readable(key: str, value: str) -> str:
-    """Return a value that can be sent: what cannot would be shown by the error of an encoder."""
+    """Return a value that can be encoded; the encoder's error would show a secret."""
     try:
         value.encode()
     except UnicodeEncodeError:
@@ -96,7 +96,7 @@ def _refers(settings: Mapping[str, str]) -> bool:
 
 
 def _resolved(settings: Mapping[str, str], environment: Mapping[str, str]) -> dict[str, str]:
-    """Replace ``${file:...}`` and its like, as a broker does."""
+    """Replace references such as ``${file:...}``, as a broker does."""
     from barnabas.broker.config.loading.providers import resolved
     from barnabas.broker.config.types import ConfigError, ConfigSource, Setting
 

@@ -162,12 +162,12 @@ KNOWN: Final = frozenset(
 
 
 def is_about_security(key: str) -> bool:
-    """Whether a setting protects something, or says where such settings come from."""
+    """Return whether a setting is about security, or is the source of such settings."""
     return key in CLIENT_KEYS or key.startswith(PREFIXES)
 
 
 def check_keys(settings: Mapping[str, str]) -> None:
-    """Refuse what is not known, and what would protect something and cannot; raises WrongSetting.
+    """Refuse unknown settings, and security settings without effect; raises WrongSetting.
 
     ``settings`` are those that are about security.
     """

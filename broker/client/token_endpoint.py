@@ -56,7 +56,7 @@ class TokenEndpoint:
 
     @property
     def shown_url(self) -> str:
-        """The URL without what may be secret in it."""
+        """URL without its secret parts."""
         return self.url.partition("?")[0]
 
 

@@ -192,7 +192,7 @@ def _read(endpoint: TokenEndpoint, status: int, data: bytes) -> Token:
 
 
 def _lifetime_seconds(answer: Mapping[str, Any], token: str) -> float | None:
-    """Return for how long a token holds, by the answer and by itself: the less counts."""
+    """Return the lifetime of a token: the lesser of the response's and its own."""
     found = [_number(answer.get("expires_in"))]
     ends = _number(_claims(token).get("exp"))
     if ends is not None:

@@ -50,7 +50,7 @@ _MS_MAX: Final = 2**31 - 1
 
 
 def check_options(options: Mapping[str, str]) -> None:
-    """Refuse options of a JAAS line that nothing here reads; raises WrongSetting."""
+    """Refuse unsupported options of a JAAS line; raises WrongSetting."""
     for name in options:
         if name not in {*_OPTIONS.values(), *_TLS_OPTIONS} and not name.startswith(_EXTENSION):
             known = ", ".join(_OPTIONS.values())
@@ -150,7 +150,7 @@ def _is_true(key: str, settings: Mapping[str, str]) -> bool:
 
 
 def _optional_ms(key: str, settings: Mapping[str, str]) -> int | None:
-    """Return a time, None where it is not set: then only the connection's own limit counts."""
+    """Return a time, or None if it is not set: then the connection's limit applies."""
     return _number(key, settings, 1, int, 1, _MS_MAX) if settings.get(key) else None
 
 

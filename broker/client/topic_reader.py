@@ -73,7 +73,7 @@ def partition_count(client: WireClient, topic: str) -> int:
 def read_partition(
     client: WireClient, topic: str, partition: int, level: int
 ) -> Iterator[ReceivedRecord]:
-    """Yield a partition's records up to the offset that is its last one when this begins."""
+    """Yield a partition's records up to its last offset at the start of the call."""
     offset = offset_at(client, topic, partition, EARLIEST, level)
     end = offset_at(client, topic, partition, LATEST, level)
     while offset < end:
@@ -103,7 +103,7 @@ def read_partition(
 def visible_batches(
     records: memoryview, aborted: list[tuple[int, int]]
 ) -> Iterator[tuple[memoryview, BatchHeader]]:
-    """Yield the batches that a consumer hands out: no markers, no batch of an aborted transaction.
+    """Yield the batches that a consumer returns, without markers and aborted batches.
 
     ``aborted`` holds (first offset, producer id), the first transaction last.
     """

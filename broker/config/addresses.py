@@ -19,7 +19,7 @@ _MAPPED_BITS: Final = 96
 
 
 def address_of(text: str) -> Address | None:
-    """Return an address, an IPv4-mapped one as IPv4, without a zone, or `None` if it is none."""
+    """Return an address without a zone, mapped IPv4 as IPv4, or `None` for other text."""
     try:
         found = ip_address(text.partition("%")[0])
     except ValueError:
@@ -30,7 +30,7 @@ def address_of(text: str) -> Address | None:
 
 @lru_cache(maxsize=4096)
 def network_of(text: str) -> Network | None:
-    """Return the addresses that an address or a network (CIDR) is, or `None` if it is neither."""
+    """Return the network of an address or a CIDR text, or `None` if it is neither."""
     try:
         found = ip_network(text, strict=False)
     except ValueError:
@@ -56,7 +56,7 @@ def plain_host(host: str) -> str:
 
 
 def without_zone(host: str) -> str:
-    """Return the address of a peer, by which limits find it."""
+    """Return the address of a peer, as limits use it."""
     return host.partition("%")[0]
 
 

@@ -481,17 +481,17 @@ class BrokerConfig(SecurityConfig):
 
     @property
     def http_address(self) -> tuple[str, int] | None:
-        """Host and port of the HTTP port, None where there is none; raises ConfigError."""
+        """Host and port of the HTTP port, or None without one; raises ConfigError."""
         return parse_http_listener(self.http_listener)
 
     @property
     def offers_two_phase_commit(self) -> bool:
-        """Whether KIP-939 is served; version 0 of the records cannot say what it needs."""
+        """Whether KIP-939 is served, which version 0 of the records cannot store."""
         return self.transaction_two_phase_commit_enable and self.transaction_version > 0
 
     @property
     def data_directory(self) -> str:
-        """The one directory that holds everything durable; raises ConfigError for several."""
+        """Data directory; raises ConfigError for several."""
         directories = self.log_dirs or self.log_dir
         if len(directories) > 1:
             reason = "Several data directories are not supported, give one"
@@ -525,10 +525,10 @@ class BrokerConfig(SecurityConfig):
         ).without_secrets()
 
     def with_settings(self, given: Mapping[str, tuple[Setting, ...]]) -> BrokerConfig:
-        """Return a configuration in which ``given`` is laid over what was set; raises ConfigError.
+        """Return a configuration with ``given`` over the present settings; raises ConfigError.
 
-        The settings of a key are sorted, the winner first. Of a key without a meaning here only
-        who set it is kept.
+        The settings of a key are sorted, the winner first. A key without effect keeps only its
+        sources.
         """
         settings = dict(self.settings)
         changes: dict[str, Any] = {}

@@ -79,12 +79,12 @@ class ClusterConfig(StorageConfig):
 
     @property
     def is_of_cluster(self) -> bool:
-        """Whether this broker is one of several."""
+        """Whether the configuration is that of a broker of a cluster."""
         return self.metadata is not None
 
 
 def check_cordoned(cordoned: Sequence[str], data_directory: str) -> None:
-    """Raise ConfigError for directories that are cordoned and not there; in Kafka's words."""
+    """Raise ConfigError for missing cordoned directories, with Kafka's message."""
     given = ",".join(cordoned)
     if "*" in cordoned and len(cordoned) > 1:
         reason = f"When {CORDONED} is set to *, it must not contain other values"
@@ -99,7 +99,7 @@ def check_cordoned(cordoned: Sequence[str], data_directory: str) -> None:
 
 
 def has_password(address: str) -> bool:
-    """Whether there is a secret in the address of a PostgreSQL, or there might be."""
+    """Return whether the address of a PostgreSQL has, or may have, a secret."""
     found = _parts(address)
     return found is None or found[1]
 

@@ -32,7 +32,7 @@ def address_limits(text: str) -> dict[str, int]:
 class AddressLimits:
     """The validator of ``max.connections.per.ip.overrides``.
 
-    Names are refused: what they stand for may change, and a limit would no longer be one.
+    Host names are refused: their addresses can change, and the limit would not hold.
     """
 
     def problem(self, value: Value) -> str | None:
@@ -45,7 +45,7 @@ class AddressLimits:
 
     @property
     def accepted(self) -> str:
-        """The form in words."""
+        """Description of the accepted form."""
         return "address:number, separated by commas"
 
 

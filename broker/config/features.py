@@ -55,7 +55,10 @@ class FeatureLevels(NamedTuple):
 
 
 def levels_of(stored: Mapping[str, str], transaction_version: int) -> FeatureLevels:
-    """Return the levels that are kept, or those without: the highest, and this one configured."""
+    """Return the stored feature levels, or the defaults if none is stored.
+
+    Defaults are the highest levels, with the configured ``transaction_version``.
+    """
     if stored:
         levels = {name: int(level) for name, level in stored.items() if name != _EPOCH}
         return FeatureLevels(int(stored[_EPOCH]), levels)
@@ -86,7 +89,7 @@ def unsupported_reason(feature: str, level: int, broker: str, ranges: Ranges) ->
 
 
 def check_supported(stored: Mapping[str, str]) -> None:
-    """Raise StoreUnusable where this release does not support the levels that are kept."""
+    """Raise StoreUnusable if this release does not support the stored levels."""
     for feature, level in levels_of(stored, 0).levels.items() if stored else ():
         if unsupported_reason(feature, level, "", FEATURES) is not None:
             low, high = FEATURES.get(feature, _DISABLED)

@@ -36,7 +36,7 @@ OFFSET_RESETS = (
 
 
 def _number(name: str, default: int, low: int, doc: str) -> ConfigKey:
-    """Make the key of a number that has a broker's key of the same meaning."""
+    """Return the key of a number with an equal key of the broker."""
     return ConfigKey(name, ConfigType.INT, default, doc, at_least(low), (f"group.{name}",))
 
 

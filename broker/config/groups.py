@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 
 def check_consumer_groups(config: BrokerConfig) -> None:
-    """Check that values lie between their limits, and that there is an assignor; raises
-    ConfigError.
-    """
+    """Check values against their limits, and that an assignor exists; raises ConfigError."""
     for low, middle, high in _ORDERED:
         _check_order(config, low, middle)
         _check_order(config, middle, high)

@@ -101,7 +101,7 @@ def synonyms_of(name: str, config: BrokerConfig) -> tuple[ConfigSynonym, ...]:
 
 
 def value_of(name: str, config: BrokerConfig) -> Value:
-    """Return the value of any broker key of Kafka's; raises ConfigError for one that is no value.
+    """Return the value of any broker key of Kafka; raises ConfigError for an invalid one.
 
     What was set for a key without effect has not been checked.
     """

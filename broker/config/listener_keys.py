@@ -59,7 +59,7 @@ def is_of_listeners(key: str) -> bool:
 
 
 def parse_listener_key(name: str, listeners: Iterable[str]) -> ListenerKey:
-    """Take a key with a prefix apart; raises ConfigError where it is for no listener there is."""
+    """Split a key with a listener's prefix; raises ConfigError for an unknown listener."""
     rest = name.removeprefix(PREFIX)
     for listener in sorted(listeners, key=len, reverse=True):
         own = f"{listener.lower()}."
@@ -116,5 +116,5 @@ class ListenerConfig:
         return self._keys[key].type
 
     def setting_name(self, key: str, mechanism: str | None = None) -> str:
-        """Return the name of the setting that decides: for messages."""
+        """Return the name of the deciding setting, for messages."""
         return self.name_of(key, mechanism) or key

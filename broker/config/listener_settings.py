@@ -27,7 +27,7 @@ _OF_TLS: Final = "ssl."
 
 
 def listener_names(config: BrokerConfig) -> list[str]:
-    """Return the names of all listeners, those of controllers too, which are not opened."""
+    """Return the names of all listeners, also of controllers' ones, which are not opened."""
     controllers = [name.upper() for name in config.controller_listener_names]
     return [*parse_listeners("listeners", config.listeners), *controllers]
 
@@ -40,7 +40,7 @@ def is_of_one_listener(name: str) -> bool:
 
 
 def check_replaceable(name: str, text: str, config: BrokerConfig) -> None:
-    """Raise ConfigError unless this may be set while the broker runs; in Kafka's words."""
+    """Raise ConfigError, with Kafka's message, unless this may be set at run time."""
     if not name.startswith(PREFIX):
         reason = (
             "These security configs can be dynamically updated only per-listener using the "

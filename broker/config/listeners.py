@@ -58,7 +58,7 @@ def parse_listeners(key: str, items: Sequence[str]) -> dict[str, tuple[str, int]
 
 
 def parse_http_listener(text: str) -> tuple[str, int] | None:
-    """Return host and port of the HTTP port, None where it is switched off; raises ConfigError."""
+    """Return host and port of the HTTP port, or None if it is off; raises ConfigError."""
     if not text:
         return None
     match = _ADDRESS.fullmatch(text)

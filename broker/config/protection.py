@@ -67,7 +67,7 @@ AS_WELL: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def check_protection(given: Mapping[str, Setting], config: BrokerConfig) -> None:
-    """Raise ConfigError for a key that protects something and would have no effect."""
+    """Raise ConfigError for a security key without effect."""
     names = listener_names(config)
     protocols = {each.name: each.security_protocol for each in config.endpoints}
     known = {*BROKER_CONFIGS, *IGNORED_CONFIGS}
@@ -85,7 +85,7 @@ def check_protection(given: Mapping[str, Setting], config: BrokerConfig) -> None
 
 
 def _is_slip(name: str, listeners: Collection[str], known: Collection[str]) -> bool:
-    """Whether an unknown key was meant to be one that protects something."""
+    """Return whether an unknown key resembles a security key."""
     if name.startswith(PROTECTING):
         return True
     from difflib import get_close_matches  # Only now: it would slow each start down.

@@ -61,7 +61,7 @@ class ScramCredentials:
 
     @property
     def accepted(self) -> str:
-        """The form."""
+        """Description of the accepted form."""
         return FORM
 
 

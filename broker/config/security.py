@@ -30,7 +30,7 @@ _SUPER_USER = re.compile(r"User:.+")
 
 
 def super_users_of(text: str) -> list[str]:
-    """Split ``super.users``: principals between semicolons, for their names may hold commas."""
+    """Split ``super.users`` at semicolons, since names may have commas."""
     return [name.strip() for name in text.split(";") if name.strip()]
 
 
@@ -39,7 +39,7 @@ class SuperUsers:
     """Validator of ``super.users``: an invalid principal would have no effect and no message."""
 
     def problem(self, value: Value) -> str | None:
-        """Name the first that is no principal."""
+        """Return the first text that is no principal."""
         for name in super_users_of(str(value)):
             if not _SUPER_USER.fullmatch(name):
                 return f"{name} must be User:name, in this spelling"
@@ -47,7 +47,7 @@ class SuperUsers:
 
     @property
     def accepted(self) -> str:
-        """The form in words."""
+        """Description of the accepted form."""
         return "User:name, separated by semicolons"
 
 

@@ -114,11 +114,11 @@ class Validator(Protocol):
     """A check of one parsed value."""
 
     def problem(self, value: Value) -> str | None:
-        """Return the error of ``value``, in the words of Kafka, or None."""
+        """Return the problem with ``value`` in Kafka's wording, or None."""
 
     @property
     def accepted(self) -> str:
-        """The accepted values, for documentation."""
+        """Accepted values, for documentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Between:
     high: float | None = None
 
     def problem(self, value: Value) -> str | None:
-        """Return which limit was exceeded, or None."""
+        """Return the exceeded limit, or None."""
         assert isinstance(value, int | float)
         if self.low is not None and value < self.low:
             return f"Value must be at least {self.low}"
@@ -152,7 +152,7 @@ class OneOf:
     words: tuple[str, ...]
 
     def problem(self, value: Value) -> str | None:
-        """Name the words that would have been right."""
+        """Return the accepted words for a wrong one."""
         values = value if isinstance(value, tuple) else (value,)
         if all(each in self.words for each in values):
             return None
@@ -173,7 +173,7 @@ class BetweenOr:
     special: int
 
     def problem(self, value: Value) -> str | None:
-        """Name the range and the special number."""
+        """Return the range and the special number."""
         assert isinstance(value, int)
         if value == self.special or self.low <= value <= self.high:
             return None
@@ -193,7 +193,7 @@ class Matches:
     described: str
 
     def problem(self, value: Value) -> str | None:
-        """Describe the form."""
+        """Return a problem with the value, or None."""
         values = value if isinstance(value, tuple) else (value,)
         if all(isinstance(each, str) and re.fullmatch(self.pattern, each) for each in values):
             return None
@@ -201,12 +201,12 @@ class Matches:
 
     @property
     def accepted(self) -> str:
-        """The form in words."""
+        """Description of the accepted form."""
         return self.described
 
 
 def at_least(low: float) -> Between:
-    """Accept ``low`` and everything above it."""
+    """Accept ``low`` and larger values."""
     return Between(low)
 
 
@@ -243,7 +243,7 @@ def parse_value(key: str, kind: ConfigType, text: str) -> Value:
 
 
 def format_value(value: Value) -> str | None:
-    """Write a value the way Kafka shows it; None stays None."""
+    """Return a value in Kafka's form; None stays None."""
     match value:
         case None:
             return None
@@ -306,7 +306,7 @@ class ConfigKey:
 
     @property
     def accepted(self) -> str:
-        """The accepted values, in words for people."""
+        """Description of the accepted values."""
         kind = _KINDS.get(self.type)
         match self.validator:
             case None:
@@ -328,7 +328,7 @@ class ConfigKey:
 
     @property
     def default_text(self) -> str | None:
-        """The default as Kafka shows it."""
+        """Default in Kafka's form."""
         return format_value(self.default)
 
 
@@ -363,7 +363,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_sensitive(self) -> bool:
-        """Whether the value is secret; then it is not in here."""
+        """Whether the value is secret; then it is not stored here."""
         return self.type is ConfigType.PASSWORD
 
     @property

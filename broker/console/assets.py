@@ -43,7 +43,7 @@ SMALLEST_ZIPPED_BYTES: Final = 1024
 
 
 class Assets:
-    """The page, and what it is made of."""
+    """The page with its scripts, styles and pictures."""
 
     def __init__(self) -> None:
         folder = resources.files(__package__) / "static"
@@ -70,7 +70,7 @@ class Assets:
         return Answer(status, HTML, (self._page,), headers)
 
     def answer(self, request: Request) -> Answer:
-        """Return a file; raises KafkaError where there is none at this address."""
+        """Return a file; raises KafkaError if none has this address."""
         _, version, *rest = (*request.parts, "", "")
         name = "/".join(each for each in rest if each)
         content = self._files.get(name)
@@ -88,7 +88,7 @@ class Assets:
         return Answer(200, content_type, (content,), headers)
 
     def _preloads(self) -> str:
-        """Return links to all modules: a browser would find them only one behind the other."""
+        """Return links to all modules, so that a browser loads them in parallel."""
         links = [
             f'<link rel="modulepreload" href="/assets/{{version}}/{name}">'
             for name in sorted(self._files)

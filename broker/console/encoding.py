@@ -29,7 +29,7 @@ _fields: dict[type, tuple[str, ...]] = {}
 
 
 def as_json(value: object) -> JsonValue:
-    """Return a shape, or a part of one, as what ``json`` writes."""
+    """Convert a shape, or a part of one, for ``json``."""
     if value is None or isinstance(value, str | bool | float):
         return value
     if isinstance(value, int):
@@ -55,12 +55,12 @@ def values_of(shape: Any) -> tuple[Any, ...]:  # noqa: ANN401  Of another shape 
 
 
 def made_of(shape: Callable[..., T], *values: Any) -> T:  # noqa: ANN401  As values_of has them.
-    """Return a shape with these values, some of which are those of another shape."""
+    """Return a shape with these values and the values of another shape."""
     return shape(*values)
 
 
 def body_of(answer: object) -> tuple[str, ...] | Iterator[str]:
-    """Return an answer in JSON: whole if it is short, else piece by piece."""
+    """Return a response in JSON, a long one in pieces."""
     if _is_long(answer):
         return chain(_pieces(answer), "\n")
     return (text_of(answer) + "\n",)
@@ -72,7 +72,7 @@ def text_of(shape: object) -> str:
 
 
 def size_of(value: object) -> int:
-    """Return the memory of a shape in bytes, about: lists by some of their rows."""
+    """Return the approximate memory of a shape in bytes, from samples of its lists."""
     if isinstance(value, str):
         return OBJECT_BYTES + len(value)
     if isinstance(value, tuple):
@@ -86,7 +86,7 @@ def size_of(value: object) -> int:
 
 
 def _is_long(value: object) -> bool:
-    """Whether there is a list in it that is not written in one piece."""
+    """Return whether it has a list that is written in pieces."""
     if isinstance(value, tuple):
         most = NUMBERS_PER_PIECE if value and isinstance(value[0], int | float) else ROWS_PER_PIECE
         return len(value) > most or any(map(_is_long, value[:ROWS_PER_PIECE]))

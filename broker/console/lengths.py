@@ -68,12 +68,12 @@ ENTRY_VALUE_MOST: Final = BODY_BYTES_MAX
 
 
 def check_length(name: str, text: str, most: int) -> None:
-    """Raise KafkaError for a text that is longer than its field may be."""
+    """Raise KafkaError for a text above its field's limit."""
     if len(text) > most:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"{name}: at most {most} characters")
 
 
 def check_names(names: Mapping[str, str]) -> None:
-    """Raise KafkaError where a name in a path is longer than it may be."""
+    """Raise KafkaError for a name in a path above its limit."""
     for name, text in names.items():
         check_length(name, text, LENGTHS[name])

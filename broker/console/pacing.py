@@ -31,7 +31,7 @@ class Pace:
         self._left = UNITS_PER_TURN
 
     async def spend(self, units: int = 1) -> None:
-        """Count work that is about to be done, after a turn for others if it is due."""
+        """Count coming work; yield to other tasks first if due."""
         self._left -= units
         if self._left < 0:
             self._left = UNITS_PER_TURN - units
@@ -46,7 +46,7 @@ class CountingPace(Pace):
         self.units = 0
 
     async def spend(self, units: int = 1) -> None:
-        """Count work that is about to be done."""
+        """Count coming work."""
         self.units += units
         await super().spend(units)
 

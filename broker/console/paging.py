@@ -37,7 +37,7 @@ class Order:
         return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
     def place(self, cursor: str) -> Place:
-        """Return the place that a cursor stands for; raises KafkaError."""
+        """Return the place of a cursor; raises KafkaError."""
         try:
             padded = cursor + "=" * (-len(cursor) % 4)
             found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -68,7 +68,7 @@ class Selection:
         """Last place that is certainly kept; later places can be dropped."""
 
     def offer(self, *place: float | str) -> None:
-        """Take in the place of a row."""
+        """Add the place of a row."""
         self.total += 1
         if self._after is not None and not self._precedes(self._after, place):
             return

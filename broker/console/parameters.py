@@ -78,7 +78,7 @@ def read_query(parameters: Iterable[Parameter], query: Mapping[str, str]) -> dic
 
 
 def paged(default_sort: str, sorts: Iterable[str], filtered: str = "") -> tuple[Parameter, ...]:
-    """Return the parameters of a list; ``filtered`` says what a filter is compared with."""
+    """Return the parameters of a list; ``filtered`` names the filtered field."""
     names = tuple(sorts)
     choices = (*names, *(f"-{name}" for name in names))
     parameters = (

@@ -35,7 +35,7 @@ Value: TypeAlias = str | int | bool
 
 
 class ObservedBroker(Observed, Protocol):
-    """The broker, as far as the console looks at it."""
+    """Parts of the broker that the console uses."""
 
     node_id: int
     cluster_id: str
@@ -61,7 +61,7 @@ class ObservedBroker(Observed, Protocol):
 
 
 def check_serving(broker: ObservedBroker) -> None:
-    """Raise KafkaError of a broker that does not know yet what it holds, or no more."""
+    """Raise KafkaError if the broker is still recovering, or has failed."""
     if broker.failure is not None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has failed: see /livez")
     if broker.stage < Stage.PREPARED:
@@ -77,18 +77,18 @@ class ConsoleRequest(Protocol):
 
     @property
     def access(self) -> Access:
-        """Return as what kind of client."""
+        """Return the permissions of the caller."""
 
     @property
     def names(self) -> Mapping[str, str]:
-        """Return the parts of the path that stand for something."""
+        """Return the names in the path."""
 
 
 class FindsWorst(Protocol):
     """Finder of the worst groups and partitions (broker/console/pages/worst.py)."""
 
     async def of(self, question: Question) -> Worst | None:
-        """Return them, as far as they are known."""
+        """Return the last result, or None before there is one."""
 
 
 class RemembersLag(Protocol):
@@ -132,7 +132,7 @@ class Question:
         object.__setattr__(self, "refusals", self.broker.groups.refusals)
 
     async def durable(self) -> None:
-        """Wait until all that was read of the coordinators is durable (C14).
+        """Wait until the state read from the coordinators is durable (C14).
 
         Raises KafkaError if a flush was refused since the request came: it may have been read.
         """
@@ -144,7 +144,7 @@ class Question:
         return self.broker.clock.now_ms()
 
     def text(self, name: str) -> str:
-        """Return a parameter that is text, empty where it is not given."""
+        """Return a text parameter, or an empty text."""
         return str(self.values.get(name, ""))
 
     def selection(self, kinds: Mapping[str, tuple[type, ...]]) -> Selection:

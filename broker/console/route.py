@@ -19,7 +19,7 @@ Answering: TypeAlias = Callable[[Question], Awaitable[object]]
 
 
 def is_name(expected: str) -> bool:
-    """Whether a part of a template stands for something."""
+    """Return whether a part of a template is a name in braces."""
     return expected.startswith("{")
 
 
@@ -78,7 +78,7 @@ class Route:
         return parts_of(self.template)
 
     def check_allowed(self, access: Access, names: Mapping[str, str]) -> None:
-        """Raise KafkaError where a client may not ask."""
+        """Raise KafkaError if the client lacks the permission."""
         check = self.check
         if check.denial is Denial.REQUEST:
             name = names[check.name] if check.name else CLUSTER_NAME

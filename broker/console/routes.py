@@ -54,14 +54,14 @@ class StreamRoute:
 
 
 class Match(NamedTuple):
-    """A route, and what of the path stands for something."""
+    """A route with the names in the path."""
 
     route: Route
     names: dict[str, str]
 
 
 def _each(check: Check) -> Check:
-    """Return the check of each row of a list."""
+    """Return the check as one of each row of a list."""
     return check._replace(denial=Denial.LEFT_OUT)
 
 

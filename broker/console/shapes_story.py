@@ -78,7 +78,7 @@ class EndedPage(Cursor):
 
 @dataclass(frozen=True, slots=True)
 class GroupRebalance:
-    """A group has come to another generation."""
+    """Change of a group's generation."""
 
     time_ms: Wide
     generation: int

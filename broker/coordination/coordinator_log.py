@@ -114,7 +114,7 @@ class CoordinatorLog(Generic[MachineT]):
     # ------------------------------------------------------------------------- gained, loaded, lost
 
     def open(self) -> None:
-        """Gain every partition whose log is here; call it before clients come."""
+        """Start to serve every partition led by this broker; call it before clients connect."""
         topic = self._catalogue.topic(self.topic_name)
         if topic is None:
             self.replayed.set()
@@ -131,7 +131,7 @@ class CoordinatorLog(Generic[MachineT]):
             self.replayed.set()
 
     def gain(self, index: int) -> None:
-        """Start to serve a partition whose log is here: read it in the background.
+        """Start to serve a partition that this broker leads: read it in the background.
 
         The log is as it was opened: nothing of it is on its way to its segments. A partition that
         is here cannot be gained: it has to be lost first, and is then read again.
@@ -146,9 +146,7 @@ class CoordinatorLog(Generic[MachineT]):
         self._load_in_background()
 
     def lose(self, index: int) -> None:
-        """Forget a partition that is not led here any more, and complete all requests that wait for
-        it.
-        """
+        """Forget a partition that this broker no longer leads, and fail its waiting requests."""
         shard = self.shard_at(index)
         assert shard is not None, f"{self.topic_name}-{index} is not here"
         self._shards[index] = None
@@ -157,13 +155,13 @@ class CoordinatorLog(Generic[MachineT]):
         self._host.flush_answers()
 
     def _take_over(self, topic: Topic) -> None:
-        """Begin with a topic that was not known here before, of which nothing is here yet."""
+        """Start to coordinate a topic that is new on this broker."""
         self._lose_all()
         self._topic = topic
         self._shards = [None] * len(topic.partitions)
 
     def _lose_all(self) -> None:
-        """Lose what is here of a topic that was deleted; nothing is served before all is lost."""
+        """Forget all partitions of a deleted topic; nothing is served until this is complete."""
         gone, self._shards = self.shards, []
         self._topic = None
         for shard in gone:
@@ -205,7 +203,7 @@ class CoordinatorLog(Generic[MachineT]):
         logger.info("loaded topic=%s records=%d", self.topic_name, self.replay.records)
 
     def describe_replay(self) -> str:
-        """Return the progress of loading, in words."""
+        """Return a description of the progress of loading."""
         done = f"{self.replay.partitions} of {self.replay.total} partitions"
         return f"{self.topic_name}: {done}, {self.replay.records} records replayed"
 
@@ -221,7 +219,7 @@ class CoordinatorLog(Generic[MachineT]):
 
     @property
     def is_loading(self) -> bool:
-        """Whether some partition that is here is not replayed yet."""
+        """Whether a partition of this broker is not replayed yet."""
         return not all(shard.is_loaded for shard in self.shards)
 
     # ----------------------------------------------------------------------- the topic and its keys
@@ -246,7 +244,7 @@ class CoordinatorLog(Generic[MachineT]):
         )
 
     def is_coordinator(self) -> bool:
-        """Whether the internal topic exists and is the one that is known here.
+        """Return whether the internal topic exists with the ID that this broker knows.
 
         Of a new topic all partitions are gained whose log is here.
         """
@@ -258,7 +256,7 @@ class CoordinatorLog(Generic[MachineT]):
         return self._topic is not None
 
     def refusal(self, key: str) -> ErrorCode:
-        """Return the error code for commands on ``key``, or NONE if this broker takes them."""
+        """Return the error code for commands on ``key``, or NONE if this broker accepts them."""
         found = self.serving(key)
         return found if isinstance(found, ErrorCode) else ErrorCode.NONE
 
@@ -275,7 +273,7 @@ class CoordinatorLog(Generic[MachineT]):
         return shard if shard.is_loaded else ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
     def partition_id_of(self, key: str) -> int | None:
-        """The id of the partition of ``key``, regardless of its leader, or None before the topic
+        """Return the ID of the partition of ``key`` under any leader, or None before the topic
         exists.
         """
         partition = self._partition(key)
@@ -288,41 +286,41 @@ class CoordinatorLog(Generic[MachineT]):
         return topic.partitions[java_hash(key) % len(topic.partitions)]
 
     def partition_of(self, key: str) -> int:
-        """The partition that ``key`` belongs to, wherever that is led; ask ``refusal`` first."""
+        """Return the partition of ``key``, regardless of its leader; call ``refusal`` first."""
         return java_hash(key) % len(self._shards)
 
     def shard_of(self, key: str) -> Shard[MachineT]:
-        """The partition whose machine knows ``key``; ask ``refusal`` first."""
+        """Return the partition whose machine has ``key``; call ``refusal`` first."""
         shard = self.shard_here(key)
         assert shard is not None, f"{self.topic_name} is not led here for {key}"
         return shard
 
     def shard_here(self, key: str) -> Shard[MachineT] | None:
-        """The partition whose machine knows ``key``; None where that is not here."""
+        """Return the partition whose machine has ``key``, or None without leadership here."""
         return self._shards[self.partition_of(key)] if self._shards else None
 
     def shard_at(self, index: int) -> Shard[MachineT] | None:
-        """A partition by its index; None where that is not here."""
+        """Return a partition by its index, or None if this broker does not lead it."""
         return self._shards[index] if 0 <= index < len(self._shards) else None
 
     def is_here(self, shard: Shard[MachineT]) -> bool:
-        """Whether a partition is still served: work for it that has started may continue."""
+        """Return whether a partition is still served: work for it may continue."""
         return self.is_coordinator() and not shard.is_gone
 
     @property
     def shards(self) -> list[Shard[MachineT]]:
-        """The partitions that are here."""
+        """Partitions that this broker serves."""
         return [shard for shard in self._shards if shard is not None]
 
     @property
     def machines(self) -> list[MachineT]:
-        """All machines that are here, to read from."""
+        """Machines of all served partitions, for reading."""
         return [shard.machine for shard in self.shards]
 
     # ----------------------------------------------------------------------------------- decisions
 
     def now(self) -> Now:
-        """The time to decide at."""
+        """Return the present time for a decision."""
         return Now(self._clock.now_ms(), int(self._clock.monotonic() * 1000))
 
     def decide(
@@ -332,7 +330,7 @@ class CoordinatorLog(Generic[MachineT]):
         command: Any,  # noqa: ANN401
         admit: Admit | None = None,
     ) -> tuple[Decision, Appended | None]:
-        """Decide and append the records; raises KafkaError, and then nothing has changed."""
+        """Decide and append the records; raises KafkaError without a change."""
         try:
             now = self.now()
             decision = shard.machine.decide(command, now)
@@ -366,7 +364,7 @@ class CoordinatorLog(Generic[MachineT]):
         batch: memoryview,
         admit: Admit | None = None,
     ) -> Appended:
-        """Append a decision's batch; raises KafkaError, and then nothing has changed."""
+        """Append a decision's batch; raises KafkaError without a change."""
         self.refuse_too_large(key, len(batch))
         if admit is not None and (code := admit()):
             raise KafkaError(code)
@@ -384,7 +382,7 @@ class CoordinatorLog(Generic[MachineT]):
         return log.high_watermark == log.next_offset and not log.closed
 
     def when_durable(self, shard: Shard[MachineT], waiter: Waiter) -> None:
-        """Notify ``waiter`` when all that a partition's log holds now is durable, or refused."""
+        """Notify ``waiter`` when the present content of a partition's log is durable or refused."""
         log = shard.log
         if self.is_durable(shard):
             waiter.durable()
@@ -396,7 +394,7 @@ class CoordinatorLog(Generic[MachineT]):
             group.add_waiter(waiter)
 
     def when_all_durable(self, waiter: Waiter) -> None:
-        """Notify ``waiter`` when everything that was appended so far is durable, or was refused."""
+        """Notify ``waiter`` when all appended batches are durable or refused."""
         group = self._catalogue.journal.newest_group()
         if group is None:
             waiter.durable()
@@ -405,11 +403,11 @@ class CoordinatorLog(Generic[MachineT]):
 
     @property
     def refusals(self) -> int:
-        """The number of refusals of something that was appended here."""
+        """Number of refused batches of these logs."""
         return self._catalogue.journal.refusals
 
     async def durable(self, code: ErrorCode, refusals: int | None) -> None:
-        """Wait until everything that was appended so far is durable; raises KafkaError if refused.
+        """Wait until all appended batches are durable; raises KafkaError if one was refused.
 
         ``code``: that of the error. ``refusals``: their number when the caller started to read, or
         None if it has not let others run since; an append that was refused meanwhile is lost.
@@ -421,7 +419,7 @@ class CoordinatorLog(Generic[MachineT]):
         await durable
 
     def refuse_too_large(self, key: str, size_bytes: int) -> None:
-        """Raise what Apache Kafka answers where its coordinator's batch is too large."""
+        """Raise the error that Apache Kafka returns for a coordinator's batch that is too large."""
         if size_bytes > self._batch_max_bytes:
             logger.warning(
                 "decision too large topic=%s key=%s bytes=%d", self.topic_name, key, size_bytes
@@ -429,7 +427,7 @@ class CoordinatorLog(Generic[MachineT]):
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 
     def failed(self, key: str, error: Exception) -> KafkaError:
-        """Log a bug in a decision; returns the error for its command."""
+        """Log an internal error of a decision; return the error for its command."""
         logger.error("command failed topic=%s key=%s", self.topic_name, key, exc_info=error)
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
 

@@ -51,23 +51,23 @@ class CatalogueImage:
         self._access = access
 
     def version(self) -> int:
-        """Another number whenever a topic has come, gone or got partitions, or can be seen."""
+        """Return a number that changes with the topics and their visibility."""
         return self._catalogue.topics_version + self._generation.number
 
     def names(self) -> Iterable[str]:
-        """All topics that the client may describe now."""
+        """Return all topics that the client may describe now."""
         names = self._catalogue.topics.keys()
         if self._access.is_open:
             return names
         return [name for name in names if self._access.may_see(ResourceType.TOPIC, name)]
 
     def topic_id(self, name: str) -> bytes | None:
-        """A topic's id, or None if the topic does not exist."""
+        """Return a topic's id, or None if the topic does not exist."""
         topic = self._catalogue.topic(name)
         return None if topic is None else topic.topic_id
 
     def name(self, topic_id: bytes) -> str | None:
-        """The topic with this id, or None if it does not exist."""
+        """Return the topic with this id, or None if it does not exist."""
         topic = self._catalogue.topic_by_id(topic_id)
         return None if topic is None else topic.name
 
@@ -106,7 +106,7 @@ class Groups:
         return shard
 
     def _on_generation(self, group_id: str, generation: int) -> None:
-        """Note a rebalance: what is replayed at a start has happened before."""
+        """Record a rebalance, except during the replay of a start."""
         shard = self.log.shard_here(group_id)
         if shard is not None and shard.is_loaded:
             self.rebalances.note(group_id, generation, self._host.clock.now_ms())
@@ -119,7 +119,7 @@ class Groups:
         self.rebalances.forget(shard.owns, self._host.clock.now_ms())
 
     def gain(self, index: int) -> None:
-        """Coordinate the groups of a partition whose log has come here; see ``CoordinatorLog``."""
+        """Coordinate the groups of a newly led partition; see ``CoordinatorLog``."""
         self.rebalances.restart(self._host.clock.now_ms())
         self.log.gain(index)
 
@@ -131,7 +131,7 @@ class Groups:
         return TimerExpired(timer, self.image)
 
     def close(self) -> None:
-        """Cancel all timers: the broker ends."""
+        """Cancel all timers when the broker ends."""
         self._runner.close()
 
     # ------------------------------------------------------------------------------------ requests
@@ -141,12 +141,12 @@ class Groups:
         await self.log.ensure()
 
     def is_coordinator(self) -> bool:
-        """Whether ``__consumer_offsets`` exists, and some of its groups may be served here."""
+        """Whether ``__consumer_offsets`` exists, so that this broker may serve groups."""
         return self.log.is_coordinator()
 
     @property
     def is_loading(self) -> bool:
-        """Whether some of the groups that are served here are not known yet."""
+        """Whether groups of this broker are not loaded yet."""
         return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
@@ -162,7 +162,7 @@ class Groups:
         return CatalogueImage(self._catalogue, self._generation, access)
 
     def new_ticket(self) -> int:
-        """A number for a command whose answer may have to wait."""
+        """Return a number for a command whose response may be delayed."""
         return self._runner.new_ticket()
 
     def must_wait(self, key: str) -> bool:
@@ -179,23 +179,23 @@ class Groups:
         ticket: int | None = None,
         admit: Admit | None = None,
     ) -> None:
-        """Decide ``command``, respond when that is durable; ask ``refusal`` first.
+        """Decide ``command`` and respond when the decision is durable; call ``refusal`` first.
 
         See ``Submission``.
         """
         self._runner.submit(Submission(key, command, respond, refuse, ticket, admit))
 
     def machine_of(self, group_id: str) -> GroupShard:
-        """The machine that knows a group, to read from; ask ``refusal`` first."""
+        """Return the machine that has a group, for reading; call ``refusal`` first."""
         return self.log.shard_of(group_id).machine
 
     @property
     def refusals(self) -> int:
-        """The number of refusals of something that was appended here."""
+        """Number of refused batches of these logs."""
         return self.log.refusals
 
     async def durable(self, refusals: int | None = None) -> None:
-        """Wait until all that the machines show now is durable; raises KafkaError if refused.
+        """Wait until the present state of the machines is durable; raises KafkaError if refused.
 
         ``refusals``: their number when the caller started to read, if it has let others run since.
         """
@@ -203,7 +203,7 @@ class Groups:
 
     @property
     def machines(self) -> list[GroupShard]:
-        """All machines that are here, to read from."""
+        """Machines of all served partitions, for reading."""
         return self.log.machines
 
     def write_marker(self, partition: int, marker: TransactionMarker) -> None:
@@ -224,7 +224,7 @@ class Groups:
         self._submit_each(self._group_ids(), lambda key: ExpireOffsets(key, self.image))
 
     def forget_topic(self, name: str) -> None:
-        """Drop the offsets of a topic that was deleted, or everything with the groups' own."""
+        """Drop the offsets of a deleted topic, or all groups if it is the groups' own topic."""
         if not self.is_coordinator():
             return
         self._submit_each(
@@ -234,7 +234,7 @@ class Groups:
         )
 
     def has_many_offsets(self, group_ids: Sequence[str]) -> bool:
-        """Whether several groups together have so many that work on all takes long.
+        """Return whether the offsets of several groups together are too many for one turn.
 
         Of one alone its machine finds out by itself.
         """
@@ -312,5 +312,5 @@ def group_config(
 
 
 def caller_of(context: RequestContext) -> Caller:
-    """Return the sender of this request, and its version."""
+    """Return the client of the request, and the request's version."""
     return Caller(context.client_id or "", context.connection.peer_host, context.api_version)

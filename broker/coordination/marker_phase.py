@@ -102,21 +102,20 @@ class MarkerPhase:
             remote_markers.belongs_to(self)
 
     def begin(self, shard: Shard[TransactionShard], key: str) -> Following | None:
-        """Append the pending markers of a decided transaction; return its completion if those are
-        all.
+        """Append the pending markers of a decided transaction; return its completion, or None.
 
         The completion is for the runner to append right after them.
         """
         return self._write(shard, key, shard.machine.awaiting_markers(key))
 
     def resume(self, shard: Shard[TransactionShard], key: str) -> None:
-        """Append the pending markers of a transaction, and its completion if those are all."""
+        """Append the pending markers of a transaction and, after the last one, its completion."""
         self._complete(shard, self.begin(shard, key))
 
     def answered(
         self, shard: Shard[TransactionShard], key: str, placed: list[TopicPartition], refused: str
     ) -> None:
-        """Register markers that other brokers have written; complete a transaction that has all."""
+        """Record markers that other brokers wrote; complete a transaction after its last one."""
         machine = shard.machine
         machine.change(MarkersPlaced(key, placed))
         if not machine.owes_markers(key):
@@ -134,7 +133,7 @@ class MarkerPhase:
         self._refusals = {key: n for key, n in self._refusals.items() if not shard.owns(key)}
 
     def close(self) -> None:
-        """Stop writing: the broker ends. The next process continues."""
+        """Stop writing when the broker ends; the next process continues."""
         self._closed = True
         if self._remote_markers is not None:
             self._remote_markers.close()
@@ -196,7 +195,7 @@ class MarkerPhase:
         return None
 
     def _write_one(self, partition: TopicPartition, marker: TransactionMarker) -> ErrorCode:
-        """Write one marker; NONE also where the partition needs none."""
+        """Write one marker; return NONE also if the partition needs none."""
         error = self._markers.write_if_needed(partition.topic, partition.partition, marker)
         if error == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and self._remote_markers is None:
             return ErrorCode.NONE  # It was deleted (M5).
@@ -217,7 +216,7 @@ class MarkerPhase:
         return Following(key, command, partial(self._settled, shard, key))
 
     def _complete(self, shard: Shard[TransactionShard], completion: Following | None) -> None:
-        """Append the completion of a transaction whose last markers came after its decision."""
+        """Append the completion of a transaction whose markers were delayed."""
         if completion is not None:
             self._runner.follow(shard, completion)
 
@@ -319,12 +318,12 @@ class TransitionWaits:
             waiting.then()
 
     def release_lost(self, is_lost: Callable[[str], bool]) -> None:
-        """Resume the requests that wait for transactional ids that are not here any more."""
+        """Resume the requests that wait for transactional IDs of lost partitions."""
         for key in [key for key in self._waiting if is_lost(key)]:
             self.release(key)
 
     def close(self) -> None:
-        """Cancel the timers of all waiting requests: the broker ends."""
+        """Cancel the timers of all waiting requests when the broker ends."""
         for queue in self._waiting.values():
             for waiting in queue:
                 waiting.timer.cancel()

@@ -39,7 +39,7 @@ class MarkerWriter:
         self._guards = guards
 
     def write(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
-        """Append a marker to a partition; those of ``__consumer_offsets`` go through the groups.
+        """Append a marker to a partition; the groups append those of ``__consumer_offsets``.
 
         It is durable when the journal's newest group is.
         """
@@ -62,7 +62,7 @@ class MarkerWriter:
         return ErrorCode.NONE
 
     def write_if_needed(self, topic: str, index: int, marker: TransactionMarker) -> ErrorCode:
-        """Write a marker like ``write``; NONE also if a later marker has ended the transaction.
+        """Write a marker like ``write``; return NONE also if a later one ended the transaction.
 
         That is durable when the newest commit group is, like a written marker. For a coordinator.
         """

@@ -61,15 +61,15 @@ class Pipelines:
         self._by_id: dict[str, Pipeline] = {}
 
     def all(self) -> list[Pipeline]:
-        """Return them as they are now."""
+        """Return the present pipelines."""
         return list(self._by_group.values())
 
     def of_id(self, transactional_id: str) -> Pipeline | None:
-        """Return the pipeline whose offsets an id has committed last, or None if it is unknown."""
+        """Return the pipeline of the newest offset commit by an ID, or None."""
         return self._by_id.get(transactional_id)
 
     def forget(self, is_lost: Callable[[str], bool]) -> None:
-        """Drop the transactional ids that are here no more, and pipelines that have none here."""
+        """Drop transactional IDs that this broker lost, and pipelines without any other."""
         for key in [key for key in self._by_id if is_lost(key)]:
             del self._by_id.pop(key).ids[key]
         for pipeline in self.all():

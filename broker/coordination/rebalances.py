@@ -12,7 +12,7 @@ CHARACTERS_MOST: Final = 64 * 1024
 
 
 class Rebalance(NamedTuple):
-    """A group has come to a generation."""
+    """Change of a group's generation."""
 
     group_id: str
     time_ms: int
@@ -34,7 +34,7 @@ class Rebalances:
         return len(self._ring)
 
     def note(self, group_id: str, generation: int, now_ms: int) -> None:
-        """Register a rebalance, in place of the oldest if there is no more room."""
+        """Record a rebalance; if the history is full, drop the oldest one."""
         ring = self._ring
         ring.append(Rebalance(group_id, now_ms, generation))
         self._characters += len(group_id)
@@ -44,11 +44,11 @@ class Rebalances:
             self.complete_since_ms = gone.time_ms
 
     def of(self, group_id: str) -> list[Rebalance]:
-        """Return those of one group, the oldest first."""
+        """Return the rebalances of one group, the oldest first."""
         return [each for each in self._ring if each.group_id == group_id]
 
     def forget(self, is_lost: Callable[[str], bool], now_ms: int) -> None:
-        """Drop those of groups that are here no more; what becomes of them is not known here."""
+        """Drop the rebalances of groups that this broker no longer coordinates."""
         self._ring = deque(each for each in self._ring if not is_lost(each.group_id))
         self._characters = sum(len(each.group_id) for each in self._ring)
         self.restart(now_ms)

@@ -35,7 +35,7 @@ RECORDS_PER_SLICE: Final = 250
 
 
 class Replay(Generic[MachineT]):
-    """Reads one partition after the other, and knows how far it has come."""
+    """Replay of partitions, one after the other, with its progress."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Replay(Generic[MachineT]):
         """Whether keys were met whose latest record cannot be read."""
 
     def add(self, shard: Shard[MachineT]) -> None:
-        """Queue a partition to be read after those that wait already."""
+        """Add a partition to the end of the queue."""
         if not self._waiting:
             self.total = self.partitions = self.records = 0
             self._steps = self._run()
@@ -78,7 +78,7 @@ class Replay(Generic[MachineT]):
         return shard in self._waiting
 
     def read_until(self, is_enough: Callable[[], bool]) -> bool:
-        """Read until ``is_enough``, which is called after every batch; False if all is read.
+        """Read until ``is_enough`` returns true after a batch; return False when all is read.
 
         Waits for the disk. It may be called from the effects of a loaded partition, in the middle
         of reading.
@@ -176,7 +176,7 @@ class Replay(Generic[MachineT]):
 def _end_transaction(
     shard: Shard[MachineT], header: BatchHeader, batch: memoryview
 ) -> Iterator[None]:
-    """Take in a control batch, if it is a marker."""
+    """Apply a control batch if it is a marker."""
     marker = read_marker(batch)
     if marker is not None:
         steps = shard.machine.end_transaction(header.producer_id, commit=marker.commit)

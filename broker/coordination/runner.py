@@ -109,7 +109,7 @@ class Runner(Generic[MachineT]):
     # ------------------------------------------------------------------------------------ commands
 
     def run(self, shard: Shard[MachineT], key: str, command: Any) -> Decision:  # noqa: ANN401
-        """Decide, append and apply, then what follows; return the decision on ``command``.
+        """Decide, append and apply a command and its follow-ups; return its decision.
 
         Raises KafkaError, and then nothing has changed. What the decision says is true when all
         that the partition's log holds is durable.
@@ -131,7 +131,7 @@ class Runner(Generic[MachineT]):
         following.settled(code)
 
     def new_ticket(self) -> int:
-        """Return a number for a command whose answer may have to wait for a later decision."""
+        """Return a number for a command whose response may wait for a later decision."""
         self._last_ticket += 1
         return self._last_ticket
 
@@ -141,7 +141,7 @@ class Runner(Generic[MachineT]):
         return shard is not None and self._slices.holds(shard, key)
 
     def submit(self, submission: Submission) -> None:
-        """Decide a command, and respond when that is durable; ask the log's ``refusal`` first."""
+        """Decide a command, and respond when that is durable; call the log's ``refusal`` first."""
         shard = self._log.shard_here(submission.key)
         if shard is None:
             self._refuse(submission, ErrorCode.NOT_COORDINATOR)
@@ -194,7 +194,7 @@ class Runner(Generic[MachineT]):
         return decision
 
     def _settle(self, shard: Shard[MachineT], submission: Submission, decision: Decision) -> None:
-        """Park or answer a command whose decision is applied."""
+        """Park or complete a command whose decision is applied."""
         response = decision.response
         if response is None and submission.ticket is not None:
             self._parked[submission.ticket] = submission
@@ -210,7 +210,7 @@ class Runner(Generic[MachineT]):
     # ------------------------------------------------------------------------------------- effects
 
     def take_effects(self, shard: Shard[MachineT], effects: tuple[Effect, ...]) -> None:
-        """Set and cancel timers, answer parked commands, and decide what follows from the rest."""
+        """Apply effects: timers, responses to parked commands, and follow-up decisions."""
         try:
             following = [each for effect in effects if (each := self._take(shard, effect))]
         except Exception as error:  # What is in memory is right no more (D9).
@@ -235,7 +235,7 @@ class Runner(Generic[MachineT]):
     # ------------------------------------------------------------------------------------- answers
 
     def _answer(self, shard: Shard[MachineT], submission: Submission, response: Any) -> None:  # noqa: ANN401
-        """Respond when all that the partition's log holds now is durable."""
+        """Respond when the present content of the partition's log is durable."""
         respond, topic_name = submission.respond, self._log.topic_name
         if self._log.is_durable(shard):
             respond_to(respond, response, topic_name)
@@ -268,7 +268,7 @@ class Runner(Generic[MachineT]):
         self._submit(shard, Submission(timer.key, command, _nothing, expiry=expiry))
 
     def _expire_late(self, shard: Shard[MachineT], expiry: Expiry, since_s: float) -> None:
-        """Decide the command of a timer that waited for the disk.
+        """Decide the command of a timer that had to wait for the disk.
 
         If the disk was slow the timer is postponed instead, once: a client whose answer has only
         just left gets that time to continue.
@@ -286,7 +286,7 @@ class Runner(Generic[MachineT]):
         submission: Submission,
         steps: Generator[None, None, LongDecision],
     ) -> None:
-        """Decide a command in slices, and hold its key until all is applied."""
+        """Decide a command in slices; other commands of its key wait until all is applied."""
         try:
             decision = await self._slices.take(shard, self._in_slices(shard, submission, steps))
         except KafkaError as error:
@@ -304,7 +304,7 @@ class Runner(Generic[MachineT]):
         submission: Submission,
         steps: Generator[None, None, LongDecision],
     ) -> Generator[None, None, Decision | None]:
-        """Decide, append as one batch, and apply; return what is left to do, None after a mistake.
+        """Decide, append one batch and apply it; return the remaining work, None after an error.
 
         Raises KafkaError, and then nothing has changed.
         """
@@ -327,7 +327,7 @@ class Runner(Generic[MachineT]):
         return Decision(decision.response, effects=decision.effects)
 
     def end_transaction(self, shard: Shard[MachineT], producer_id: int, *, commit: bool) -> None:
-        """Take in a marker that was appended, unless the partition is lost."""
+        """Apply an appended marker, unless the partition is lost."""
         if shard.is_gone:
             return
         try:
@@ -350,7 +350,7 @@ class Runner(Generic[MachineT]):
         self._slices.forget(shard)
 
     def close(self) -> None:
-        """Stop all timers: the broker ends."""
+        """Stop all timers when the broker ends."""
         self._timers.close()
 
 

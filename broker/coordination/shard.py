@@ -39,20 +39,20 @@ class Machine(Protocol):
     """State and decisions of the keys of one partition."""
 
     def decide(self, command: Any, now: Now) -> Decision:  # noqa: ANN401
-        """Judge a command; changes nothing."""
+        """Return the decision on a command; changes nothing."""
 
     def apply(self, record: Record, offset: int) -> None:
-        """Take in a record of the log."""
+        """Apply a record of the log."""
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
-        """Take in the marker that ends a producer's transaction on the partition.
+        """Apply the marker that ends a producer's transaction on the partition.
 
         Returns the steps that are left where that takes long. Nothing is decided before the last
         of them is taken.
         """
 
     def change(self, change: object) -> None:
-        """Take in a volatile change."""
+        """Apply a change that is not stored."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """Return the effects that are due after a start."""
@@ -61,10 +61,10 @@ class Machine(Protocol):
         """Skip the key of an unreadable record; return False if that would harm other keys."""
 
     def keys(self) -> list[str]:
-        """Every key there is."""
+        """Return every key."""
 
     def forget(self) -> None:
-        """Take back what was noted outside of the machine: it is given up."""
+        """Undo registrations outside the machine, which is no longer used."""
 
 
 MachineT = TypeVar("MachineT", bound=Machine)
@@ -127,7 +127,7 @@ _remembered = lru_cache(REMEMBERED)(_computed)
 
 
 def decision_batch(decision: Decision, now_ms: int) -> memoryview:
-    """The records of a decision, of which there is at least one."""
+    """Return the records of a decision, of which there is at least one."""
     records, producer = decision.records, decision.producer
     if len(records) == 1 and producer is None:
         key, value = records[0].encode()

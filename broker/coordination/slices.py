@@ -59,14 +59,14 @@ class Slices:
         return under_way is not None and (under_way.holds_all or key in under_way.after_decisions)
 
     def hold(self, shard: Shard[Any], key: str, then: Then) -> None:
-        """Call ``then`` when nothing holds ``key`` any more, or the partition is lost."""
+        """Call ``then`` when ``key`` is free or the partition is lost."""
         under_way = self._under_way[shard]
         under_way.after_decisions.get(key, under_way.after_markers).append(then)
 
     # ------------------------------------------------------------------------------------- markers
 
     def take_in(self, shard: Shard[Any], producer_id: int, *, commit: bool) -> None:
-        """Take in a marker that was appended: at once, as far as any command can see."""
+        """Apply an appended marker; commands see its whole effect at once."""
         steps = shard.machine.end_transaction(producer_id, commit=commit)
         if steps is None:
             return
@@ -96,7 +96,7 @@ class Slices:
     # ------------------------------------------------------------------------------- long decisions
 
     def begin(self, shard: Shard[Any], key: str) -> None:
-        """Hold ``key`` until ``end``."""
+        """Reserve ``key`` until ``end``."""
         self._enter(shard).after_decisions[key] = []
 
     async def take(self, shard: Shard[Any], steps: Generator[None, None, Result]) -> Result:
@@ -131,7 +131,7 @@ class Slices:
     # ----------------------------------------------------------------------------------------- end
 
     def forget(self, shard: Shard[Any]) -> None:
-        """Run everything that a lost partition holds: it finds that the partition is lost."""
+        """Run all waiting commands of a lost partition; each finds that it is lost."""
         under_way = self._under_way.pop(shard, None)
         if under_way is None:
             return

@@ -23,7 +23,7 @@ RETRY_MS: Final = 1000
 
 @dataclass(slots=True, eq=False)
 class Expiry:
-    """A timer that has come, while its command waits for its turn."""
+    """Expired timer whose command waits for its turn."""
 
     shard: Shard[Any]
     timer: Timer
@@ -52,7 +52,7 @@ class Timers:
         return sum(map(len, self._running.values())) + len(self._expiries)
 
     def take(self, shard: Shard[Any], effect: Effect) -> None:
-        """Do what a Schedule or Cancel says that a partition's machine decided."""
+        """Apply a Schedule or Cancel of a partition's machine."""
         if isinstance(effect, Schedule):
             tick_ms = int(self._clock.monotonic() * 1000)
             self._start(shard, effect.timer, max(0, effect.at_tick_ms - tick_ms))
@@ -61,18 +61,18 @@ class Timers:
             self._stop(shard, effect.timer)
 
     def retry(self, shard: Shard[Any], timer: Timer, code: ErrorCode) -> None:
-        """Repeat a timer whose command met an error, unless its key is coordinated elsewhere."""
+        """Repeat a timer whose command failed, unless another broker coordinates its key."""
         if code != ErrorCode.NOT_COORDINATOR:
             self._start(shard, timer, RETRY_MS)
 
     def postpone(self, expiry: Expiry) -> None:
-        """Repeat a timer after RETRY_MS, unless it is overtaken."""
+        """Repeat a timer after RETRY_MS, unless a newer one replaces it."""
         if self.begin(expiry):
             self._start(expiry.shard, expiry.timer, RETRY_MS)
             self._postponed.add(expiry.timer)
 
     def begin(self, expiry: Expiry) -> bool:
-        """Whether the command of a timer still counts, now that it is its turn."""
+        """Return whether the command of a timer is still valid."""
         if expiry.is_overtaken:
             return False
         del self._expiries[expiry.timer]

@@ -72,11 +72,11 @@ class TransactionClients:
         return self._clients.get(transactional_id)
 
     def used(self, transactional_id: str, context: RequestContext) -> None:
-        """Note a request about an id that exists."""
+        """Record the client of a request about an existing ID."""
         self._clients[transactional_id] = self.client_of(transactional_id, context)
 
     def client_of(self, transactional_id: str, context: RequestContext) -> Client:
-        """Return the client of a request; the known object where the id's client is unchanged."""
+        """Return the client of a request; the same object if the ID's client is unchanged."""
         client_id = context.client_id or ""
         host = "/" + context.connection.peer_host
         known = self._clients.get(transactional_id)
@@ -85,7 +85,7 @@ class TransactionClients:
         return Client(client_id, host)
 
     def forget(self, transactional_id: str) -> None:
-        """Drop an id that exists no more."""
+        """Drop an ID that no longer exists."""
         self._clients.pop(transactional_id, None)
 
 
@@ -185,7 +185,7 @@ class _Ring:
         return len(self._events)
 
     def add(self, event: TransactionEvent) -> None:
-        """Take in an event, in place of the oldest ones where there is no more room."""
+        """Record an event; if the history is full, drop the oldest ones."""
         events = self._events
         events.append(event)
         self._characters += _characters(event)
@@ -200,7 +200,7 @@ class _Ring:
         self._characters = sum(_characters(each) for each in self._events)
 
     def newest_first(self) -> Iterator[TransactionEvent]:
-        """Return the events of this moment, a newer one before an older."""
+        """Return the present events, the newest first."""
         return reversed(list(self._events))
 
 
@@ -209,7 +209,7 @@ def _characters(event: TransactionEvent) -> int:
 
 
 class TransactionEvents:
-    """The story of all transactional ids, since the start or as far back as there is room."""
+    """History of all transactional IDs, since the start or as long as it fits."""
 
     def __init__(self, now_ms: int) -> None:
         """``now_ms``: from when on everything is noted."""
@@ -225,16 +225,16 @@ class TransactionEvents:
 
     @property
     def complete_since_ms(self) -> int:
-        """The time since when no event is missing."""
+        """Time since which no event is missing."""
         return max(self.begun_ms, self._routine.complete_since_ms, self._notable.complete_since_ms)
 
     @property
     def is_complete(self) -> bool:
-        """Whether all events since the start are still here."""
+        """Whether the history has all events since the start."""
         return self.complete_since_ms == self.begun_ms
 
     def newest_first(self) -> Iterator[TransactionEvent]:
-        """Yield all events there are at this moment, a newer one before an older."""
+        """Yield all present events, the newest first."""
         return merge(
             self._routine.newest_first(),
             self._notable.newest_first(),
@@ -243,14 +243,14 @@ class TransactionEvents:
         )
 
     def forget(self, is_lost: Callable[[str], bool], now_ms: int) -> None:
-        """Drop those of ids that are here no more; what becomes of them is not known here."""
+        """Drop the events of IDs that this broker no longer coordinates."""
         self._routine.forget(is_lost)
         self._notable.forget(is_lost)
         self._refused = None
         self.restart(now_ms)
 
     def restart(self, now_ms: int) -> None:
-        """Restart the story: ids have come whose events another broker noted."""
+        """Restart the history: it lacks events of IDs that another broker coordinated."""
         self.begun_ms = now_ms
 
     # -------------------------------------------------------------------------------- what happens
@@ -264,7 +264,7 @@ class TransactionEvents:
         former: Client | None,
         now_ms: int,
     ) -> None:
-        """Note a transition that is about to happen.
+        """Record a coming transition.
 
         ``asker`` is the client behind it, if one is known; ``former`` the one that used the
         transactional id before.
@@ -297,7 +297,7 @@ class TransactionEvents:
             self._of(after, Kind.ABORTED, reason, client, other, len(after.partitions))
 
     def refused(self, transaction: Transaction, client: Client, now_ms: int) -> None:
-        """Note that a request of a fenced client was refused; once for each client in a row."""
+        """Record the refusal of a fenced client, once for consecutive requests of one client."""
         key = transaction.transactional_id
         if self._refused == (key, client):
             return
@@ -428,7 +428,7 @@ class TransactionCounts:
         """Number of markers that could not be written, and are retried."""
 
     def moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
-        """Count a transition that is about to happen; the abort of nothing (KIP-890) is none."""
+        """Count a coming transition; the abort of an empty transaction (KIP-890) is not counted."""
         after: Transaction | None = decision.records[-1].meaning
         if after is None:
             return

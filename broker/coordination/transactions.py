@@ -155,16 +155,16 @@ class Transactions:
         self._waits.release_lost(shard.owns)
 
     def gain(self, index: int) -> None:
-        """Coordinate the ids of a partition whose log has come here; see ``CoordinatorLog``."""
+        """Coordinate the IDs of a newly led partition; see ``CoordinatorLog``."""
         self.events.restart(self._host.clock.now_ms())
         self.log.gain(index)
 
     def lose(self, index: int) -> None:
-        """Forget the ids of a partition that this broker does not lead any more."""
+        """Forget the IDs of a partition that this broker no longer leads."""
         self.log.lose(index)
 
     def close(self) -> None:
-        """Cancel all timers: the broker ends."""
+        """Cancel all timers when the broker ends."""
         self._closed = True
         self._markers.close()
         self._waits.close()
@@ -172,7 +172,7 @@ class Transactions:
 
     @property
     def coordinator_epoch(self) -> int:
-        """The latest that a coordinator has here: the leader epoch of its partition's log (R6).
+        """Return the epoch of the coordinator: the leader epoch of its partition's log (R6).
 
         Greater at every start, and than any in a marker of the logs that were found (D6).
         """
@@ -208,12 +208,12 @@ class Transactions:
 
     @property
     def all(self) -> list[Transaction]:
-        """Every transactional id that is served here."""
+        """Every transactional ID that this broker serves."""
         return [each for machine in self.machines for each in machine.transactions.values()]
 
     @property
     def machines(self) -> list[TransactionShard]:
-        """All machines that are here, to read from."""
+        """Machines of all served partitions, for reading."""
         return self.log.machines
 
     def configure(self, config: BrokerConfig) -> None:
@@ -223,11 +223,11 @@ class Transactions:
 
     @property
     def refusals(self) -> int:
-        """Number of refusals of batches that were appended here, of any kind."""
+        """Number of refused batches of these logs."""
         return self.log.refusals
 
     async def durable(self, refusals: int | None = None) -> None:
-        """Wait until everything that was appended so far is durable (C14).
+        """Wait until all appended batches are durable (C14).
 
         Raises KafkaError if it was refused. A caller that has let others run since its first read
         passes the number of ``refusals`` at that time: a batch that was refused meanwhile does not
@@ -238,16 +238,16 @@ class Transactions:
     # ------------------------------------------------------------------------------------ commands
 
     def is_coordinator(self) -> bool:
-        """Whether ``__transaction_state`` exists, and some of its ids may be served here."""
+        """Whether ``__transaction_state`` exists, so that this broker may serve IDs."""
         return self.log.is_coordinator()
 
     @property
     def is_loading(self) -> bool:
-        """Whether some of the transactional ids that are served here are not known yet."""
+        """Whether transactional IDs of this broker are not loaded yet."""
         return self.log.is_loading
 
     def refusal(self, key: str) -> ErrorCode:
-        """Return the error code for commands on a transactional id, or NONE if they are taken."""
+        """Return the error code for commands on a transactional ID, or NONE."""
         found = self._serving(key)
         return found if isinstance(found, ErrorCode) else ErrorCode.NONE
 
@@ -285,7 +285,7 @@ class Transactions:
         self._submit(key, make, respond, context, None if waits else _NO_TIME)
 
     async def outcome_of(self, make: Make, *, key: str, context: RequestContext) -> Outcome:
-        """``submit``, for a handler that waits."""
+        """Submit a command like ``submit``, and wait for its outcome."""
         found: asyncio.Future[Outcome] = self._host.loop.create_future()
 
         def respond(outcome: Outcome) -> None:
@@ -309,7 +309,7 @@ class Transactions:
         respond(outcome)
 
     def used(self, key: str, context: RequestContext) -> None:
-        """Remember who used a transactional id last, as long as it is served here."""
+        """Record the last client of a transactional ID that this broker serves."""
         if self.transaction(key) is not None:
             self.clients.used(key, context)
 
@@ -362,7 +362,7 @@ class Transactions:
         respond: Callable[[Outcome], None],
         outcome: Outcome,
     ) -> None:
-        """Respond when all that the partition's log holds now is durable.
+        """Respond when the present content of the partition's log is durable.
 
         That is the decision with all that it was decided upon, if it has a record, and the markers
         and the completion that were appended with it. If a flush with any of it was refused, before
@@ -398,7 +398,7 @@ class Transactions:
             self.events.refused(transaction, client, self._host.clock.now_ms())
 
     def _moves(self, known: TransactionTable, decision: Decision, command: Command) -> None:
-        """Count and note a transition that is about to happen."""
+        """Count and record a coming transition."""
         self.counts.moves(known, decision, command)
         after: Transaction | None = decision.records[-1].meaning
         if after is not None and after.state.is_decided:
@@ -422,7 +422,7 @@ class Transactions:
         return len(self._waits)
 
     def decide_now(self, key: str, command: Command) -> Outcome:
-        """Decide at once; the answer is true when all that the id's partition holds is durable."""
+        """Decide at once; the result holds when the present content of the partition is durable."""
         shard = self.log.shard_here(key)
         if shard is None:
             return _NOT_COORDINATOR
@@ -441,7 +441,7 @@ class Transactions:
     # -------------------------------------------------------------------------- what writes imply
 
     def has_producer(self, transactional_id: str, producer_id: int) -> bool:
-        """Whether this is the producer id of a transactional id that is served and known here."""
+        """Return whether a transactional ID that this broker serves has this producer ID."""
         if self.refusal(transactional_id):
             return False
         transaction = self.transaction(transactional_id)
@@ -487,11 +487,11 @@ class Transactions:
 
     @property
     def fresh_producer_id(self) -> int:
-        """A producer id that no producer has yet, or -1; ``TakeProducerId`` gives it away."""
+        """Unused producer ID, or -1; ``TakeProducerId`` assigns it."""
         return self._catalogue.producer_ids.peek()
 
     def expire_ids(self) -> None:
-        """Forget transactional ids that were not used for long."""
+        """Delete transactional IDs after their idle time."""
         run_in_turns(self._host.loop, self._expire_steps())
 
     def _expire_steps(self) -> Iterator[None]:

@@ -49,7 +49,7 @@ _RETRIABLE: Final = {
 
 
 def is_transactional(records: memoryview | None) -> bool:
-    """Whether a batch says that it is part of a producer's transaction.
+    """Return whether a batch is marked as part of a transaction.
 
     Not what no log takes anyway: control batches (P5), and batches without a producer.
     """
@@ -62,7 +62,7 @@ def is_transactional(records: memoryview | None) -> bool:
 
 
 def is_idempotent(records: memoryview | None) -> bool:
-    """Whether a batch has a producer and says that it is part of no transaction."""
+    """Return whether a batch has a producer and is not marked as part of a transaction."""
     return (
         records is not None
         and len(records) >= HEADER_BYTES
@@ -72,10 +72,10 @@ def is_idempotent(records: memoryview | None) -> bool:
 
 
 class Coordinator(Protocol):
-    """The transaction coordinator, as far as verification needs it."""
+    """Parts of the transaction coordinator that verification uses."""
 
     def has_producer(self, transactional_id: str, producer_id: int) -> bool:
-        """Whether this is the producer id of a transactional id that is known."""
+        """Return whether a known transactional ID has this producer ID."""
 
     def add(self, command: AddPartitions) -> ErrorCode:
         """Make partitions part of a transaction."""
@@ -187,7 +187,7 @@ def verify(
 
 
 def _is_ahead(guards: Guards, log: Log, records: memoryview) -> bool:
-    """Whether a batch was sent behind one with which its producer has yet to begin."""
+    """Return whether the producer's first batch has to be appended before this one."""
     header = read_header(records)
     claim = header.producer_id, header.producer_epoch
     return guards.is_ahead(log, *claim, header.base_sequence)
@@ -196,7 +196,7 @@ def _is_ahead(guards: Guards, log: Log, records: memoryview) -> bool:
 def _note_beginnings(
     guards: Guards, batches: Batches, unverified: Mapping[TopicPartition, Log]
 ) -> None:
-    """Keep with which batches producers begin that their logs do not know."""
+    """Record the first batches of producers that their logs do not know."""
     for topic_partition, log, records in batches:
         header = read_header(records)
         if topic_partition in unverified and log.producers.entry(header.producer_id) is None:
@@ -223,7 +223,7 @@ def _errors_of(
 
 
 def _sent(code: ErrorCode, version: int) -> ErrorCode:
-    """The coordinator's error as a producer knows it, by version."""
+    """Return the error that a producer receives for one of the coordinator, by version."""
     if code == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:

@@ -72,7 +72,7 @@ USER_PREFIX: Final = "User:"
 def describe_acls(
     access_rules: AccessRules, context: RequestContext, request: DescribeAclsRequest
 ) -> DescribeAclsResponse:
-    """List the ACLs that a filter means, grouped by what they apply to."""
+    """List the ACLs that match a filter, grouped by resource."""
     if not access_rules.are_enforced:
         raise KafkaError(ErrorCode.SECURITY_DISABLED, "No Authorizer is configured on the broker")
     wanted = AclFilter(
@@ -106,7 +106,7 @@ def refuse_create_acls(
 async def create_acls(
     access_rules: AccessRules, context: RequestContext, request: CreateAclsRequest
 ) -> CreateAclsResponse:
-    """Add ACLs; those that are refused are named, the others are added in one commit."""
+    """Add ACLs in one commit; refused ones have an error in the response."""
     _ = access_rules.authorizer
     if len(request.creations) > CHANGES_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {CHANGES_MAX} ACLs per request")
@@ -138,7 +138,7 @@ def refuse_delete_acls(
 async def delete_acls(
     access_rules: AccessRules, context: RequestContext, request: DeleteAclsRequest
 ) -> DeleteAclsResponse:
-    """Remove what filters mean, in one commit; those that mean nothing there is are named."""
+    """Remove the ACLs that match filters in one commit; invalid filters get an error."""
     _ = access_rules.authorizer
     if len(request.filters) > FILTERS_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {FILTERS_MAX} filters per request")

@@ -207,7 +207,7 @@ def _incremental_change(
     _check_no_null_but_deleted(resource)
 
     def in_force(name: str, current: Configs) -> str:
-        """Return the text of a value that APPEND and SUBTRACT start from."""
+        """Return the present value to which APPEND and SUBTRACT apply."""
         if name in current:
             return current[name]
         return format_value(kind.value(configs, name)) or ""
@@ -259,7 +259,7 @@ def _check_is_list(name: str, operation: ConfigOperation, keys: Mapping[str, Con
 
 
 def _edited(old: str, operation: ConfigOperation, given: str) -> str:
-    """Add items to a list, each once, or take them out."""
+    """Add items to a list, each once, or remove them."""
     items = _items(old)
     named = _items(given)
     if operation is ConfigOperation.APPEND:
@@ -292,7 +292,7 @@ def _alter_loggers(
 
 
 def _level(config: AlterableConfig) -> str | None:
-    """Return the level that an operation asks for, None to take it away; raises KafkaError."""
+    """Return the level that an operation sets, or None to remove it; raises KafkaError."""
     operation = _operation(config)
     if operation is ConfigOperation.SET:
         return config.value

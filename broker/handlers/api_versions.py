@@ -85,7 +85,7 @@ def api_versions(
 
 
 def take_hello(peer_sessions: PeerSessions, context: RequestContext, sent: PeerHello) -> None:
-    """Make this the current connection of a broker; raises CloseConnection where it is not."""
+    """Make this the current connection of a broker; raises CloseConnection if refused."""
     connection = context.connection
     if connection.login is not None:
         raise CloseConnection("a hello before the login")

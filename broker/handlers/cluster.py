@@ -67,7 +67,7 @@ def describe_cluster(
 
 
 def operations_on_cluster(context: RequestContext, *, wanted: bool) -> int:
-    """Return the client's permissions on the cluster if requested; 0 where it may not know them."""
+    """Return the client's permissions on the cluster if requested, or 0 if hidden."""
     if not wanted:
         return NOT_ASKED
     access = context.access

@@ -91,7 +91,7 @@ async def describe_configs(
     context: RequestContext,
     request: DescribeConfigsRequest,
 ) -> DescribeConfigsResponse:
-    """List settings with where each value comes from."""
+    """List settings with the sources of their values."""
     results = []
     listed = listed_in_turn = 0
     alike: dict[Hashable, list[DescribeConfigsResourceResult]] = {}
@@ -171,7 +171,7 @@ def _configs(
 
 
 def _check_room(listed: int) -> None:
-    """Raise KafkaError when the answer is long enough: a short request can ask for very much."""
+    """Raise KafkaError for a response above the limit, which a short request can cause."""
     if listed >= SETTINGS_PER_ANSWER_MAX:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,
@@ -279,7 +279,7 @@ def list_config_resources(
     context: RequestContext,
     request: ListConfigResourcesRequest,
 ) -> ListConfigResourcesResponse:
-    """List what has settings: all kinds, or those asked for; groups only with their own."""
+    """List the resources with settings, of all or some types; groups only with their own."""
     if context.api_version == 0:
         wanted = {int(ResourceType.CLIENT_METRICS)}
     else:

@@ -66,7 +66,7 @@ async def find_coordinator(
     context: RequestContext,
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse:
-    """Name the coordinator of every key, the internal topic being there then."""
+    """Return the coordinator of every key; create the internal topic if it is missing."""
     handle = partial(_find_coordinators, groups, transactions, brokers, context)
     response: FindCoordinatorResponse = await in_parts(request, BY_KEY, handle)
     return response
@@ -128,7 +128,7 @@ async def _known_leaders(
 
 
 def _leaders(log: CoordinatorLog[Any], view: ClusterView, keys: Iterable[str]) -> dict[str, int]:
-    """Return which node each of some keys falls to; NO_NODE: it is not known."""
+    """Return the node ID of each key's coordinator, or NO_NODE if unknown."""
     leaders = {}
     for key in keys:
         partition_id = log.partition_id_of(key)

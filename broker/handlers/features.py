@@ -43,7 +43,7 @@ class Kind(IntEnum):
 def refuse_update_features(
     _request: UpdateFeaturesRequest, code: ErrorCode, message: str | None
 ) -> UpdateFeaturesResponse:
-    """Return an error at the top, and none for single features."""
+    """Return a response with one error and none for single features."""
     return UpdateFeaturesResponse(error_code=code, error_message=message)
 
 
@@ -54,7 +54,7 @@ async def update_features(
     context: RequestContext,
     request: UpdateFeaturesRequest,
 ) -> UpdateFeaturesResponse:
-    """Put levels in force that all brokers in service support."""
+    """Set levels that all brokers in service support."""
     updates = {each.feature: each for each in request.feature_updates}
 
     def change(levels: Mapping[str, int]) -> Mapping[str, int]:

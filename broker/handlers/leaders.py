@@ -52,7 +52,7 @@ class Leaders:
 
     @property
     def controller_id(self) -> int:
-        """Return the broker that the client is to send changes to; NO_NODE if it reaches none."""
+        """Return the node ID for the client's changes, or NO_NODE if it reaches none."""
         return self._controller_id
 
     def described(
@@ -67,7 +67,7 @@ class Leaders:
         return [self._visible(each) for each in described]
 
     def _describe(self, topic: Topic) -> None:
-        """Describe what is new since the last request: partitions, or all if leaders have changed.
+        """Describe new partitions, or all if leaders have changed.
 
         Kept with the topic, because topics can have thousands.
         """
@@ -88,7 +88,7 @@ class Leaders:
             topic.described.append(_partition(partition, leader, replicas, copies.in_service))
 
     def _visible(self, partition: MetadataResponsePartition) -> MetadataResponsePartition:
-        """Return a partition as it is to a client that does not reach all brokers."""
+        """Return a partition as for a client that does not reach all brokers."""
         reachable = self._reachable
         replicas = partition.replica_nodes
         offline = [each for each in replicas if each not in reachable]
@@ -113,7 +113,7 @@ class Leaders:
 def _partition(
     partition: Partition, leader: Leader, replicas: list[int], in_service: Collection[int]
 ) -> MetadataResponsePartition:
-    """Return a partition as clients receive it that reach all brokers in service."""
+    """Return a partition as for a client that reaches all brokers in service."""
     is_led = leader.node_id != NO_NODE
     offline = [each for each in replicas if each not in in_service]
     in_sync = [each for each in replicas if each in in_service] if offline else replicas

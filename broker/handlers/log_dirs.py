@@ -35,7 +35,7 @@ def describe_log_dirs(
     context: RequestContext,
     request: DescribeLogDirsRequest,
 ) -> DescribeLogDirsResponse:
-    """Give the size of each partition asked for; those that do not exist are left out."""
+    """Return the size of each requested existing partition."""
     directory = DescribeLogDirsResult(
         log_dir=os.path.abspath(logs.root),
         topics=_described(catalogue, request),

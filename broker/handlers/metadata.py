@@ -62,7 +62,7 @@ AUTO_CREATE_MAX = 100
 def refuse_metadata(
     request: MetadataRequest, code: ErrorCode, message: str | None
 ) -> MetadataResponse:
-    """Report one error for every topic asked for; v13 also has a place of its own for it."""
+    """Return one error for every requested topic, and in v13 also at the top."""
     del message
     topics = [
         MetadataResponseTopic(error_code=code, name=wanted.name or "", topic_id=wanted.topic_id)
@@ -78,7 +78,7 @@ def metadata(
     context: RequestContext,
     request: MetadataRequest,
 ) -> MetadataResponse | Run[MetadataResponse]:
-    """Describe the cluster and the topics asked for, creating missing ones if that is wanted."""
+    """Describe the cluster and the requested topics; create missing ones if requested."""
     wanted = request.topics
     leaders = Leaders(brokers, context)
     if wanted is None or (not wanted and context.api_version == 0):
@@ -158,7 +158,7 @@ async def _refresh_then_describe(
     request: MetadataRequest,
     failed: Mapping[str, ErrorCode],
 ) -> MetadataResponse:
-    """Find out what the cluster knows by now, then describe the topics."""
+    """Poll the cluster, then describe the topics."""
     await misses.wait_for_poll()
     leaders = Leaders(brokers, context)
     topics = await _described_in_slices(catalogue, leaders, context, request, failed)
@@ -172,7 +172,7 @@ async def _described_in_slices(
     request: MetadataRequest,
     failed: Mapping[str, ErrorCode],
 ) -> list[MetadataResponseTopic]:
-    """Describe the topics asked for; ``failed``: what went wrong with those to be created."""
+    """Describe the requested topics; ``failed`` has the errors of those to create."""
     wanted = request.topics or []
     described = _Described(catalogue, leaders, context.access, request, failed)
     for start in range(0, len(wanted), TOPICS_PER_SLICE):
@@ -200,7 +200,7 @@ async def _describe_all(
 def _topics_to_create(
     catalogue: Catalogue, request: MetadataRequest, wanted: list[MetadataRequestTopic]
 ) -> list[str]:
-    """Return the names that are missing and would be created for the asking."""
+    """Return the missing names that this request would create."""
     if not _creates(catalogue, request):
         return []
     missing = {
@@ -215,7 +215,7 @@ def _topics_to_create(
 
 
 def _creates(catalogue: Catalogue, request: MetadataRequest) -> bool:
-    """Whether a request asks for missing topics to be created, and this broker does that."""
+    """Return whether both the request and the configuration allow the creation of topics."""
     enabled = catalogue.configs.broker_config.auto_create_topics_enable
     return request.allow_auto_topic_creation and enabled
 
@@ -285,14 +285,14 @@ class _Described:
             self._topics[topic.name] = described
 
     def _missing_error(self, name: str) -> ErrorCode:
-        """A topic that the client wants to have created, but may not, is no unknown one."""
+        """Return the error for a missing topic; it is a denial if the client may not create it."""
         if _creates(self._catalogue, self._request) and not may_create(self._access, name):
             return TOPIC_DENIED
         return missing_topic_error(name)
 
 
 def missing_topic_error(name: str) -> ErrorCode:
-    """Return the error for a topic that does not exist: illegal, or just unknown."""
+    """Return the error for a missing topic: invalid or unknown."""
     if name_problem(name) is not None:
         return ErrorCode.INVALID_TOPIC_EXCEPTION
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -353,7 +353,7 @@ def _metadata_response(
 def refuse_describe_topic_partitions(
     request: DescribeTopicPartitionsRequest, code: ErrorCode, message: str | None
 ) -> DescribeTopicPartitionsResponse:
-    """Report one error for every topic asked for, or for the cursor's where that is all of them."""
+    """Return one error for every requested topic, or for the cursor's topic."""
     del message
     names = [topic.name for topic in request.topics]
     if not names and request.cursor is not None:
@@ -415,7 +415,7 @@ async def describe_topic_partitions(
 
 
 def _names_from_cursor(catalogue: Catalogue, request: DescribeTopicPartitionsRequest) -> list[str]:
-    """Return the names to describe, sorted, those before the cursor left out."""
+    """Return the sorted names to describe from the cursor on."""
     cursor = request.cursor
     names = sorted({topic.name for topic in request.topics} or catalogue.topics)
     if cursor is None:

@@ -24,7 +24,7 @@ class Mutations:
         """Throttle time for the response."""
 
     def count(self, partitions: int) -> None:
-        """Count partitions that are to change; raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
+        """Count partitions to change; raises KafkaError THROTTLING_QUOTA_EXCEEDED."""
         if self._quota is None:
             return
         throttle_ms = self._quota.mutated(partitions, strict=self._strict)

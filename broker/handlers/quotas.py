@@ -82,7 +82,7 @@ def refuse_describe_client_quotas(
 def describe_client_quotas(
     quota_rules: QuotaRules, context: RequestContext, request: DescribeClientQuotasRequest
 ) -> DescribeClientQuotasResponse:
-    """List the limits of the entities that a filter means."""
+    """List the quotas of the entities that match a filter."""
     _check_filter(request.components)
     return DescribeClientQuotasResponse(
         error_message=None,
@@ -98,7 +98,7 @@ def describe_client_quotas(
 
 
 def _is_meant(named: Mapping[str, str | None], request: DescribeClientQuotasRequest) -> bool:
-    """Whether a filter means an entity: each component must match, strictly no other be there."""
+    """Return whether an entity matches a filter; a strict one allows no other component."""
     if request.strict and (not request.components or len(named) != len(request.components)):
         return False
     return all(_matches(named, component) for component in request.components)
@@ -181,7 +181,7 @@ def _named(entry: EntryData) -> list[EntityData]:
 async def alter_client_quotas(
     quota_rules: QuotaRules, context: RequestContext, request: AlterClientQuotasRequest
 ) -> AlterClientQuotasResponse:
-    """Set and remove limits; each entity succeeds or fails by itself, all in one commit."""
+    """Set and remove quotas in one commit; each entity has its own result."""
     if sum(1 + len(entry.ops) for entry in request.entries) > CHANGES_MAX:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"at most {CHANGES_MAX} entities and changes per request"

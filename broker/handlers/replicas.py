@@ -200,7 +200,7 @@ class _Elections:
 def refuse_list_partition_reassignments(
     request: ListPartitionReassignmentsRequest, code: ErrorCode, message: str | None
 ) -> ListPartitionReassignmentsResponse:
-    """Return an error at the top, and repeat the partitions of the request; no pins."""
+    """Return a response with one error and the requested partitions, without their pins."""
     return ListPartitionReassignmentsResponse(
         error_code=code,
         error_message=message,
@@ -227,7 +227,7 @@ async def list_partition_reassignments(
     context: RequestContext,
     request: ListPartitionReassignmentsRequest,
 ) -> ListPartitionReassignmentsResponse:
-    """List the partitions that are to be led by another broker than now; and pins, if asked."""
+    """List the partitions that will move to another leader, and pins if requested."""
     response = ListPartitionReassignmentsResponse()
     pinned_topics: list[PinnedTopic] = []
     if request.include_pins:
@@ -259,7 +259,7 @@ async def list_partition_reassignments(
 def _requested(
     catalogue: Catalogue, request: ListPartitionReassignmentsRequest
 ) -> list[tuple[str, Iterable[int]]]:
-    """Return the partitions that a request asks about, by topic; they need not exist."""
+    """Return the requested partitions by topic, also missing ones."""
     if request.topics is None:
         return [(name, range(len(topic.partitions))) for name, topic in catalogue.topics.items()]
     return [(topic.name, topic.partition_indexes) for topic in request.topics]
@@ -298,7 +298,7 @@ async def alter_partition_reassignments(
     context: RequestContext,
     request: AlterPartitionReassignmentsRequest,
 ) -> AlterPartitionReassignmentsResponse:
-    """Pin partitions to their leaders; or have them be led by others without, or end pins."""
+    """Pin partitions to leaders, move them without a pin, or end pins."""
     reassigning = _Reassigning(catalogue, brokers, moves)
     response = AlterPartitionReassignmentsResponse(
         allow_replication_factor_change=request.allow_replication_factor_change

@@ -34,7 +34,7 @@ AUTHENTICATED = "SaslAuthenticate request received after successful authenticati
 def sasl_handshake(
     host: Host, context: RequestContext, request: SaslHandshakeRequest
 ) -> SaslHandshakeResponse | Run[SaslHandshakeResponse]:
-    """Take the client's choice of a mechanism."""
+    """Process the client's choice of a mechanism."""
     connection = context.connection
     login = connection.login or connection.login_again()
     if login is None:
@@ -51,7 +51,7 @@ def sasl_handshake(
 def sasl_authenticate(
     host: Host, context: RequestContext, request: SaslAuthenticateRequest
 ) -> SaslAuthenticateResponse | Run[SaslAuthenticateResponse]:
-    """Take the client's next token."""
+    """Process the client's next token."""
     connection = context.connection
     if connection.login is None:
         return SaslAuthenticateResponse(

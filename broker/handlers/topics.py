@@ -159,7 +159,7 @@ def _text(access: Access, name: str, error: KafkaError) -> str:
 
 
 def _hide_configs(result: CreatableTopicResult) -> None:
-    """Take out of an answer what only DescribeConfigs would tell."""
+    """Remove settings from a response that need DESCRIBE_CONFIGS."""
     result.topic_config_error_code = TOPIC_DENIED
     result.num_partitions = result.replication_factor = NOT_TOLD
     result.configs = []
@@ -327,7 +327,7 @@ async def create_partitions(
     context: RequestContext,
     request: CreatePartitionsRequest,
 ) -> CreatePartitionsResponse:
-    """Grow topics; the answer names every topic of the request, each with its own outcome."""
+    """Extend topics; the response has a result for every requested topic."""
     named = {topic.name: topic for topic in request.topics}
     given = Counter(topic.name for topic in request.topics)
     mutations = Mutations(context, strict_since=3)
@@ -359,7 +359,7 @@ async def _grow(
     mutations: Mutations | None,
     until_s: float,
 ) -> None:
-    """Grow one topic, or only check it without ``mutations``; raises KafkaError."""
+    """Extend one topic, or only check it without ``mutations``; raises KafkaError."""
     added = catalogue.check_new_partitions(wanted.name, wanted.count)
     if wanted.assignments is not None:
         if len(wanted.assignments) != added:

@@ -102,7 +102,7 @@ async def alter_user_scram_credentials(
     context: RequestContext,
     request: AlterUserScramCredentialsRequest,
 ) -> AlterUserScramCredentialsResponse:
-    """Set and delete credentials; users whose change is refused are named, the others changed."""
+    """Set and delete credentials; each user has its own result."""
     if len(request.deletions) + len(request.upsertions) > CHANGES_MAX:
         raise KafkaError(ErrorCode.INVALID_REQUEST, f"at most {CHANGES_MAX} users per request")
     errors = _refused(user_credentials.users, [*request.deletions, *request.upsertions])
@@ -128,7 +128,7 @@ async def alter_user_scram_credentials(
 
 
 def _refused(users: ScramUsers, changes: Iterable[Change]) -> dict[str, KafkaError]:
-    """Return the errors of users: of the first change of each, or that there is another one."""
+    """Return the errors of users: of the first change, or for a repeated user."""
     errors: dict[str, KafkaError] = {}
     seen: set[str] = set()
     for change in changes:

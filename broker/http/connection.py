@@ -51,7 +51,7 @@ class Port(Protocol):
         """Schedule the next piece of a long response, after those of other connections."""
 
     def answer(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
-        """Return the answer to a request, or what will."""
+        """Return the response to a request, or an awaitable of it."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -79,7 +79,7 @@ class HttpConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------- transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a slot, the oldest one's if need be."""
+        """Take a slot, or the oldest connection's."""
         self._transport = cast("asyncio.Transport", transport)
         # The kernel takes a piece before the next one is produced.
         self._transport.set_write_buffer_limits(high=0)
@@ -102,7 +102,7 @@ class HttpConnection(asyncio.Protocol):
         self._port.closed(self)
 
     def data_received(self, data: bytes) -> None:
-        """Handle the request if it is whole now."""
+        """Handle the request if it is complete."""
         if self._is_over or self._framing is not None:
             # No request is processed before the current one has its response.
             self._no_more()
@@ -154,7 +154,7 @@ class HttpConnection(asyncio.Protocol):
         self._transport.abort()
 
     def show(self, piece: Piece) -> bool:
-        """Send a piece of an answer that does not end, unless those before wait to be read."""
+        """Send a piece of an endless response, unless the previous ones are unread."""
         framing = self._framing
         if self._stream is None or framing is None or self._reader_is_slow:
             return False
@@ -172,7 +172,7 @@ class HttpConnection(asyncio.Protocol):
         return True
 
     def send_piece(self) -> None:
-        """Make the next piece of the answer."""
+        """Produce the next piece of the response."""
         body, framing = self._body, self._framing
         if body is None or framing is None or self._reader_is_slow:
             return
@@ -294,7 +294,7 @@ class HttpConnection(asyncio.Protocol):
             self._port.wants_a_turn(self)
 
     def _finish(self, rest: bytes) -> None:
-        """Write the end of an answer; the connection is free once the kernel has taken it."""
+        """Write the end of a response; the connection is free once the kernel accepts it."""
         self._body = None
         self._is_finishing = True
         if rest:

@@ -34,7 +34,7 @@ class Progress(Protocol):
 
 
 class Observed(Protocol):
-    """The broker, as far as these pages look at it."""
+    """Parts of the broker that these pages use."""
 
     stage: Stage
     failure: BaseException | None
@@ -129,7 +129,7 @@ def effective_config(broker: Observed) -> list[dict[str, object]]:
 
 
 def warnings_of(broker: Observed) -> dict[str, str]:
-    """Return problems that need an operator although clients are served as far as possible.
+    """Return problems that need an operator while the broker serves its clients.
 
     Damage of one log must not keep clients from all others. Nor must an unavailable store of the
     cluster: it affects every broker, and clients without any broker could not even wait for it.

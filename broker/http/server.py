@@ -103,7 +103,7 @@ class HttpServer:
             connection.abort()
 
     async def stop(self) -> None:
-        """Close, and wait until nothing is left of it."""
+        """Close the port, and wait for its connections to end."""
         self.close()
         await self._all_gone.wait()
 
@@ -142,7 +142,7 @@ class HttpServer:
             self._all_gone.set()
 
     def answer(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
-        """Return the answer to a request, or what will."""
+        """Return the response to a request, or an awaitable of it."""
         return self._answering(request, peer_host)
 
     def wants_a_turn(self, connection: HttpConnection) -> None:

@@ -76,7 +76,7 @@ class Site:
         self._opening: asyncio.Task[ConsolePage] | None = None
 
     def answer(self, request: Request, peer_host: str) -> Answer | Awaitable[Answer]:
-        """Return the answer to a request, or what will."""
+        """Return the response to a request, or an awaitable of it."""
         try:
             self._host_check.check(request)
             check_origin(request)

@@ -84,10 +84,10 @@ class LogKeeper(Protocol):
     """Component that opens and closes the logs of partitions as leadership changes."""
 
     def shown(self, partitions: Sequence[Partition]) -> None:
-        """Register partitions that are shown from now on, all without a log so far."""
+        """Register partitions that clients see from now on, still without logs."""
 
     def deleted(self, partition: Partition) -> None:
-        """Delete the log, if it is here, of a partition that readers do not see any more."""
+        """Delete the log of a partition that readers no longer see, if this broker has it."""
 
 
 class Catalogue:
@@ -226,7 +226,7 @@ class Catalogue:
         }
 
     def open(self) -> None:
-        """Show the topics from ``load``, whose logs are open now."""
+        """Make the topics of ``load`` visible, whose logs are open now."""
         for row in self._image.topics:
             topic = self._topic_of(row)
             for partition in row.partitions:
@@ -396,7 +396,7 @@ class Catalogue:
         await self.changes.show(Difference(topics_grown=(GrownTopic(topic.topic_id, rows),)))
 
     async def catch_up(self, until_s: float | None = None) -> None:
-        """Show all that was committed before this call; raises KafkaError.
+        """Apply all commits before this call; raises KafkaError.
 
         After that, an object that is not shown does not exist; before, it may only be unknown here.
         """

@@ -37,7 +37,7 @@ class QuotaRules:
         return self._quotas.limits
 
     async def change(self, wanted: Sequence[Change]) -> None:
-        """Set limits and take others away, all or none; in force when this returns.
+        """Set and remove quotas, all or none; in force when this returns.
 
         Raises KafkaError.
         """
@@ -66,7 +66,7 @@ class QuotaRules:
     # ----------------------------------------------------------------------- called by ``Changes``
 
     async def show(self, difference: Difference) -> None:
-        """Hold what clients use against other limits from now on."""
+        """Apply changed quotas from now on."""
         if not difference.quotas_removed and not difference.quotas_set:
             return
         removed: list[Change] = [

@@ -66,8 +66,7 @@ def _leadership_families(leadership: Leadership) -> Iterator[Family]:
     yield Family(
         "barnabas_cluster_partitions",
         GAUGE,
-        "Partitions that this broker leads, by state; the coordinator of an opened one does not "
-        "serve it yet.",
+        "Partitions that this broker leads; an opened one has no serving coordinator yet.",
         [(labels(state=state.name.lower()), states[state]) for state in LED],
     )
     yield Family(
@@ -79,14 +78,12 @@ def _leadership_families(leadership: Leadership) -> Iterator[Family]:
     yield value(
         "barnabas_cluster_partitions_damaged",
         GAUGE,
-        "Partitions that this broker leads and no broker can serve, because PostgreSQL's copy is "
-        "damaged or unreadable. Alert on any.",
+        "Partitions that no broker can serve: PostgreSQL's copy is damaged. Alert on any.",
         len(leadership.damaged()),
     )
     yield value(
         "barnabas_cluster_logs_closed_total",
         COUNTER,
-        "Logs closed because a flush was refused or the session ended. Planned moves do not "
-        "raise it.",
+        "Logs closed because a flush was refused or the session ended, not for planned moves.",
         leadership.logs_closed,
     )

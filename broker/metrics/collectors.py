@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
 
 class Measured(Protocol):
-    """The broker, as far as its metrics read it."""
+    """Parts of the broker that its metrics read."""
 
     metrics: Metrics
     windows: Windows
@@ -71,7 +71,7 @@ class Measured(Protocol):
 
 
 def register_serving(broker: Measured) -> None:
-    """Register what can be counted before storage is open."""
+    """Register the metrics that exist before storage is open."""
     monitor, sockets = broker.loop_monitor, broker.sockets
     broker.metrics.register(process_families)
     broker.metrics.register(lambda: serving_families(monitor, sockets))

@@ -48,6 +48,15 @@ class Family:
 Collector: TypeAlias = Callable[[], Iterable[Family]]
 
 
+OLD_NAMES: Final = {
+    "barnabas_cluster_store_unavailable": "barnabas_cluster_store_away",
+    "barnabas_producers_delayed": "barnabas_producers_held_back",
+    "barnabas_transaction_requests_delayed_total": "barnabas_transaction_requests_held_total",
+    "barnabas_transaction_requests_timed_out_total": "barnabas_transaction_requests_given_up_total",
+}
+"""Former names of metrics, which dashboards of users may have: collected under both names."""
+
+
 class Metrics:
     """The collectors of one broker."""
 
@@ -59,13 +68,16 @@ class Metrics:
         self._collectors.append(collector)
 
     def collect(self) -> Iterator[Family]:
-        """Yield every family; each name comes once."""
+        """Yield every family; each name comes once, and old names follow the present ones."""
         seen: set[str] = set()
         for collector in self._collectors:
             for family in collector():
                 assert family.name not in seen, f"{family.name} is collected twice"
                 seen.add(family.name)
                 yield family
+                if family.name in OLD_NAMES:
+                    doc = f"{family.doc} Old name of {family.name}."
+                    yield Family(OLD_NAMES[family.name], family.kind, doc, family.samples)
 
 
 def value(name: str, kind: str, doc: str, number: Number) -> Family:

@@ -16,19 +16,17 @@ def cluster_store_families(counts: FlushCounts, last_error: Callable[[], str]) -
     yield value(
         "barnabas_flushes_refused_total",
         COUNTER,
-        "Flushes that the store refused because another broker leads one of their partitions. "
-        "Planned moves do not raise it.",
+        "Flushes that the store refused: another broker leads one of their partitions.",
         counts.refused,
     )
     yield value(
         "barnabas_sessions_total",
         COUNTER,
-        "Sessions of this broker in the cluster. Each one after the first means that other "
-        "brokers took over its partitions while it ran.",
+        "Sessions in the cluster. After the first, others took over from this running broker.",
         counts.sessions,
     )
     yield value(
-        "barnabas_cluster_store_away",
+        "barnabas_cluster_store_unavailable",
         GAUGE,
         "1: PostgreSQL does not respond, and the broker acknowledges nothing; otherwise 0.",
         int(bool(last_error())),

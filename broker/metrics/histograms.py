@@ -51,7 +51,7 @@ QUANTILES: Final = (0.5, 0.75, 0.95, 0.98, 0.99, 0.999)
 
 
 def summary_samples(window: Window, pairs: str = "") -> Iterator[Sample]:
-    """Yield quantiles of what is recent, and sum and count of all, in milliseconds."""
+    """Yield quantiles of the recent values, and sum and count of all, in milliseconds."""
     recent = window.counts()
     before = f"{pairs}," if pairs else ""
     labels = f"{{{pairs}}}" if pairs else ""
@@ -63,7 +63,7 @@ def summary_samples(window: Window, pairs: str = "") -> Iterator[Sample]:
 
 
 def quantile_ms(counts: Sequence[int], share: float) -> float:
-    """Return the duration in milliseconds under which ``share`` of what was counted is.
+    """Return the duration in milliseconds below which ``share`` of the values lie.
 
     Interpolated inside of a bucket; something must have been counted.
     """
@@ -89,7 +89,7 @@ class Window:
         self._older = self._newer
 
     def turn(self) -> None:
-        """Begin another interval."""
+        """Start another interval."""
         self._older, self._newer = self._newer, self.histogram.counts[:]
 
     def counts(self) -> list[int]:

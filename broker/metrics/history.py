@@ -42,7 +42,7 @@ GROWTH_SPANS_LEAST: Final = 30
 
 
 class Recorded(Protocol):
-    """The broker, as far as its history is of it."""
+    """Parts of the broker that its history reads."""
 
     clock: Clock
     logs: LogStore
@@ -247,7 +247,7 @@ class Ring:
         self._next = 0
 
     def add(self, value: float) -> None:
-        """Take in a value, in place of the oldest one once there is no more room."""
+        """Add a value, which replaces the oldest one if the ring is full."""
         if len(self._values) < self._slots:
             self._values.append(value)
         else:
@@ -261,7 +261,7 @@ class Ring:
         return self._values[self._next :] + self._values[: self._next]
 
     def newest_of(self, count: int) -> array[float]:
-        """Return that many of the newest, or what there is, the oldest first."""
+        """Return up to that many of the newest values, the oldest first."""
         values = self.values()
         return values[max(len(values) - count, 0) :]
 
@@ -270,7 +270,7 @@ class Ring:
 
     @property
     def newest(self) -> float:
-        """The last value; not a number before there is one."""
+        """Last value, or NaN before the first."""
         return self._values[self._next - 1] if self._values else math.nan
 
 
@@ -284,7 +284,7 @@ class HeatRing:
         self._next = 0
 
     def add(self, counts: Sequence[int]) -> None:
-        """Take in the counts of a span."""
+        """Add the counts of a span."""
         row = array("I", counts)
         if len(self._counts) < COARSE_SLOTS * DURATION_BUCKETS:
             self._counts += row
@@ -294,7 +294,7 @@ class HeatRing:
         self._next = (self._next + 1) % COARSE_SLOTS
 
     def values(self) -> array[int]:
-        """Return the counts of all spans behind each other, the oldest span first."""
+        """Return the counts of all spans in one list, the oldest span first."""
         first = self._next * DURATION_BUCKETS
         if len(self._counts) < COARSE_SLOTS * DURATION_BUCKETS:
             return self._counts[:]
@@ -347,7 +347,7 @@ class History:
     def cut(
         self, names: Iterable[str], heat: Iterable[str], *, is_fine: bool, since_ms: int
     ) -> Cut:
-        """Copy some series from a time on: microseconds, in which the rings do not move."""
+        """Copy some series from a time on, in one step of the loop."""
         rings, times = (self.fine, self.fine_times) if is_fine else (self.coarse, self.coarse_times)
         shown, heat_shown = _since(times, since_ms), _since(self.coarse_times, since_ms)
         first = (len(self.coarse_times) - len(heat_shown)) * DURATION_BUCKETS

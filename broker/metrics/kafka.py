@@ -32,11 +32,7 @@ TOPIC_COUNTERS: Final[tuple[tuple[str, str, Callable[[Traffic], int]], ...]] = (
     ("bytesin", "Bytes of appended batches.", lambda traffic: traffic.bytes_in),
     ("bytesout", "Bytes of batches sent to consumers.", lambda traffic: traffic.bytes_out),
     ("totalproducerequests", "Batches in Produce requests.", lambda traffic: traffic.appends),
-    (
-        "totalfetchrequests",
-        "Reads of a partition by Fetch requests.",
-        lambda traffic: traffic.reads,
-    ),
+    ("totalfetchrequests", "Partitions in Fetch requests.", lambda traffic: traffic.reads),
     ("failedproducerequests", "Refused batches.", lambda traffic: traffic.refused),
     ("failedfetchrequests", "Refused reads.", lambda traffic: traffic.failed_reads),
 )
@@ -58,7 +54,7 @@ class TopicTraffic:
         self.deleted = Traffic()
 
     def log_removed(self, log: PartitionLog) -> None:
-        """Keep the counts of a partition that is no more."""
+        """Keep the counts of a deleted partition."""
         self.deleted = self.deleted.plus(log.traffic())
 
     def by_topic(self) -> Callable[[Topic], Traffic]:
@@ -87,7 +83,7 @@ class Windows:
         self._windows: dict[Histogram, Window] = {}
 
     def turn(self) -> None:
-        """Begin another interval."""
+        """Start another interval."""
         wanted = [route.times for route in self._routes if route.requests]
         wanted += self.others
         self._windows = {histogram: self.of(histogram) for histogram in wanted}
@@ -101,12 +97,8 @@ class Windows:
 
 def state_families(stage: Stage) -> Iterator[Family]:
     """Yield the metrics that are known before topics are loaded."""
-    yield value(
-        "kafka_server_kafkaserver_brokerstate",
-        GAUGE,
-        "State of the broker by Kafka's numbers; 3: it serves clients.",
-        _BROKER_STATES[stage],
-    )
+    doc = "State of the broker; 3: it serves clients."
+    yield value("kafka_server_kafkaserver_brokerstate", GAUGE, doc, _BROKER_STATES[stage])
     disk = disk_bytes()
     if disk is not None:
         for name, number in zip(("read", "write"), disk, strict=True):
@@ -130,8 +122,7 @@ def kafka_families(
     yield Family(
         "kafka_log_logflushstats_logflushrateandtimems",
         SUMMARY,
-        "Time until a write to the journal, which all logs share, was durable. Quantiles cover "
-        "the last minutes.",
+        "Time until a journal write was durable. Quantiles cover the last minutes.",
         summary_samples(windows.of(logs.flush_times)),
     )
 
@@ -150,9 +141,7 @@ def _topic_families(catalogue: Catalogue, traffic: TopicTraffic) -> Iterator[Fam
 
     for name, doc, count in TOPIC_COUNTERS:
         family = f"kafka_server_brokertopicmetrics_{name}_total"
-        yield Family(
-            family, COUNTER, f"{doc} Without the label topic: sum over all topics.", samples(count)
-        )
+        yield Family(family, COUNTER, f"{doc} Without a topic: sum of all topics.", samples(count))
 
 
 def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
@@ -165,16 +154,8 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
         ("partitioncount", "Partitions with a replica on this broker.", led),
         ("leadercount", "Partitions that this broker leads.", led),
         ("underreplicatedpartitions", "Partitions with a lagging replica: always 0.", 0),
-        (
-            "underminisrpartitioncount",
-            "Partitions with fewer in-sync replicas than min.insync.replicas: always 0.",
-            0,
-        ),
-        (
-            "atminisrpartitioncount",
-            "Partitions with exactly min.insync.replicas in-sync replicas.",
-            led,
-        ),
+        ("underminisrpartitioncount", "Partitions with too few in-sync replicas: always 0.", 0),
+        ("atminisrpartitioncount", "Partitions without a replica to spare.", led),
         ("offlinereplicacount", "Offline replicas: always 0.", 0),
         ("produceridcount", "Producer IDs whose sequence numbers the broker remembers.", producers),
     ):
@@ -185,22 +166,10 @@ def _replica_families(catalogue: Catalogue, logs: LogStore) -> Iterator[Family]:
             "1: this broker is the controller; otherwise 0.",
             int(view.controller_id == view.node_id),
         ),
-        (
-            "activebrokercount",
-            "Live brokers of the cluster in this broker's view.",
-            view.live_count,
-        ),
+        ("activebrokercount", "Live brokers in this broker's view.", view.live_count),
         ("fencedbrokercount", "Fenced brokers: always 0.", 0),
-        (
-            "offlinepartitionscount",
-            "Partitions without a leader in this broker's view.",
-            _leaderless(catalogue),
-        ),
-        (
-            "preferredreplicaimbalancecount",
-            "Partitions that another replica than the preferred one leads: always 0.",
-            0,
-        ),
+        ("offlinepartitionscount", "Partitions without a leader.", _leaderless(catalogue)),
+        ("preferredreplicaimbalancecount", "Partitions led by another replica: always 0.", 0),
         ("globaltopiccount", "Topics of the cluster.", len(topics)),
         ("globalpartitioncount", "Partitions of all topics of the cluster.", partitions),
     ):
@@ -257,8 +226,7 @@ def _request_families(routes: Routes, windows: Windows) -> Iterator[Family]:
     yield Family(
         "kafka_network_requestmetrics_totaltimems",
         SUMMARY,
-        "Time from the decoding of a request until its response is written. Quantiles cover the "
-        "last minutes.",
+        "Time from decoding a request to writing its response, over the last minutes.",
         samples(),
     )
 
@@ -272,39 +240,15 @@ def kafka_partition_families(catalogue: Catalogue) -> Iterator[Family]:
                 yield labels(topic=topic.name, partition=partition.index), read(log)
 
     looks: tuple[tuple[str, str, Callable[[PartitionLog], int]], ...] = (
-        (
-            "kafka_log_log_size",
-            "Bytes of all segments of the partition.",
-            lambda log: log.size_bytes,
-        ),
-        (
-            "kafka_log_log_numlogsegments",
-            "Segments of the partition.",
-            lambda log: len(log.segments),
-        ),
+        ("kafka_log_log_size", "Bytes of all segments.", lambda log: log.size_bytes),
+        ("kafka_log_log_numlogsegments", "Number of segments.", lambda log: len(log.segments)),
         ("kafka_log_log_logstartoffset", "Log start offset.", lambda log: log.log_start_offset),
         ("kafka_log_log_logendoffset", "Log end offset.", lambda log: log.next_offset),
-        (
-            "kafka_cluster_partition_replicascount",
-            "Replicas of the partition: always 1.",
-            lambda _: 1,
-        ),
-        (
-            "kafka_cluster_partition_insyncreplicascount",
-            "In-sync replicas of the partition: always 1.",
-            lambda _: 1,
-        ),
-        (
-            "kafka_cluster_partition_underreplicated",
-            "Always 0: a partition has one replica.",
-            lambda _: 0,
-        ),
-        (
-            "kafka_cluster_partition_underminisr",
-            "Always 0: a partition has one replica.",
-            lambda _: 0,
-        ),
-        ("kafka_cluster_partition_atminisr", "Always 1: a partition has one replica.", lambda _: 1),
+        ("kafka_cluster_partition_replicascount", "Replicas: always 1.", lambda _: 1),
+        ("kafka_cluster_partition_insyncreplicascount", "In-sync replicas: always 1.", lambda _: 1),
+        ("kafka_cluster_partition_underreplicated", "Always 0: it has one replica.", lambda _: 0),
+        ("kafka_cluster_partition_underminisr", "Always 0: it has one replica.", lambda _: 0),
+        ("kafka_cluster_partition_atminisr", "Always 1: it has one replica.", lambda _: 1),
         (
             "kafka_cluster_partition_laststableoffsetlag",
             "High watermark minus last stable offset.",

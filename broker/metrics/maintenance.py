@@ -18,11 +18,7 @@ def cleaning_families(counts: CleaningCounts) -> Iterator[Family]:
     """Yield the metrics of compaction since the start."""
     for name, doc, number in (
         ("passes", "Completed compactions of a log.", counts.passes),
-        (
-            "failures",
-            "Compactions that ended with an error; the log names the partition.",
-            counts.failures,
-        ),
+        ("failures", "Compactions with an error; the log names them.", counts.failures),
         (
             "unreadable_batches",
             "Batches with invalid content under a valid checksum that compaction kept unchanged.",
@@ -62,21 +58,13 @@ def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
     ):
         yield value(f"barnabas_scrub_{name}_total", COUNTER, doc, number)
     for name, doc, figure in (
-        (
-            "scrub_pending_segments",
-            "Segments that the present pass still has to verify.",
-            counts.pending,
-        ),
+        ("scrub_pending_segments", "Segments left in the present pass.", counts.pending),
         (
             "scrub_last_full_pass_timestamp_seconds",
             "Time when all due segments had last been verified; 0 before that.",
             counts.last_full_pass_ms / 1000,
         ),
-        (
-            "damaged_ranges",
-            "Ranges of offsets that are offline because their bytes are damaged. Alert on any.",
-            len(damaged),
-        ),
+        ("damaged_ranges", "Ranges of damaged, offline offsets. Alert on any.", len(damaged)),
         (
             "damaged_offsets",
             "Offsets in the damaged ranges.",
@@ -95,11 +83,7 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
             "Bytes that compaction freed in PostgreSQL.",
             counts.bytes_compacted,
         ),
-        (
-            "extents_deleted",
-            "Pieces of logs deleted from PostgreSQL after retention or compaction.",
-            counts.extents_deleted,
-        ),
+        ("extents_deleted", "Pieces of logs deleted from PostgreSQL.", counts.extents_deleted),
         (
             "sessions_forgotten",
             "Rows deleted from PostgreSQL of sessions that ended a week ago.",
@@ -110,7 +94,6 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
     yield value(
         "barnabas_cluster_upkeep_timestamp_seconds",
         GAUGE,
-        "End of the last complete upkeep of PostgreSQL's copy, which runs every few seconds; "
-        "before that, its start.",
+        "End of the last complete upkeep of PostgreSQL's copy; before the first, its start.",
         counts.looked_ms / 1000,
     )

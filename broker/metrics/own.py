@@ -30,12 +30,7 @@ _BUILD: Final = labels(version=__version__, python=platform.python_version())
 
 def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Family]:
     """Yield loop, requests and sockets."""
-    yield Family(
-        "barnabas_build_info",
-        GAUGE,
-        "Always 1; the labels are the versions of Barnabas and Python.",
-        [(_BUILD, 1)],
-    )
+    yield Family("barnabas_build_info", GAUGE, "Always 1; versions as labels.", [(_BUILD, 1)])
     yield from _loop_families(monitor)
     yield from _request_families(sockets.routes)
     yield from _socket_families(sockets)
@@ -50,12 +45,8 @@ def storage_families(
     yield from _journal_families(logs)
     yield from _disk_families(logs)
     held_back = int(sockets.backlog.is_behind)
-    yield value(
-        "barnabas_producers_held_back",
-        GAUGE,
-        "1: the broker delays Produce requests because the disk is too slow; otherwise 0.",
-        held_back,
-    )
+    doc = "1: Produce requests are delayed because the disk is too slow; otherwise 0."
+    yield value("barnabas_producers_delayed", GAUGE, doc, held_back)
     yield _duplicates(catalogue, logs)
 
 
@@ -83,8 +74,7 @@ def _request_families(routes: Routes) -> Iterator[Family]:
     yield Family(
         "barnabas_request_seconds",
         HISTOGRAM,
-        "Time from the decoding of a request until its response is written, with waits for the "
-        "disk and for data.",
+        "Time from decoding a request to writing its response, with waits for disk and data.",
         samples(),
     )
 
@@ -93,11 +83,7 @@ def _socket_families(sockets: SocketServer) -> Iterator[Family]:
     for name, doc, number in (
         ("connections_accepted_total", "Accepted connections.", sockets.connections_accepted),
         ("connections_refused_total", "Refused connections.", sockets.connections_refused),
-        (
-            "login_failures_total",
-            "Failed authentications of all mechanisms; the log has the addresses.",
-            sockets.failed_logins.count,
-        ),
+        ("login_failures_total", "Failed authentications.", sockets.failed_logins.count),
         (
             "connections_closed_for_memory_total",
             "Connections closed because others waited for the memory of their incomplete request.",
@@ -145,8 +131,7 @@ def _tls_families(sockets: SocketServer) -> Iterator[Family]:
     yield Family(
         "barnabas_tls_certificate_reload_failed",
         GAUGE,
-        "1: the listener cannot use the present files of its stores and keeps the certificate "
-        "that it loaded before; otherwise 0.",
+        "1: the listener cannot load the files of its stores and keeps the old ones; else 0.",
         ((labels(listener=each.name), int(each.problem is not None)) for each in listeners),
     )
 
@@ -174,14 +159,13 @@ def _journal_families(store: LogStore) -> Iterator[Family]:
     yield value(
         "barnabas_journal_written_bytes_total",
         COUNTER,
-        "Bytes written to the journal. A broker of a cluster has no journal.",
+        "Bytes written to the journal, which a broker of a cluster does not have.",
         files.appended_bytes,
     )
     yield value(
         "barnabas_journal_bytes",
         GAUGE,
-        "Bytes of the journal that a start after a crash would read. A broker of a cluster has "
-        "no journal.",
+        "Bytes of the journal that a start after a crash would read.",
         files.used_bytes,
     )
 
@@ -193,16 +177,8 @@ def _disk_families(store: LogStore) -> Iterator[Family]:
             "Bytes in memory that are not yet in the segments.",
             store.journal.backlog_bytes,
         ),
-        (
-            "disk_full",
-            "1: the broker refuses appends because the disk is full; otherwise 0.",
-            int(store.full),
-        ),
-        (
-            "disk_free_bytes",
-            "Free bytes on the device of the data directory.",
-            store.file_system.free_bytes(store.root),
-        ),
+        ("disk_full", "1: appends are refused, the disk is full; else 0.", int(store.full)),
+        ("disk_free_bytes", "Free disk space.", store.file_system.free_bytes(store.root)),
     ):
         yield value(f"barnabas_{name}", GAUGE, doc, number)
 
@@ -220,7 +196,6 @@ def _duplicates(catalogue: Catalogue, logs: LogStore) -> Family:
     return Family(
         "barnabas_duplicate_batches_total",
         COUNTER,
-        "Batches that a client repeated and the broker did not write again. Without the label "
-        "topic: sum over all topics.",
+        "Repeated batches that were not written again. Without a topic: sum of all topics.",
         samples(),
     )

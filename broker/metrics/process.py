@@ -14,7 +14,7 @@ _STARTED_SECONDS = now_ns() / 1e9
 
 
 def process_families() -> Iterator[Family]:
-    """Yield CPU time, memory, descriptors; what the system does not tell is left out."""
+    """Yield the known ones of CPU time, memory and descriptors."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
     yield value(
         "process_cpu_seconds_total",

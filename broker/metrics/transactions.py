@@ -59,8 +59,7 @@ def _state_families(transactions: Transactions, now_ms: int) -> Iterator[Family]
     yield Family(
         "barnabas_transaction_oldest_age_seconds",
         GAUGE,
-        "Age of the oldest open transaction, and of the oldest decided one with missing markers; "
-        "0 without one.",
+        "Age of the oldest open transaction, and of the oldest decided one without all markers.",
         [
             (labels(state="open"), _age_seconds(begun, now_ms)),
             (labels(state="prepared"), _age_seconds(decided, now_ms)),
@@ -82,9 +81,7 @@ def _ended_families(transactions: Transactions) -> Iterator[Family]:
     yield Family(
         "barnabas_transactions_aborted_total",
         COUNTER,
-        "Transactions aborted since the broker's start, by reason: client, timeout, or fenced by "
-        "a new "
-        "instance or an operator.",
+        "Transactions aborted since the broker's start, by reason.",
         [(labels(reason=reason), number) for reason, number in counts.aborted.items()],
     )
 
@@ -93,12 +90,12 @@ def _waiting_families(transactions: Transactions) -> Iterator[Family]:
     counts = transactions.counts
     for name, doc, number in (
         (
-            "requests_held_total",
+            "requests_delayed_total",
             "Requests delayed until the previous transaction completed.",
             counts.requests_held,
         ),
         (
-            "requests_given_up_total",
+            "requests_timed_out_total",
             "Delayed requests that timed out with CONCURRENT_TRANSACTIONS.",
             counts.requests_given_up,
         ),
@@ -160,8 +157,7 @@ def transaction_partition_families(catalogue: Catalogue) -> Iterator[Family]:
     yield Family(
         "barnabas_stable_offset_lag",
         GAUGE,
-        "High watermark minus last stable offset: records that an open transaction blocks for "
-        "read_committed consumers.",
+        "High watermark minus last stable offset: records blocked by an open transaction.",
         samples(_lag),
     )
     yield Family(

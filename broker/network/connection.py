@@ -150,7 +150,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close(f"listener={self.listener.name} reason=the client's certificate: {reason}")
 
     def connection_lost(self, error: Exception | None) -> None:  # noqa: ARG002
-        """Drop everything that was held for the peer."""
+        """Release all resources of the peer."""
         self._pipeline.pauses |= CLOSED
         self._descriptor = -1  # The number may belong to another connection soon.
         if self._expiry is not None:
@@ -172,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._frames.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Handle what has come in as far as possible."""
+        """Handle the received data as far as it is complete."""
         frames = self._frames
         pipeline = self._pipeline
         frames.received(nbytes)
@@ -211,7 +211,7 @@ class Connection(asyncio.BufferedProtocol):
         return None if gate is None else gate.login
 
     def login_again(self) -> Login | None:
-        """Begin the repetition of a login that ends by itself (KIP-368), at most once a second."""
+        """Start to repeat a login with a lifetime (KIP-368), at most once a second."""
         now = self._server.clock.monotonic()
         begun = self._login_repeated
         is_too_soon = begun is not None and now - begun < LOGIN_REPEATED_EVERY_S
@@ -238,7 +238,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._limit_session()
 
     def take_token(self, token: bytes) -> Outcome:
-        """Take the next token of the login under way.
+        """Process the next token of the present login.
 
         Raises CloseConnection for a client whose address has guessed too often.
         """
@@ -269,7 +269,7 @@ class Connection(asyncio.BufferedProtocol):
         return failed_logins.hold_back()
 
     def _begin(self, certificate: bytes | None) -> None:
-        """Serve the client as who it is by now, or have it log in."""
+        """Serve the client as its present principal, or require a login."""
         security = self.listener.security
         self.session = security.new_session(self.peer_host, certificate)
         if security.needs_login:
@@ -322,7 +322,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def listener_name(self) -> str:
-        """Return the name of the listener that the client has come by."""
+        """Return the name of the client's listener."""
         return self.listener.name
 
     @property
@@ -366,17 +366,17 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def pauses(self) -> int:
-        """Return the reasons why no request is handled at the moment: bits of pipeline.py."""
+        """Return the reasons of the present pause, as bits of pipeline.py."""
         return self._pipeline.pauses
 
     @property
     def apis(self) -> frozenset[int]:
-        """Return which APIs the client has used lately."""
+        """Return the APIs that the client has used lately."""
         return self._pipeline.apis
 
     @property
     def is_stranger(self) -> bool:
-        """Return whether the client has neither completed a request nor, where it has to, a login.
+        """Return whether the client has completed neither a request nor a required login.
 
         One that logs in again is none.
         """
@@ -390,7 +390,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_not_read(self) -> bool:
-        """Return whether nothing is handled only because the peer does not read its answers."""
+        """Return whether only unread responses pause the connection."""
         return self._pipeline.pauses == WRITING
 
     @property
@@ -436,7 +436,7 @@ class Connection(asyncio.BufferedProtocol):
             self._delivery.add(self)
 
     def deliver(self) -> None:
-        """Write the answers whose turn has come, and resume work that waited for them."""
+        """Write the next responses in order, and resume work that waited for them."""
         self._is_queued = False
         pipeline = self._pipeline
         if pipeline.pauses & CLOSED:
@@ -450,7 +450,7 @@ class Connection(asyncio.BufferedProtocol):
             self._finish()
 
     def forget_plans(self) -> None:
-        """Forget the routes that were looked up: the table has changed."""
+        """Clear the cached routes, since the table has changed."""
         self._pipeline.forget_plans()
 
     def drain(self) -> None:
@@ -544,7 +544,7 @@ class Connection(asyncio.BufferedProtocol):
             self.close(f"reason={refused}")
 
     def _resume(self) -> None:
-        """Handle what has waited in the buffer, then read on."""
+        """Handle the buffered requests, then resume reading."""
         self._process()
         if self._pipeline.pauses & CLOSED:
             return
@@ -573,7 +573,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.close()
 
     def _finish(self) -> None:
-        """Close after what was written has left; after a failed login, leave that to the client.
+        """Close after all data is sent; after a failed login wait for the client to close.
 
         What the client still sends stays in its buffer.
         """

@@ -124,7 +124,7 @@ class Host(Protocol):
         """Keep a connection until it is released; False if there are too many."""
 
     def released(self, doorman: Doorman) -> None:
-        """Forget it."""
+        """Remove a connection."""
 
     def refused(self, text: str) -> None:
         """Count a connection that will be closed, and log it, within limits."""
@@ -164,7 +164,7 @@ class Doorman(asyncio.BufferedProtocol):
         self._early = memoryview(b"")
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Serve the connection, or have it wait."""
+        """Serve the connection, or delay it."""
         self._transport = cast("asyncio.Transport", transport)
         address = transport.get_extra_info("peername") or ("?", 0)
         peer_host = plain_host(str(address[0]))
@@ -180,7 +180,7 @@ class Doorman(asyncio.BufferedProtocol):
             self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002
-        """Return little memory: a transport always starts to read."""
+        """Return a small buffer: a transport always starts to read."""
         if self._room is None:
             self._room = memoryview(bytearray(EARLY_BYTES))
         return self._room

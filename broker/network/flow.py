@@ -16,7 +16,7 @@ class Deliverable(Protocol):
     """A connection that has something to write or to resume."""
 
     def deliver(self) -> None:
-        """Do that now."""
+        """Deliver now."""
 
 
 class Waiting(Protocol):
@@ -69,7 +69,7 @@ class Delivery:
         self._schedule()
 
     def spend(self, took_ns: int) -> None:
-        """Count a connection's time in this iteration, unless it is next to nothing."""
+        """Count a connection's time in this iteration, unless it is negligible."""
         if took_ns > NOTICED_NS:
             self._spent_ns += took_ns
             self._schedule()

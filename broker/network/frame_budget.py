@@ -65,7 +65,7 @@ class Sender(Protocol):
     """The connection of a claim's frame."""
 
     def resume_receiving(self) -> None:
-        """Receive: the claim runs."""
+        """Start to receive: the claim runs."""
 
     def pause_receiving(self) -> None:
         """Stop receiving until ``resume_receiving``: the claim waits."""
@@ -75,7 +75,7 @@ class Sender(Protocol):
 
     @property
     def is_stuck(self) -> bool:
-        """Return whether its client keeps a frame that is here from being handled."""
+        """Return whether the client blocks the handling of a received frame."""
 
 
 class Claim:
@@ -136,7 +136,7 @@ class Pool:
         return self.used_bytes > self.limit_bytes - self.limit_bytes // 4
 
     def has_room(self, claim: Claim) -> bool:
-        """Return whether the rest of ``claim`` fits behind that of those as short or shorter."""
+        """Return whether the rest of ``claim`` fits after those of equal or shorter ones."""
         if not self.crowded:
             return True
         needed = self.used_bytes
@@ -147,7 +147,7 @@ class Pool:
         return needed <= self.limit_bytes
 
     def count(self, size: int) -> bool:
-        """Add ``size`` bytes, or take them away; return whether it has become (not) crowded."""
+        """Add or subtract ``size`` bytes; return whether the state of being crowded has changed."""
         self.used_bytes += size
         was_crowded = self.crowded
         self.crowded = self.used_bytes > (self._calm_bytes if was_crowded else self._half_bytes)
@@ -299,7 +299,7 @@ class FrameBudget:
         return pace < SLOW_BYTES_PER_SECOND and pace * FINISH_SECONDS < claim.missing_bytes
 
     def _share(self, now_s: float) -> None:
-        """Take from addresses that hold more than their share for others that wait with less."""
+        """Free memory of addresses above their share for waiting ones below it."""
         held = held_by_address(self._claims)
         share = self.limit_bytes // max(1, len(held))
         above = deque(claim for claim in self._claims if held[claim.address] > share)
@@ -313,7 +313,7 @@ class FrameBudget:
                     self._evict(claim, "its address holds more than its share of memory")
 
     def _shorten(self, now_s: float) -> None:
-        """Take from the longest frames that wait, for shorter ones, while memory is nearly full."""
+        """Free memory of the longest waiting frames for shorter ones while memory is scarce."""
         by_length = sorted(self._all_waiting(), key=_rank)
         longest = by_length.copy()
         for waiting in by_length:

@@ -58,12 +58,12 @@ class _BySource(Generic[Item]):
         return handshake in self._sources.get(handshake.source, {})
 
     def add(self, handshake: Handshake, item: Item) -> None:
-        """Take in a handshake that is not here."""
+        """Add a handshake."""
         self._sources.setdefault(handshake.source, {})[handshake] = item
         self._size += 1
 
     def drop(self, handshake: Handshake) -> bool:
-        """Forget a handshake; return whether it was here."""
+        """Remove a handshake; return whether it was present."""
         if handshake not in self:
             return False
         items = self._sources[handshake.source]
@@ -89,7 +89,7 @@ class _BySource(Generic[Item]):
         return next(iter(of_most))
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all."""
         self._sources.clear()
         self._size = 0
 
@@ -114,7 +114,7 @@ class Handshakes:
 
     @property
     def under_way(self) -> int:
-        """Number of handshakes under way."""
+        """Number of handshakes in progress."""
         return len(self._under_way)
 
     @property
@@ -123,7 +123,7 @@ class Handshakes:
         return len(self._first_steps) + len(self._later_steps)
 
     def begin(self, handshake: Handshake) -> None:
-        """Count one; if there are too many, give up the oldest of the source that has the most."""
+        """Count a handshake; above the limit abort the oldest of the source with the most."""
         self._under_way.add(handshake, None)
         while len(self._under_way) > self._limit():
             self.displaced += 1
@@ -132,7 +132,7 @@ class Handshakes:
             assert oldest not in self._under_way
 
     def end(self, handshake: Handshake) -> bool:
-        """Count one no more, if it was; return whether a step of it is dropped that has waited."""
+        """Stop counting a handshake; return whether a waiting step of it was dropped."""
         self._under_way.drop(handshake)
         return self._first_steps.drop(handshake) or self._later_steps.drop(handshake)
 
@@ -144,13 +144,13 @@ class Handshakes:
         *,
         is_first: bool,
     ) -> None:
-        """Take a step on a thread; ``then`` gets how it ended, on the loop."""
+        """Run a step on a thread; ``then`` gets its outcome, on the loop."""
         if not self._is_closed:
             (self._first_steps if is_first else self._later_steps).add(handshake, _Step(step, then))
             self._hand_over()
 
     def close(self) -> None:
-        """Give the threads back; steps that wait are dropped."""
+        """End the threads and drop waiting steps."""
         self._is_closed = True
         self._first_steps.clear()
         self._later_steps.clear()

@@ -29,7 +29,7 @@ PEER_HAS_GONE: Final = POLLERR | POLLHUP | 0x2000
 
 
 class Owner(Protocol):
-    """The connection, as far as its intake needs it."""
+    """Parts of the connection that its intake uses."""
 
     @property
     def is_stranger(self) -> bool:
@@ -82,7 +82,7 @@ class Intake:
         self._partial_since: float | None = None
 
     def start(self, transport: asyncio.Transport) -> None:
-        """Begin to receive."""
+        """Start to receive."""
         self._transport = transport
 
     # ------------------------------------------------------------------------------- receiving
@@ -95,7 +95,7 @@ class Intake:
         ]
 
     def settle(self, *, is_served: bool) -> None:
-        """Count the rest after all that could be handled was, and pause if there is no room.
+        """Count the unhandled rest, and pause without memory for it.
 
         Call it when ``FrameBuffer.settle`` returns something else than ``held_bytes``.
         """
@@ -132,13 +132,13 @@ class Intake:
                 self._grant()
 
     def handled(self) -> None:
-        """Stop counting a frame: nothing is left of it in memory of this connection."""
+        """Stop counting a frame, which is no longer in this connection's memory."""
         claim, self._claim = self._claim, None
         if claim is not None:
             self._budget.release(claim)
 
     def shrink(self) -> None:
-        """Hold no ring for a connection on which nothing happens."""
+        """Release the ring of an idle connection."""
         self.frames.shrink()
 
     def pause(self) -> None:
@@ -149,7 +149,7 @@ class Intake:
             self._transport.pause_reading()
 
     def resume(self) -> None:
-        """Receive again, if nothing else is against it."""
+        """Resume receiving, unless another pause applies."""
         if not self._paused or self._ended or self.frames.full or self._transport.is_closing():
             return
         if self._claim is None or self._claim.runs:
@@ -194,7 +194,7 @@ class Intake:
         return f"incomplete request, {pending} bytes after {patience:.0f} s"
 
     def progressed(self) -> None:
-        """Give the incomplete frame at hand all of its time again."""
+        """Restart the timeout of the incomplete frame."""
         self._partial_since = None
 
     def peer_has_gone(self, descriptor: int) -> bool:

@@ -91,7 +91,7 @@ class _Place:
         self._has_ended = False
 
     def leave(self) -> None:
-        """Free the place for the next request."""
+        """Release the place for the next request."""
         slots, self.slots = self.slots, None
         if slots is not None:
             slots.release()
@@ -170,7 +170,7 @@ class LargeRequests:
         return self._here.run(decode, frame, position, version)
 
     def close(self) -> None:
-        """Give the threads back; what waits is dropped."""
+        """End the threads and drop waiting work."""
         self._large.close()
         self._very_large.close()
 
@@ -212,7 +212,7 @@ class LargeRequests:
             place.end()
 
     async def _decode(self, route: Route, position: int, version: int, place: _Place) -> Any:  # noqa: ANN401
-        """Decode a request aside; raises Malformed, KafkaError where it asks for too much.
+        """Decode a request on a thread; raises Malformed, and KafkaError above a limit.
 
         From here until it leaves its place, it is one of the few that are in memory.
         """

@@ -43,10 +43,10 @@ class Door(Protocol):
     """The connection, as its gate knows it."""
 
     def logged_in(self, outcome: LoggedIn) -> int:
-        """Serve the client as who it has proved to be."""
+        """Serve the client as its authenticated user."""
 
     def take_token(self, token: bytes) -> Outcome:
-        """Take the next token of the login under way; raises CloseConnection."""
+        """Process the next token of the present login; raises CloseConnection."""
 
     def login_failed(self, failed: LoginFailed) -> float:
         """Register a failed login; return the delay of its response in ms."""
@@ -62,7 +62,7 @@ class LoginGate:
         self._clock = clock
 
     def judge(self, frame: memoryview) -> Chunks | Run[Encoded] | None:
-        """Return a response in place of the handler's, or None if the request is to be handled.
+        """Return a response in place of the handler's, or None for the handler.
 
         Raises CloseConnection if there is no response.
         """
@@ -84,7 +84,7 @@ class LoginGate:
                 raise CloseConnection(LOGIN_FIRST)
 
     def _note_versions(self, key: int, frame: memoryview) -> None:
-        """One ApiVersions is allowed; one of an unknown version says so, and may be repeated."""
+        """End the phase of ApiVersions after the first one of a known version."""
         if key == API_VERSIONS_KEY:
             route = self._routes.get(key)
             header, _ = decode_request_header(frame)
@@ -92,7 +92,7 @@ class LoginGate:
                 self.login.versions_answered()
 
     def _take_token(self, frame: memoryview) -> Chunks | Run[Encoded]:
-        """Take a bare token; the answer is one too, and a failure has none."""
+        """Process a token without a header; the response is one, too, or missing on failure."""
         outcome = self._door.take_token(bytes(frame))
         if isinstance(outcome, Next):
             return [_LENGTH.pack(len(outcome.token)), outcome.token]
@@ -122,6 +122,6 @@ class LoginGate:
         return self._held_back(failed, chunks)
 
     def _held_back(self, failed: LoginFailed, chunks: Chunks) -> Run[Encoded]:
-        """Return the last answer of a connection, which slows a client down that guesses."""
+        """Return the delayed last response of a connection, which slows down guessing."""
         delay_ms = self._door.login_failed(failed)
         return Run(later(self._clock, delay_ms, Encoded(chunks)), is_last=True)

@@ -185,7 +185,7 @@ class Pipeline:
         return 0
 
     def collect(self) -> None:
-        """Move the answers whose turn has come into ``out``."""
+        """Move the next responses, in order, into ``out``."""
         due = self._due
         if due:
             now_ns = counter_ns()
@@ -227,16 +227,16 @@ class Pipeline:
 
     @property
     def apis(self) -> frozenset[int]:
-        """Return the keys of the requests that came since what clients may do has changed."""
+        """Return the API keys of the requests since the last change of permissions."""
         return frozenset(plan[0].key for plan in self._plans.values())
 
     @property
     def is_parked(self) -> bool:
-        """Return whether a request waits during which nothing else is handled."""
+        """Return whether a waiting request blocks the following ones."""
         return self._parked is not None
 
     def describe_frame(self) -> str:
-        """Return which request was handled last, for the log; nothing if it was no whole one.
+        """Return the last handled request for the log, or an empty text.
 
         Before the login a frame may be shorter than any request, or a token, which is secret.
         """
@@ -293,7 +293,7 @@ class Pipeline:
     # --------------------------------------------------- where deferred answers come, and runs end
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Charge what a Deferred has used, and queue its response, if it has one, encoded."""
+        """Charge the usage of a Deferred, and queue its encoded response, if any."""
         line = self._line
         if line is None or self.pauses & CLOSED:
             return
@@ -322,7 +322,7 @@ class Pipeline:
                 deferred.correlation_id,
                 answers_flexibly(route, deferred.version),
             )
-        except Exception as error:  # noqa: BLE001  a bug of ours ends this connection, not the caller
+        except Exception as error:  # noqa: BLE001  an internal error ends this connection, not the caller
             line.bug(route.name, error)
             return
         line.queue_delivery()

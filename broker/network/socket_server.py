@@ -93,7 +93,7 @@ class Complaints:
         self._suppressed = 0
 
     def write(self, text: str) -> None:
-        """Log one line, unless this second had enough of them."""
+        """Log a line within the limit per second."""
         second = int(self._clock.monotonic())
         if second != self._second:
             if self._suppressed:
@@ -239,7 +239,7 @@ class SocketServer:
             await asyncio.wait([run.future for run in self.at_work if run.future is not None])
 
     def cut_off(self) -> None:
-        """Begin to close everything at once; nothing more is handled or answered."""
+        """Start to close everything at once, without further handling or responses."""
         self._stopping = True
         self.delivery.end()
         self.large.close()
@@ -278,7 +278,7 @@ class SocketServer:
         return sent + self.closed_sent_bytes
 
     def admit(self, connection: Connection) -> str | None:
-        """Take a new connection in, or return why not.
+        """Admit a new connection, or return the reason for a refusal.
 
         Where all places are taken, it gets that of the oldest stranger: one that never completed a
         request, or has not logged in.
@@ -353,7 +353,7 @@ class SocketServer:
             self._all_gone.set()
 
     def close_sessions(self, ended: Callable[[Session], bool], asker: Peer | None = None) -> None:
-        """Close the connections whose session is one of those that have ended.
+        """Close the connections of ended sessions.
 
         That of ``asker``, which has requested it, gets its response before.
         """
@@ -372,7 +372,7 @@ class SocketServer:
     # ----------------------------------------------------------------------- called by doormen
 
     def held(self, doorman: Doorman) -> bool:
-        """Keep a connection that waits; False if there are too many."""
+        """Add a waiting connection; return False if too many wait."""
         if len(self._held) >= HELD_MAX:
             return False
         self._held[doorman] = None
@@ -394,7 +394,7 @@ class SocketServer:
     # ------------------------------------------------------------------------ called by the rest
 
     def configure(self, config: BrokerConfig) -> None:
-        """Use the limits of ``config`` for connections that come in from now on."""
+        """Use the limits of ``config`` for new connections."""
         self._config = config
         self._max_connections = min(config.max_connections, files_for_connections())
         self._host_limits = address_limits(config.max_connections_per_ip_overrides)
@@ -446,7 +446,7 @@ class SocketServer:
         return TlsTransport(self.tls, tls, connection)
 
     def close_listeners(self) -> None:
-        """Give the addresses back; connections stay."""
+        """Close the listeners; connections stay."""
         for listener in self.listeners:
             for server in listener.servers:
                 server.close()
@@ -526,7 +526,7 @@ def _listen_error(listener: Listener, error: OSError) -> ListenError:
 
 
 def resolve(host: str) -> list[tuple[socket.AddressFamily, str]]:
-    """Return the addresses a listener's host stands for, IPv4 first."""
+    """Return the addresses of a listener's host, IPv4 first."""
     if host in ANY_HOST:
         return [(socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")]  # noqa: S104
     if host == "localhost":  # Both, even if the machine's hosts file lacks one (RFC 6761)

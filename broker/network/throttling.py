@@ -52,7 +52,7 @@ class Mute:
         self._until_s = 0.0
 
     def extend(self, throttle_ms: float) -> None:
-        """Resume after ``throttle_ms``, but no sooner than an earlier call said."""
+        """Resume after ``throttle_ms``, but not before the time of an earlier call."""
         until_s = self._clock.monotonic() + throttle_ms / 1000
         if until_s > self._until_s:
             self.cancel()

@@ -140,16 +140,16 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
                 self._shake()
 
     def eof_received(self) -> bool:
-        """Close, as a Connection does; what was written still leaves."""
+        """Close, as a Connection does, after sending written data."""
         self.close()
         return True
 
     def pause_writing(self) -> None:
-        """Register that the socket does not take everything."""
+        """Pause sending: the socket is full."""
         self._sender.filled()
 
     def resume_writing(self) -> None:
-        """Send the bytes that have waited."""
+        """Resume sending."""
         self._sender.drained()
 
     # ------------------------------------------------------------- a transport to the Connection
@@ -185,7 +185,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
         self._pause_raw()
 
     def resume_reading(self) -> None:
-        """Deliver again, what is here first."""
+        """Resume delivery, first of buffered data."""
         self._paused = False
         if self._state == OPEN and self._has_data:
             self._host.loop.call_soon(self._resume)
@@ -235,7 +235,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     # --------------------------------------------------------------------------------- handshake
 
     def _shake(self) -> None:
-        """Give OpenSSL the received bytes, if those are whole records and no step is under way."""
+        """Pass complete records to OpenSSL, unless a step is running."""
         held = self._held
         if self._is_stepping:
             if len(held) > HELD_MAX_BYTES:
@@ -305,7 +305,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._resume_raw()
 
     def _opened(self) -> None:
-        """Hand the connection over: the client has proved what it could."""
+        """Start the connection after the complete handshake."""
         assert self._ssl is not None
         assert self._outgoing is not None
         assert self._connection is not None
@@ -331,7 +331,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
     # --------------------------------------------------------------------------------- receiving
 
     def _feed(self, received: memoryview) -> None:
-        """Decrypt slice by slice; hold what the connection does not want yet."""
+        """Decrypt in slices; keep data that the connection does not read yet."""
         incoming = self._incoming
         assert incoming is not None
         position, size = 0, len(received)
@@ -344,7 +344,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._held += received[position:]
 
     def _deliver(self) -> None:
-        """Decrypt what OpenSSL has to where the connection wants it."""
+        """Decrypt OpenSSL's data into the connection's buffer."""
         connection, incoming = self._connection, self._incoming
         # Its type stubs declare bytes as the result, for any argument.
         ssl_object: Any = self._ssl
@@ -381,14 +381,14 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
 
     @property
     def _has_data(self) -> bool:
-        """Whether something is here that the connection has not got."""
+        """Return whether data waits for the connection."""
         incoming, ssl_object = self._incoming, self._ssl
         if self._held or incoming is None or ssl_object is None:
             return bool(self._held)
         return bool(incoming.pending or ssl_object.pending())
 
     def _resume(self) -> None:
-        """Deliver what is here, then receive."""
+        """Deliver the buffered data, then receive."""
         if self._state != OPEN or self._paused:
             return
         self._deliver()
@@ -447,7 +447,7 @@ def whole_records(data: bytearray) -> int:
 
 
 def describe(error: BaseException) -> str:
-    """Return in a few words what went wrong."""
+    """Return a short description of the error."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the client's certificate: {error.verify_message}"
     reason = getattr(error, "reason", None)

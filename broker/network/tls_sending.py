@@ -39,13 +39,13 @@ after terabytes, and one that does it without end causes work with a few bytes."
 
 
 class Owner(Protocol):
-    """The connection, as far as its sender needs it."""
+    """Parts of the connection that its sender uses."""
 
     def sending_waits(self) -> None:
         """Stop writing for now."""
 
     def sending_goes_on(self) -> None:
-        """All of it has left."""
+        """Called when all data has been sent."""
 
     def sending_failed(self, error: OSError) -> None:
         """Close: either the peer has disconnected, or a file cannot be read."""
@@ -132,7 +132,7 @@ class TlsSender:
         self._waits = True
 
     def reply(self, data: bytes) -> bool:
-        """Send TLS's own messages; False if there were too many."""
+        """Send TLS's own messages; return False above the limit."""
         self._replies_bytes += len(data)
         if self._replies_bytes > REPLIES_MAX_BYTES:
             return False
@@ -140,11 +140,11 @@ class TlsSender:
         return True
 
     def filled(self) -> None:
-        """Register that the transport holds something."""
+        """Register that the transport has unsent data."""
         self._is_full = True
 
     def drained(self) -> None:
-        """Continue: the transport holds nothing any more."""
+        """Continue: the transport is empty."""
         self._is_full = False
         if self._timer is None:
             self._continue()
@@ -182,7 +182,7 @@ class TlsSender:
                 self._owner.sending_goes_on()
 
     def _waits_for_pages(self, first: FileSlice) -> bool:
-        """Wait for the disk elsewhere than here, unless that has been long enough."""
+        """Load pages on a thread, unless the wait has been too long."""
         if self._pages_waits == PAGES_WAITS_MAX or first.is_cached():
             self._pages_waits = 0
             return False
@@ -208,7 +208,7 @@ class TlsSender:
             self._send(sealed)
 
     def _sealed_batch(self) -> tuple[Chunks, int]:
-        """Encrypt the next pieces; return that, and how much plain text it is."""
+        """Encrypt the next pieces; return them and the size of their plain text."""
         sealed: Chunks = []
         size = 0
         while self._queue and size < BATCH_BYTES:

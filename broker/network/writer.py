@@ -16,7 +16,7 @@ JOIN_BYTES: Final = 64 * 1024
 
 
 class Owner(Protocol):
-    """The connection, as far as its writer needs it."""
+    """Parts of the connection that its writer uses."""
 
     def writing_waits(self) -> None:
         """Stop handling requests: the peer does not read its responses."""
@@ -55,7 +55,7 @@ class Writer:
     def start(
         self, transport: asyncio.Transport, descriptor: int, *, takes_slices: bool = False
     ) -> None:
-        """Begin; ``descriptor`` is the socket's, -1 where only the transport may send.
+        """Start; ``descriptor`` is the socket's, or -1 if only the transport may send.
 
         ``takes_slices``: the transport does so, and reads of files what it can send.
         """
@@ -75,7 +75,7 @@ class Writer:
         return self._remainder is not None
 
     def write(self, chunks: Chunks, size: int) -> None:
-        """Send ``size`` bytes, and leave to the transport what the socket does not take."""
+        """Send ``size`` bytes; the transport sends what the socket does not accept."""
         self.sent_bytes += size
         transport = self._transport
         if size <= JOIN_BYTES:
@@ -105,7 +105,7 @@ class Writer:
             transport.write(chunk)
 
     def drop(self) -> None:
-        """Send no parts of files any more."""
+        """Stop sending parts of files."""
         remainder, self._remainder = self._remainder, None
         if remainder is not None:
             remainder.cancel()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CoordinatingHost(Host, Protocol):
-    """The broker, as far as its coordinators use it."""
+    """Parts of the broker that its coordinators use."""
 
     catalogue: Catalogue
     generation: Generation

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def with_levels(metastore: MetaStore, image: MetadataImage, config: BrokerConfig) -> MetadataImage:
-    """Return an image with levels; where there are none, those of this broker are kept.
+    """Return an image with feature levels; store those of this broker if there are none.
 
     On a thread. Raises MetaStoreError.
     """

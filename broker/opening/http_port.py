@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     # A class for types only: a broker imports its console when it is used.
     class HttpHost(ObservedBroker, Protocol):
-        """The broker, as far as its HTTP port uses it."""
+        """Parts of the broker that its HTTP port uses."""
 
         authorizer: Authorizer | None
         generation: Generation

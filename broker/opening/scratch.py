@@ -151,7 +151,7 @@ class ScratchFileSystem(LocalFileSystem):
         self._changes.pop(path, None)
 
     def rename(self, old: str, new: str) -> None:
-        """Rename a file or a directory with the changes of its files."""
+        """Rename a file or a directory, and keep the recorded changes of its files."""
         super().rename(old, new)
         self._changes.pop(new, None)
         for path in list(self._changes):

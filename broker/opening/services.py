@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ServingBroker(Protocol):
-    """The broker, as far as its handlers use its parts."""
+    """Parts of the broker that its handlers use."""
 
     access_rules: AccessRules
     catalogue: Catalogue

@@ -20,7 +20,7 @@ class DiskReaders:
         self._pool = Pool("reader", THREADS, loop=loop)
 
     def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Run ``work`` on a thread; the future has what it returns or raises."""
+        """Run ``work`` on a thread; the future has its result or error."""
         return self._pool.run(work)
 
     def run_then(self, work: Callable[[], object], on_done: Callable[[], None]) -> None:
@@ -28,7 +28,7 @@ class DiskReaders:
         self.run(work).add_done_callback(lambda done: _then(done, on_done))
 
     def close(self) -> None:
-        """Give the threads back; what waits is dropped."""
+        """End the threads and drop waiting work."""
         self._pool.close()
 
 

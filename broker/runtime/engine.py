@@ -42,7 +42,7 @@ class LoopEngine:
             self._aside.start(work)
 
     def answer_of(self, work: Callable[[], Answer]) -> asyncio.Future[Answer]:
-        """Run slow work on that thread; what it answers or raises is the future's."""
+        """Run slow work on that thread; the future has its result or error."""
         return self._aside.run(work)
 
     def start_committer(self, committer: Committer, listener: Listener) -> Runner:
@@ -55,7 +55,7 @@ class LoopEngine:
         return CommitterThreads(committer, listener, commits_here=is_uvloop)
 
     def close(self) -> None:
-        """Ignore what storage still reports, and wait for its threads' work in hand."""
+        """Ignore later reports of storage, and wait for the present work of its threads."""
         self.dead = True
         self._aside.close(waits=True, drops=False)
 

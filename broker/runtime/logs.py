@@ -119,7 +119,7 @@ def _left_out(record: logging.LogRecord, count: int) -> logging.LogRecord:
 
 
 class LimitedHandler(logging.StreamHandler[TextIO]):
-    """Writes lines to a stream, as far as ``ErrorLimit`` lets them through."""
+    """Handler that writes lines to a stream within ``ErrorLimit``."""
 
     def __init__(self, stream: TextIO, limit: ErrorLimit) -> None:
         super().__init__(stream)

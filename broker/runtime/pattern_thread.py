@@ -39,5 +39,5 @@ class PatternThread:
         return verdicts
 
     def close(self) -> None:
-        """Give the thread back; what waits is dropped."""
+        """End the thread and drop waiting work."""
         self._thread.close()

@@ -30,7 +30,7 @@ class _Work:
         return self._work()
 
     def drop(self, _: Future[Any]) -> None:
-        """Refer to nothing any more: the work has ended or is cancelled."""
+        """Drop all references: the work has ended or is cancelled."""
         self._work = None
 
 

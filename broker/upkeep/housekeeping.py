@@ -30,7 +30,7 @@ TOMBSTONES_INTERVAL_MS = 300_000
 
 
 class KeptBroker(Host, Protocol):
-    """The broker, as far as its periodic work uses it."""
+    """Parts of the broker that its periodic work uses."""
 
     catalogue: Catalogue
     certificates: CertificateReload

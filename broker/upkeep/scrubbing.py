@@ -155,12 +155,12 @@ _order = attrgetter("order")
 
 
 def _is_offline(error: Exception | None) -> bool:
-    """Whether a reader's error is known already: a range that could not be read before."""
+    """Return whether a reader's error is about a known unreadable range."""
     return isinstance(error, OffsetOffline)
 
 
 def _wanted(due: _Due) -> tuple[DamagedRange, ...]:
-    """Return the ranges to try before the whole segment is checked again."""
+    """Return the ranges to read before a check of the whole segment."""
     if not _is_offline(due.error):
         return ()
     base_offset = due.segment.base_offset
@@ -280,7 +280,7 @@ class LogScrubber:
         self._thread.close(waits=True)
 
     def suspect(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
-        """Check a segment as soon as possible: reading it failed, or had (OffsetOffline)."""
+        """Verify a segment as soon as possible after a failed read or OffsetOffline."""
         segment = log.segments[log.segment_at(base_offset)]
         cleared_ms = self._cleared.get(segment)
         pause_ms = UNREADABLE_AGAIN_MS if _is_offline(error) else SUSPECTED_AGAIN_MS

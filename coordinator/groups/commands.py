@@ -33,10 +33,10 @@ class TopicsImage(Protocol):
     """The topics that exist now, as the machine may see them. Read-only."""
 
     def version(self) -> int:
-        """Another number whenever a topic has come, gone or got partitions."""
+        """Return a number that changes when a topic is created, deleted or extended."""
 
     def names(self) -> Iterable[str]:
-        """All topics."""
+        """Return the names of all topics."""
 
     def topic_id(self, name: str) -> bytes | None:
         """Return a topic's 16-byte id, or None if the topic does not exist."""
@@ -89,7 +89,7 @@ class JoinGroup:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -104,7 +104,7 @@ class SyncGroup:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -117,7 +117,7 @@ class Heartbeat:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -131,7 +131,7 @@ class LeaveGroup:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -146,7 +146,7 @@ class ConsumerGroupHeartbeat:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -159,13 +159,13 @@ class OffsetCommit:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
 @dataclass(frozen=True, slots=True)
 class LongOffsetCommit:
-    """Offsets of one group, so many that deciding takes long: all are committed, or none.
+    """Commit of many offsets of one group, decided in slices: all are committed, or none.
 
     The response is a list of one for each part, or the ErrorCode that holds for all of them.
     """
@@ -176,7 +176,7 @@ class LongOffsetCommit:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.parts[0].group_id
 
 
@@ -191,7 +191,7 @@ class TransactionalOffsetCommit:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -208,7 +208,7 @@ class OffsetFetch:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -221,7 +221,7 @@ class OffsetDelete:
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.request.group_id
 
 
@@ -256,14 +256,14 @@ class TopicsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class TimerExpired:
-    """A timer that was scheduled has come."""
+    """Expiry of a scheduled timer."""
 
     timer: Timer
     topics: TopicsImage
 
     @property
     def group_id(self) -> str:
-        """The group."""
+        """ID of the group."""
         return self.timer.key
 
 

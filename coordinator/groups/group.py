@@ -33,7 +33,7 @@ class Group(Protocol):
 
     @property
     def members(self) -> Mapping[str, object]:
-        """Members by id."""
+        """Members by ID."""
 
     @property
     def type_name(self) -> str:
@@ -74,4 +74,4 @@ class Group(Protocol):
         """Wall time at which the group became empty, or -1 if unknown or not empty."""
 
     def tombstones(self) -> tuple[Record, ...]:
-        """The records that remove the group, its offsets not included."""
+        """Return the records that remove the group, its offsets not included."""

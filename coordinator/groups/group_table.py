@@ -23,14 +23,14 @@ class GroupTable:
         """Called with each new generation (or epoch) of a group, those of a replay included."""
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
-        """Take in the marker that ends a producer's transaction on this partition.
+        """Apply the marker that ends a producer's transaction on this partition.
 
         Returns the steps that are left, as ``OffsetTable.end_transaction`` does.
         """
         return self.offsets.end_transaction(producer_id, commit=commit)
 
     def keys(self) -> list[str]:
-        """Every group there is, simple ones included."""
+        """Return every group, including those with offsets only."""
         return list(dict.fromkeys([*self.groups, *self.offsets.group_ids()]))
 
 

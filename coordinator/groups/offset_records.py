@@ -24,7 +24,7 @@ _VALUE_VERSION_WITH_EXPIRY: Final = 1
 
 
 def commit_record(group_id: str, topic: str, partition: int, committed: CommittedOffset) -> Record:
-    """The record of a commit; ``log_offset`` is what the log will say."""
+    """Return the record of a commit."""
     return Record(
         OFFSET_COMMIT_RECORD,
         OffsetCommitKey(group_id, topic, partition),
@@ -41,12 +41,12 @@ def commit_record(group_id: str, topic: str, partition: int, committed: Committe
 
 
 def tombstone(group_id: str, topic: str, partition: int) -> Record:
-    """The record that forgets a commit."""
+    """Return the record that deletes a commit."""
     return Record(OFFSET_COMMIT_RECORD, OffsetCommitKey(group_id, topic, partition), None)
 
 
 def apply_offset_commit(shard: GroupTable, record: Record, offset: int) -> None:
-    """Take in a commit or a tombstone."""
+    """Apply a commit or a tombstone."""
     key = record.key
     value = record.value
     if value is None:
@@ -69,7 +69,7 @@ def apply_offset_commit(shard: GroupTable, record: Record, offset: int) -> None:
 
 
 def apply_legacy_offset_commit(shard: GroupTable, record: Record, offset: int) -> None:
-    """Apply a record of a log that was written before Kafka 0.9: it has fewer fields."""
+    """Apply a record with fewer fields, as Kafka before 0.9 wrote it."""
     key = record.key
     value = record.value
     if value is None:

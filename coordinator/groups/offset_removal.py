@@ -75,7 +75,7 @@ def _remove_gone(shard: GroupTable, command: TopicsDeleted) -> Steps:
 
 
 def expire(shard: GroupTable, command: ExpireOffsets, now: Now) -> Decision:
-    """Remove what was not used for the retention time, and an empty group with its last offset."""
+    """Remove offsets after their retention time, and an empty group with its last offset."""
     return _decided(shard, command.group_id, _remove_expired(shard, command, now))
 
 
@@ -151,9 +151,7 @@ def _is_expired(
 
 
 def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset) -> int | None:
-    """Return the time since when Kafka counts an offset as unused, or None if it may be in use
-    (KIP-211).
-    """
+    """Return the time since which an offset is unused, or None if it may be in use (KIP-211)."""
     if group is None:
         return committed.commit_ms
     if group.is_subscribed(topic):
@@ -171,7 +169,7 @@ def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset
 
 
 def _is_gone(topic: str, commits: list[CommittedOffset], image: TopicsImage) -> bool:
-    """Whether the topic was deleted; another one of the same name may be there now."""
+    """Return whether the topic was deleted; another one may have its name now."""
     topic_id = image.topic_id(topic)
     return topic_id is None or not any(committed.is_of(topic_id) for committed in commits)
 

@@ -37,7 +37,7 @@ class CommittedOffset(NamedTuple):
     """Offset of the record in the log."""
 
     def is_of(self, topic_id: bytes) -> bool:
-        """Whether it was committed for this topic, and not for one of the same name before (A2)."""
+        """Return whether it was committed for this topic, not an older one of that name (A2)."""
         return ZERO_UUID in {self.topic_id, topic_id} or self.topic_id == topic_id
 
 
@@ -54,7 +54,7 @@ class OffsetTable:
         """The steps that are left of transactions that have ended, by producer."""
 
     def group_ids(self) -> Iterable[str]:
-        """The groups that have offsets, pending ones included."""
+        """Return the groups that have offsets, pending ones included."""
         return dict.fromkeys([*self._by_group, *self._pending.group_ids()])
 
     def knows(self, group_id: str) -> bool:
@@ -62,11 +62,11 @@ class OffsetTable:
         return group_id in self._by_group or bool(self._pending.of_group(group_id))
 
     def of_group(self, group_id: str) -> Mapping[str, Partitions]:
-        """A group's offsets, by topic; none if it has none."""
+        """Return a group's offsets by topic; empty if it has none."""
         return self._by_group.get(group_id, {})
 
     def is_pending(self, group_id: str, topic: str, partition: int) -> bool:
-        """Whether a transaction still open has committed here."""
+        """Return whether an open transaction has committed an offset here."""
         return OffsetKey(group_id, topic, partition) in self._pending.of_group(group_id)
 
     def holds_topic(self, group_id: str, topic: str) -> bool:
@@ -85,7 +85,7 @@ class OffsetTable:
         return {topic: {**partitions} for topic, partitions in self.of_group(group_id).items()}
 
     def pending_places(self, group_id: str) -> dict[OffsetKey, object]:
-        """Return a copy of the keys that open transactions have committed offsets for."""
+        """Return a copy of the keys with offsets of open transactions."""
         return {**self._pending.of_group(group_id)}
 
     def offset_keys_of(self, group_id: str) -> Iterator[tuple[str, int]]:
@@ -100,26 +100,26 @@ class OffsetTable:
                 yield offset_key.topic, offset_key.partition
 
     def commits_at(self, group_id: str, topic: str, partition: int) -> list[CommittedOffset]:
-        """All that a tombstone would forget: what is committed, then what is pending."""
+        """Return the commits that a tombstone would delete, pending ones last."""
         committed = self.of_group(group_id).get(topic, {}).get(partition)
         pending = self._pending.of_group(group_id).get(OffsetKey(group_id, topic, partition), {})
         return [*(() if committed is None else (committed,)), *pending.values()]
 
     def commits_of(self, group_id: str) -> dict[tuple[str, int], list[CommittedOffset]]:
-        """Everything that tombstones would forget, by place."""
+        """Return all commits that tombstones would delete, by key."""
         return {
             offset_key: self.commits_at(group_id, *offset_key)
             for offset_key in self.offset_keys_of(group_id)
         }
 
     def hold(self, offset_key: OffsetKey, producer_id: int, committed: CommittedOffset) -> None:
-        """Take in the commit of a transaction; it counts when that is committed."""
+        """Store an offset of a transaction, which is valid when the transaction is committed."""
         if self._ending:
             self._finish_ending(producer_id)
         self._pending.put(offset_key, producer_id, committed)
 
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
-        """Apply a transaction's commits, unless a later one exists, or drop them.
+        """Apply a committed transaction's offsets, except older ones, or drop an aborted one's.
 
         Returns the remaining steps if there are very many; a reader before the last step would see
         a part of the transaction.
@@ -157,7 +157,7 @@ class OffsetTable:
             pass
 
     def put(self, group_id: str, topic: str, partition: int, committed: CommittedOffset) -> None:
-        """Take in a commit; the log's order decides (O1)."""
+        """Store a commit; the log's order decides (O1)."""
         partitions = self._by_group.setdefault(group_id, {}).setdefault(topic, {})
         earlier = partitions.get(partition)
         assert earlier is None or earlier.log_offset < committed.log_offset

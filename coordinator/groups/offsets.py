@@ -61,7 +61,7 @@ LATEST_MS: Final = 2**63 - 1
 
 
 def commit(shard: GroupTable, command: OffsetCommit, now: Now) -> Decision:
-    """Commit the partitions whose metadata is not too long, all in one decision."""
+    """Commit the partitions with valid metadata, all in one decision."""
     request = command.request
     group = shard.groups.get(request.group_id)
     identity = _identity_of(command.caller, request)
@@ -74,14 +74,14 @@ def commit(shard: GroupTable, command: OffsetCommit, now: Now) -> Decision:
 
 
 def commit_long(shard: GroupTable, command: LongOffsetCommit, now: Now) -> Decision:
-    """Commit very many partitions, all in one decision that is made part by part."""
+    """Commit very many partitions in one decision, made in steps."""
     return Decision(steps=_commit_in_steps(shard, command, now))
 
 
 def _commit_in_steps(
     shard: GroupTable, command: LongOffsetCommit, now: Now
 ) -> Generator[None, None, LongDecision]:
-    """Check every part before the first is committed: one partition may refuse them all."""
+    """Commit in steps; every part is checked first, since one partition may refuse all."""
     request = command.parts[0]
     group = shard.groups.get(request.group_id)
     identity = _identity_of(command.caller, request)
@@ -151,7 +151,7 @@ def commit_in_transaction(
 def _commits(
     request: OffsetCommitRequest, now: Now, max_characters: int
 ) -> tuple[OffsetCommitResponse, tuple[Record, ...]]:
-    """The answer and the records of a commit that is allowed."""
+    """Return the response and the records of an allowed commit."""
     expire_ms = BY_RETENTION
     if request.retention_time_ms != NO_RETENTION_TIME:
         expire_ms = min(now.wall_ms + request.retention_time_ms, LATEST_MS)
@@ -183,7 +183,7 @@ def _commits(
 
 
 def refuse_commit(request: OffsetCommitRequest, code: ErrorCode) -> OffsetCommitResponse:
-    """One error for every partition."""
+    """Return a response with one error for every partition."""
     return OffsetCommitResponse(
         topics=[
             OffsetCommitResponseTopic(
@@ -228,7 +228,7 @@ def _refuse_commit_without_group(shard: GroupTable, identity: Identity, group_id
 
 
 def _fits(metadata: str, max_characters: int) -> bool:
-    """Whether a client may store this much beside an offset; Kafka counts Java's characters."""
+    """Return whether metadata is short enough; like Kafka, it counts Java's characters."""
     units = len(metadata.encode("utf-16-le")) // 2
     return units <= max_characters and len(metadata.encode()) <= METADATA_MAX_BYTES
 
@@ -332,9 +332,7 @@ def _asked_of(
 def _mark_unstable(
     shard: GroupTable, group_id: str, answers: list[OffsetFetchResponseTopics]
 ) -> None:
-    """Return an error for offsets that an open transaction is about to change, so that the client
-    repeats the request (O3).
-    """
+    """Return an error for offsets of an open transaction, so that the client retries (O3)."""
     code = ErrorCode.UNSTABLE_OFFSET_COMMIT
     for topic in answers:
         for number, found in enumerate(topic.partitions):
@@ -343,9 +341,7 @@ def _mark_unstable(
 
 
 def _is_there(committed: CommittedOffset, topic_id: bytes | None) -> bool:
-    """Whether the topic exists: offsets of a deleted topic count as removed before their
-    tombstones.
-    """
+    """Return whether the topic exists: offsets of a deleted topic are removed at once."""
     return topic_id is not None and committed.is_of(topic_id)
 
 
@@ -356,7 +352,7 @@ def _found(index: int, committed: CommittedOffset) -> OffsetFetchResponsePartiti
 
 
 def nothing_found(index: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
-    """The answer for a partition without a committed offset, or with an error."""
+    """Return the response for a partition without a committed offset, or with an error."""
     return OffsetFetchResponsePartitions(index, -1, -1, "", code)
 
 
@@ -364,7 +360,7 @@ def nothing_found(index: int, code: ErrorCode) -> OffsetFetchResponsePartitions:
 
 
 def delete(shard: GroupTable, command: OffsetDelete, _now: Now) -> Decision:
-    """Forget the offsets of topics that no member of the group reads."""
+    """Delete the offsets of topics that no member of the group reads."""
     request = command.request
     group = shard.groups.get(request.group_id)
     error = _refuse_delete(shard, group, request.group_id)

@@ -28,15 +28,15 @@ class PendingOffsets:
         self._by_producer: dict[int, dict[OffsetKey, None]] = {}
 
     def group_ids(self) -> Iterable[str]:
-        """The groups that have any."""
+        """Return the groups that have pending offsets."""
         return self._by_group.keys()
 
     def of_group(self, group_id: str) -> Mapping[OffsetKey, Mapping[int, CommittedOffset]]:
-        """A group's pending offsets, by place and producer."""
+        """Return a group's pending offsets, by place and producer."""
         return self._by_group.get(group_id, {})
 
     def put(self, offset_key: OffsetKey, producer_id: int, committed: CommittedOffset) -> None:
-        """Take in a commit, in the place of an earlier one of the same transaction."""
+        """Store a commit; it replaces an earlier one of the same transaction."""
         self._by_group.setdefault(offset_key.group_id, {}).setdefault(offset_key, {})[
             producer_id
         ] = committed

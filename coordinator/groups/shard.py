@@ -31,7 +31,7 @@ class GroupShard(GroupTable):
     """A partition's groups and offsets, with the functions that decide, apply and change."""
 
     def decide(self, command: Command, now: Now) -> Decision:
-        """Judge a command; changes nothing."""
+        """Return the decision on a command; changes nothing."""
         group = self.groups.get(command.group_id)
         kind = type(command)
         decider = _DECIDERS.get((kind, NO_GROUP if group is None else group.type_name))
@@ -48,7 +48,7 @@ class GroupShard(GroupTable):
             applier(self, record, offset)
 
     def change(self, change: object) -> None:
-        """Take in a volatile change."""
+        """Apply a change that is not stored."""
         _CHANGERS[type(change)](self, change)
 
     def set_aside(self, _record_key: bytes) -> bool:
@@ -56,7 +56,7 @@ class GroupShard(GroupTable):
         return False
 
     def forget(self) -> None:
-        """Take back what was noted elsewhere: nothing is."""
+        """Do nothing: no registrations exist outside."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """Return the effects after a start: the timers of the members that the records contain."""
@@ -71,7 +71,7 @@ class GroupShard(GroupTable):
 def _merged(
     families: tuple[Family, ...],
 ) -> tuple[dict[tuple[type, str], Decider], dict[int, Applier], dict[type, Changer]]:
-    """Return all families' functions in one table each; two for one key are a mistake."""
+    """Merge the functions of all families into one table; two for one key are an error."""
     deciders: dict[tuple[type, str], Decider] = {}
     appliers: dict[int, Applier] = {}
     changers: dict[type, Changer] = {}

@@ -44,7 +44,7 @@ class InitProducer:
         return self.expected_producer_id, self.expected_epoch
 
     def needs_fresh_id(self, transaction: Transaction) -> bool:
-        """Whether the producer cannot have the next epoch of the id that there is.
+        """Whether the producer cannot get the next epoch of its present producer ID.
 
         All epochs are used up, or the next one may be that of a producer that the original of a
         restored directory has served since: neither would fence the other.
@@ -101,7 +101,7 @@ class TimerExpired:
 
     @property
     def transactional_id(self) -> str:
-        """The transaction's transactional id."""
+        """Transactional ID of the transaction."""
         return self.timer.key
 
 

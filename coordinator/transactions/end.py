@@ -91,7 +91,7 @@ V2_TABLE: Final[dict[tuple[bool, str, State], Step | ErrorCode]] = {
 
 
 def end(shard: TransactionTable, command: EndTransaction, now: Now) -> Decision:
-    """Decide the transaction, or say why not."""
+    """Decide the transaction, or return the error."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
         return _refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
@@ -148,7 +148,7 @@ def _not_the_owner(transaction: Transaction, producer_id: int) -> ErrorCode:
 
 
 def _ended_by(transaction: Transaction) -> tuple[int, int] | None:
-    """Return the producer that ended the latest transaction, as it was before the end's bump.
+    """Return the producer that ended the latest transaction, with its epoch before the bump.
 
     None for transaction protocol v1, which bumps nothing: a producer with the previous epoch is a
     zombie, and does not learn that its transaction is committed (stricter than Kafka).
@@ -166,7 +166,7 @@ def _refused(error: ErrorCode) -> Decision:
 
 
 def _after(transaction: Transaction, command: EndTransaction) -> Outcome:
-    """Return the id and epoch to present next; a response of protocol v1 has no field for them."""
+    """Return the next producer ID and epoch, which a response of protocol v1 lacks."""
     if command.transaction_version < TRANSACTIONS_V2:
         return DONE
     producer_id, epoch = _next_producer(transaction)
@@ -256,7 +256,7 @@ def _decided(
 
 
 def complete(shard: TransactionTable, command: MarkersWritten, now: Now) -> Decision:
-    """Note that a decided transaction has all its markers."""
+    """Complete a decided transaction, which has all its markers."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or not transaction.state.is_decided:
         return NOTHING

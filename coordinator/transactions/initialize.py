@@ -37,7 +37,7 @@ _CONCURRENT: Final = Decision(Outcome(ErrorCode.CONCURRENT_TRANSACTIONS))
 
 
 def initialize(shard: TransactionTable, command: InitProducer, now: Now) -> Decision:
-    """Give the producer the epoch that fences all before it."""
+    """Assign the producer an epoch that fences all earlier ones."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None:
         return _create(shard, command, now)
@@ -60,7 +60,7 @@ def _create(shard: TransactionTable, command: InitProducer, now: Now) -> Decisio
 
 
 def _may_be_the_owner(transaction: Transaction, command: InitProducer) -> bool:
-    """Whether the expected producer id is one that this transactional id has, or had last."""
+    """Return whether this transactional ID has the expected producer ID, or had it before."""
     expected = command.expected_producer_id
     if expected in {NO_PRODUCER_ID, transaction.producer_id, transaction.owner[0]}:
         return True
@@ -75,7 +75,7 @@ def _may_be_the_owner(transaction: Transaction, command: InitProducer) -> bool:
 def _abort_first(
     shard: TransactionTable, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
-    """Abort what is open. A zombie with an old epoch may not do that (stricter than Kafka)."""
+    """Abort the open transaction; a fenced producer must not (stricter than Kafka)."""
     if command.expected not in {None, transaction.owner}:
         return FENCED
     decision = fence(shard, transaction, command.fresh_producer_id, now)
@@ -114,7 +114,7 @@ def _bump(
 def _begun(
     shard: TransactionTable, transaction: Transaction, command: InitProducer, now: Now
 ) -> Decision:
-    """The producer has its epoch, and no transaction."""
+    """Return the decision that gives the producer its epoch, without a transaction."""
     begun = transaction._replace(
         timeout_ms=command.timeout_ms,
         state=State.EMPTY,

@@ -34,7 +34,7 @@ class TransactionShard(TransactionTable):
     """Transactional ids whose hash falls to one partition."""
 
     def decide(self, command: Command, now: Now) -> Decision:
-        """Judge a command; changes nothing."""
+        """Return the decision on a command; changes nothing."""
         return _DECIDERS[type(command)](self, command, now)
 
     def begin(self, now: Now) -> tuple[Effect, ...]:

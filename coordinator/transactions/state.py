@@ -49,7 +49,7 @@ class State(IntEnum):
 
     @property
     def kafka_name(self) -> str:
-        """The name that tools show."""
+        """Name in Kafka's tools."""
         return _NAMES[self]
 
     @property
@@ -158,9 +158,7 @@ class Transaction(NamedTuple):
 
 
 def updated_ms(transaction: Transaction, now: Now) -> int:
-    """Return the time of a change: never before the last change, even if the clock was set back
-    (T1).
-    """
+    """Return the time of a change, never before the last one if the clock was set back (T1)."""
     return max(transaction.last_update_ms, now.wall_ms)
 
 
@@ -188,7 +186,7 @@ def record_of(transaction: Transaction, version: int) -> Record:
 
 
 def _by_topic(partitions: frozenset[TopicPartition]) -> list[PartitionsSchema]:
-    """Partitions as a record names them, in order."""
+    """Return the partitions in the order and form of a record."""
     # Names and numbers are sorted apart: tuples compare ten times as slowly.
     topics: dict[str, list[int]] = {}
     for topic, partition in partitions:
@@ -201,7 +199,7 @@ def _by_topic(partitions: frozenset[TopicPartition]) -> list[PartitionsSchema]:
 
 
 def tombstone(transactional_id: str) -> Record:
-    """The record that forgets a transactional id."""
+    """Return the record that deletes a transactional ID."""
     return Record(TRANSACTION_LOG_RECORD, TransactionLogKey(transactional_id), None)
 
 

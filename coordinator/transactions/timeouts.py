@@ -29,7 +29,7 @@ def time_is_over(shard: TransactionTable, command: TimerExpired, now: Now) -> De
 
 
 def expire(shard: TransactionTable, command: Expire, now: Now) -> Decision:
-    """Forget a transactional id that is idle (C13)."""
+    """Delete an idle transactional ID (C13)."""
     transaction = shard.transactions.get(command.transactional_id)
     if transaction is None or not transaction.state.is_idle:
         return NOTHING

@@ -45,7 +45,7 @@ class TransactionTable:
         """By how much the wall clock was ahead of the monotonic one at the start."""
 
     def apply(self, record: Record, offset: int) -> None:  # noqa: ARG002
-        """Take in a record; raises ValueError for one that cannot be."""
+        """Apply a record; raises ValueError for an invalid one."""
         key = record.key.transactional_id
         self.quarantined.discard(key)
         known = self.transactions.get(key)
@@ -68,7 +68,7 @@ class TransactionTable:
             self._awaiting.pop(key, None)
 
     def _note_producer_ids(self, before: Transaction | None, after: Transaction | None) -> None:
-        """Register the ids that the producer of a transactional id writes with, now or next.
+        """Register the present and the next producer ID of a transactional ID.
 
         The id before the latest rotation is not among them: no producer writes with it any more.
         """
@@ -87,7 +87,7 @@ class TransactionTable:
                 self._producer_ids[after.next_producer_id] = after.transactional_id
 
     def forget(self) -> None:
-        """Take back which producer ids belong to whom here: the table is given up."""
+        """Unregister the producer IDs of this table, which is no longer used."""
         for transaction in self.transactions.values():
             self._note_producer_ids(transaction, None)
 
@@ -101,7 +101,7 @@ class TransactionTable:
         return True
 
     def quarantine(self, transactional_id: str) -> None:
-        """Take in that the latest record of an id cannot be read.
+        """Mark an ID whose latest record cannot be read.
 
         Its producers have to wait: to know nothing of an id would be to fence no zombie (D8).
         """
@@ -111,7 +111,7 @@ class TransactionTable:
         self.quarantined.add(transactional_id)
 
     def change(self, change: object) -> None:
-        """Apply that partitions have their marker, or that they need it again."""
+        """Record that partitions have their marker, or need it again."""
         if isinstance(change, MarkersLost):
             key = change.transactional_id
             self._awaiting[key] = set(self.transactions[key].partitions)
@@ -123,7 +123,7 @@ class TransactionTable:
         """Ignore the end of a transaction: no record here is part of one."""
 
     def keys(self) -> list[str]:
-        """Every transactional id there is."""
+        """Return every transactional ID."""
         return list(self.transactions)
 
     def owed_markers_of(self, transactional_id: str) -> list[TopicPartition]:

@@ -309,7 +309,7 @@ class DecodeEmitter:
 
 
 def _element(field: FieldLayout) -> FieldLayout:
-    """The layout of one element of an array of scalars."""
+    """Return the layout of one element of an array of scalars."""
     return FieldLayout(
         name=field.name,
         type=field.type,

@@ -49,8 +49,9 @@ class EncodeEmitter:
     # Runs of fixed size
 
     def _defer(self, code: str, expression: str | None = None) -> None:
-        """Put a value of fixed size on the run that the next ``_flush`` writes; ``x`` is a zero
-        byte.
+        """Add a value of fixed size to those that the next ``_flush`` writes in one call.
+
+        ``code`` is that of ``struct``; ``x``, without an expression, is a zero byte.
         """
         self._pending.append((code, expression or ""))
 
@@ -256,7 +257,7 @@ class EncodeEmitter:
 
 
 def _is_default(field: FieldLayout, value: str) -> str:
-    """The condition under which a tagged field has its default value and is not sent."""
+    """Return the condition under which a tagged field has its default value and is not sent."""
     if field.default == "None":
         return f"{value} is None"
     # None is no default here: it is sent as null.

@@ -132,7 +132,7 @@ def distinct_layouts(
 
 
 def default_literal(field: Field) -> str:
-    """The Python expression of a field's default value.
+    """Return the Python expression of a field's default value.
 
     A tagged structure that may not be null and is absent is None here, where Kafka has a structure
     full of defaults: "not sent" is what both mean, and three empty objects per fetched partition
@@ -158,7 +158,7 @@ def default_literal(field: Field) -> str:
 
 
 def annotation(field: Field) -> str:
-    """The Python type of a field over all versions."""
+    """Return the Python type of a field over all versions."""
     plain = {
         "string": "str",
         "bytes": "bytes",

@@ -113,7 +113,7 @@ class Code:
             self.call(f"from {module} import (", names)
 
     def text(self) -> str:
-        """All lines as one text."""
+        """Return all lines as one text."""
         return "".join(f"{line}\n" for line in self.lines)
 
 
@@ -142,5 +142,5 @@ def snake_case(name: str) -> str:
 
 
 def struct_name(verb: str, codes: str) -> str:
-    """The constant that packs or unpacks these struct codes: ``pack_ihq``; ``?`` reads as ``t``."""
+    """Return the constant that packs or unpacks these codes: ``pack_ihq``; ``?`` becomes ``t``."""
     return f"{verb}_{codes.replace('?', 't')}"

@@ -121,7 +121,7 @@ def _matched(token: bytes) -> re.Match[str] | None:
 
 
 def _status(token: bytes) -> str:
-    """Return the status of a server's answer, as far as there is one."""
+    """Return the status in a server's response, or "unknown status"."""
     try:
         found = json.loads(token)
     except (ValueError, RecursionError):

@@ -85,7 +85,7 @@ def _after_transactional_id(view: memoryview, position: int) -> int:
 
 
 def _transactional_id(view: memoryview, position: int) -> str | None:
-    """The id at ``position``, if it is not an unusually long one."""
+    """Return the id at ``position``, if it is not an unusually long one."""
     size = view[position]
     return None if size == _NULL else view[position + 1 : position + size].tobytes().decode()
 
@@ -150,7 +150,7 @@ def encode_by_id(message: ProduceResponse, out: bytearray) -> Chunks:
 
 
 def _encode_partitions(message: ProduceResponse) -> bytearray | None:
-    """All that is behind the only topic's name or id; None if there is something unusual to say."""
+    """Encode the part after the only topic's name or ID, or return None for an unusual response."""
     responses = message.responses
     if len(responses) != 1 or message.node_endpoints:
         return None

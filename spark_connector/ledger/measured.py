@@ -21,7 +21,7 @@ class Measured(NamedTuple):
 
     @classmethod
     def ending_now(cls, batch_id: int, began_s: float, decided_s: float) -> Self:
-        """Return the durations of a batch that ends now; both times are of `monotonic`."""
+        """Return the durations of a batch that ends now; times are values of `monotonic`."""
         ended_s = monotonic()
         return cls(batch_id, _milliseconds(began_s, decided_s), _milliseconds(decided_s, ended_s))
 
@@ -34,7 +34,7 @@ class Measured(NamedTuple):
         }
 
     @classmethod
-    def of_plain(cls, found: Any) -> Self | None:  # noqa: ANN401 - whatever JSON has there
+    def of_plain(cls, found: Any) -> Self | None:  # noqa: ANN401 - any JSON
         """Read the fields of an entry; None if they are absent or unreadable.
 
         No query may fail because of a duration that is only shown.

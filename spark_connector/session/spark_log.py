@@ -50,7 +50,7 @@ class SparkLog(Closing):
                 self._path.unlink(missing_ok=True)
 
     def popen_arguments(self) -> dict[str, IO[bytes] | int]:
-        """Return outputs for Spark's process, which never writes between the lines of batches."""
+        """Return the output files of Spark's process; none is standard output, for batch lines."""
         if self._file is None:
             return {"stdout": _STANDARD_ERROR}
         return {"stdout": self._file, "stderr": self._file}

@@ -205,7 +205,7 @@ def _launched(configuration: SparkConf, log: SparkLog) -> Any:  # noqa: ANN401 -
 
     started: list[Popen[bytes]] = []
 
-    def start(*arguments: Any, **more: Any) -> Popen[bytes]:  # noqa: ANN401 - whatever Popen takes
+    def start(*arguments: Any, **more: Any) -> Popen[bytes]:  # noqa: ANN401 - as Popen
         started.append(Popen(*arguments, **more))  # noqa: S603 - spark-submit
         return started[0]
 
@@ -266,7 +266,7 @@ class SparkDied(Refusal):
 
 
 def _ended(exit_code: int) -> str:
-    """Return the end of a process in words."""
+    """Return a description of the end of a process."""
     if exit_code < 0:
         return f"was killed by {signal.Signals(-exit_code).name}"
     return f"ended with exit code {exit_code}"

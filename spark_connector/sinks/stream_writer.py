@@ -57,7 +57,7 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         self._refusal = refusal
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Written:
-        """In a task: write its rows into an open transaction."""
+        """Write the rows of a task into an open transaction."""
         if self._refusal is not None:
             raise self._refusal
         return Written(write_prepared(self._options, self._attempt(), iterator))
@@ -76,7 +76,7 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         )
 
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
-        """On the driver: decide that all of these transactions count, and commit them."""
+        """Decide that all of these transactions count, and commit them. Runs on the driver."""
         prepared = _prepared(messages)
         location, store = self._options.checkpoint_location, self._options.checkpoint_store
         end = checkpoint.batch_end(location, batchId, store)
@@ -89,7 +89,7 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         )
 
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
-        """On the driver: undo what was not decided, and finish what was.
+        """Abort undecided transactions, and finish decided ones. Runs on the driver.
 
         It does not fail: Spark would report `Writing job failed` and not the reason. The next
         start sweeps what is left over.
@@ -99,7 +99,7 @@ class BarnabasStreamWriter(DataSourceStreamArrowWriter):
         except SinkError as error:
             reason = f"{type(error).__name__}: {error}"
             sys.stderr.write(f"batch {batchId} not aborted, left to the next start: {reason}\n")
-        except Exception:  # noqa: BLE001 - in Spark's log, whatever it is
+        except Exception:  # noqa: BLE001 - any error goes to Spark's log
             traceback.print_exc(file=sys.stderr)
 
     def _abort(self, prepared: Sequence[Prepared | None], batch_id: int) -> None:

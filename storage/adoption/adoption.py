@@ -55,14 +55,14 @@ class ForeignTopic:
 
 
 def is_foreign(file_system: FileSystem, root: str) -> bool:
-    """Whether a clean Kafka left this directory and Barnabas has not taken it over yet."""
+    """Return whether a cleanly stopped Kafka left this directory, not yet adopted."""
     return file_system.exists(file_system.join(root, CLEAN_SHUTDOWN)) and not _has_logs_of_ours(
         file_system.list_directory(root)
     )
 
 
 def refuse_kafkas(file_system: FileSystem, root: str) -> None:
-    """Raise where Apache Kafka has acknowledged what a start would not see, or would cut off.
+    """Raise if a start would lose records that Apache Kafka has acknowledged.
 
     Raises NotStoppedByKafka and UsedByKafkaSince. Nothing is changed.
     """
@@ -96,12 +96,12 @@ def _metadata_log_sizes(file_system: FileSystem, root: str) -> bytes:
 
 
 def _has_logs_of_ours(names: Iterable[str]) -> bool:
-    """Whether Barnabas may have acknowledged records in a directory: those need a checkpoint."""
+    """Return whether a directory may have records of Barnabas, which need a checkpoint."""
     return any(name in CHECKPOINT_NAMES or name.startswith(JOURNAL_PREFIX) for name in names)
 
 
 def foreign_topics(file_system: FileSystem, root: str) -> list[ForeignTopic]:
-    """Every topic with directories here, by name. Raises Corrupt where they contradict."""
+    """Return every topic with directories here, by name. Raises Corrupt if they contradict."""
     partitions: dict[tuple[str, bytes], set[int]] = {}
     for name in file_system.list_directory(root):
         named = partition_of(name)
@@ -127,7 +127,7 @@ def _topic_id(file_system: FileSystem, path: str) -> bytes:
 
 
 def highest_producer_id(file_system: FileSystem, root: str, names: Iterable[str]) -> int:
-    """The largest producer id in the newest snapshots of the named directories; -1 without any.
+    """Return the largest producer ID in the newest snapshots of the directories, or -1.
 
     A Kafka that stops cleanly writes one at the end of every log that has producers.
     """
@@ -151,7 +151,7 @@ def highest_producer_id(file_system: FileSystem, root: str, names: Iterable[str]
 def adopt(
     file_system: FileSystem, root: str, partition_ids: Mapping[str, tuple[int, bytes]]
 ) -> None:
-    """Write the first checkpoint over foreign logs, then take Kafka's mark away.
+    """Write the first checkpoint over foreign logs, then remove Kafka's mark.
 
     ``partition_ids``: our id and the topic's for each directory name.
     """

@@ -57,7 +57,7 @@ class KraftMetadata:
     quotas: dict[tuple[QuotaEntity, str], float] = field(default_factory=dict)
 
     def apply(self, record: KraftRecord) -> None:
-        """Follow one record."""
+        """Apply one record."""
         match record:
             case TopicAdded(name, topic_id):
                 self.topics[topic_id] = name
@@ -110,7 +110,7 @@ class KraftMetadata:
 
 
 def read_kraft_metadata(file_system: FileSystem, root: str) -> KraftMetadata | None:
-    """Read the metadata log of a data directory; None where there is none. Raises Corrupt."""
+    """Read the metadata log of a data directory, or return None without one. Raises Corrupt."""
     directory = file_system.join(root, KRAFT_DIRECTORY)
     if not file_system.is_directory(directory):
         return None

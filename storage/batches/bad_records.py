@@ -66,7 +66,7 @@ class BadRecords:
         self._found: list[BadRecord] = []
 
     def step(self) -> list[BadRecord] | None:
-        """Walk through a few KB; return the bad records at the end, or None before it.
+        """Examine a few KB; return the bad records after the last ones, None before.
 
         The walk ends at a limit. Of a batch that does not add up no record is named.
         """

@@ -122,7 +122,7 @@ class Inspection:
         self._expanded_bytes = 0
 
     def step(self) -> Contents | None:
-        """Inspect one more piece; returns the contents after the last piece, None before."""
+        """Inspect one more piece; return the contents after the last one, None before."""
         try:
             if self._pieces is None:
                 self._pieces = self._begin()

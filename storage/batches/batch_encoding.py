@@ -37,7 +37,7 @@ class Encoding(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The value of ``compression.type``."""
+        """Name of the codec, as in ``compression.type``."""
         return codecs.NAMES[self.codec] if self.codec else "uncompressed"
 
 

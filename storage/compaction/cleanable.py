@@ -45,16 +45,16 @@ class Cleanable:
 
     @property
     def dirty_ratio(self) -> float:
-        """The share of the cleanable log that is dirty."""
+        """Dirty share of the cleanable log."""
         return self.dirty_bytes / max(1, self.clean_bytes + self.dirty_bytes)
 
     def is_due(self, min_dirty_ratio: float) -> bool:
-        """Whether a pass should begin."""
+        """Return whether a pass is due."""
         return self.dirty_bytes > 0 and (self.is_overdue or self.dirty_ratio > min_dirty_ratio)
 
 
 def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
-    """Return the log's bytes to compact, or None if the log is not to be compacted now."""
+    """Return the log's bytes to compact, or None if it is not due."""
     cleaning = log.cleaning
     if (
         not log.config.is_compacted
@@ -80,7 +80,7 @@ def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
 
 
 def _end(log: "PartitionLog", first_dirty: int, now_ms: int) -> int:
-    """Index of the first segment, from the first dirty one on, that may not be cleaned."""
+    """Return the index of the first dirty segment that must not be cleaned."""
     stable_offset = min(log.high_watermark, log.last_stable_offset)
     lag_ms = log.config.min_compaction_lag_ms
     for at in range(first_dirty, len(log.segments) - 1):
@@ -95,7 +95,7 @@ def _end(log: "PartitionLog", first_dirty: int, now_ms: int) -> int:
 
 
 def _youngest_ms(segment: Segment) -> int:
-    """Records without timestamps count from when this process first saw the segment."""
+    """Return the newest timestamp, or the time when this process first saw the segment."""
     timestamp_ms = segment.max_timestamp_ms
     return timestamp_ms if timestamp_ms >= 0 else segment.created_ms
 
@@ -116,7 +116,7 @@ def plan(
     map_bytes: int,
     salt: bytes,
 ) -> CleaningPlan:
-    """Everything that a pass over ``log`` needs, as it is now."""
+    """Return the plan of a pass over the present ``log``."""
     segments = log.segments[: cleanable.segments]
     config = log.config
     return CleaningPlan(

@@ -39,7 +39,7 @@ class CleanedTransactions:
     def end(
         self, header: BatchHeader, marker: Marker | None
     ) -> tuple[bool, AbortedTransaction | None]:
-        """Take in a marker: whether nothing is left of its transaction, else its index entry.
+        """Return whether a marker's transaction has no records left, and its index entry.
 
         ``marker`` None: an earlier pass emptied it, or it is none that ends a transaction.
         """

@@ -72,11 +72,11 @@ class LatestOffsets:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further batch may be taken in."""
+        """Return whether the map has no room for another batch."""
         return len(self) >= self._limit
 
     def put(self, key: bytes, offset: int) -> None:
-        """Note a later offset of ``key``."""
+        """Record a later offset of ``key``."""
         digest = self._digest(key)
         self._table_of(digest)[digest] = offset
 
@@ -86,7 +86,7 @@ class LatestOffsets:
         return self._table_of(digest).get(digest, -1) > offset
 
     def forget(self) -> None:
-        """Give the memory back, table by table: all at once would take as long as to grow."""
+        """Free the memory table by table: all at once would block for too long."""
         while self._tables:
             self._tables.pop()
 
@@ -124,7 +124,7 @@ def clean(file_system: FileSystem, plan: CleaningPlan, pace: Pace) -> Iterator[C
 def _group(
     segments: Sequence[SourceSegment], plan: CleaningPlan
 ) -> Iterator[tuple[SourceSegment, ...]]:
-    """Neighbours that fit into one segment together, as Kafka groups them."""
+    """Return neighbours that fit into one segment, grouped as Kafka does."""
     entries_max = plan.index_bytes // OffsetIndex.ENTRY_BYTES
     size_max = min(plan.segment_bytes, entries_max * max(plan.index_interval_bytes, 1))
     group: list[SourceSegment] = []
@@ -182,7 +182,7 @@ class _Source:
 
 
 def _find_latest(source: _Source, plan: CleaningPlan) -> tuple[LatestOffsets, int]:
-    """The latest offsets of the keys from the first dirty offset on, and how far they reach."""
+    """Find the latest offset of each key from the first dirty offset on, and their end."""
     latest = LatestOffsets(plan.map_bytes, plan.salt)
     transactions = CleanedTransactions(plan.aborted)
     clean_offset = plan.first_dirty_offset
@@ -203,7 +203,7 @@ def _find_latest(source: _Source, plan: CleaningPlan) -> tuple[LatestOffsets, in
 
 
 def _keys_of(header: BatchHeader, batch: memoryview) -> Iterator[tuple[bytes, int]]:
-    """The keys of a batch with their offsets; none if not all of its records can be read."""
+    """Return the keys of a batch with their offsets; none if a record cannot be read."""
     try:
         data = _expand(header, batch)
         for _ in find_records(header, data):
@@ -238,7 +238,7 @@ class _Filter:
         self._new_horizon_ms = plan.now_ms + plan.delete_retention_ms
 
     def pass_batch(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
-        """Give ``writer`` what stays of a batch."""
+        """Write the remaining records of a batch to ``writer``."""
         writer.meet(header)
         try:
             self._pass_batch(header, batch, writer)
@@ -256,7 +256,7 @@ class _Filter:
             self._pass_records(header, batch, writer)
 
     def _pass_marker(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
-        """A marker goes ``delete.retention.ms`` after a pass that found nothing it speaks of."""
+        """Keep a marker for ``delete.retention.ms`` after a pass without records of it."""
         is_useless, aborted = self._transactions.end(header, _marker_of(batch))
         if aborted is not None:
             writer.transactions.append(aborted)

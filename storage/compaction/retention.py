@@ -10,7 +10,7 @@ from barnabas.storage.log.segment import Segment
 
 
 def apply_retention(log: PartitionLog, journal: Journal, now_ms: int) -> CommitGroup | None:
-    """Move the log start past what has expired; None when nothing has."""
+    """Move the log start past expired segments; return None if none has expired."""
     if not log.config.deletes:
         return None
     offset = max(_expired_by_time(log, now_ms), _expired_by_size(log))
@@ -26,7 +26,7 @@ def _stable_end(log: PartitionLog) -> int:
 
 
 def _expired_by_time(log: PartitionLog, now_ms: int) -> int:
-    """End of the leading segments whose youngest record is too old; the active one included."""
+    """Return the end of the first segments that are too old; the active one may be among them."""
     retention_ms = log.config.retention_ms
     offset = log.log_start_offset
     if retention_ms < 0:
@@ -41,13 +41,13 @@ def _expired_by_time(log: PartitionLog, now_ms: int) -> int:
 
 
 def _youngest_ms(segment: Segment) -> int:
-    """Records without timestamps count from when this process first saw the segment."""
+    """Return the newest timestamp, or the time when this process first saw the segment."""
     timestamp_ms = segment.max_timestamp_ms
     return timestamp_ms if timestamp_ms >= 0 else segment.created_ms
 
 
 def _expired_by_size(log: PartitionLog) -> int:
-    """End of the leading segments without which the log is still large enough; never the active."""
+    """Return the end of the first segments beyond the size limit, without the active one."""
     retention_bytes = log.config.retention_bytes
     offset = log.log_start_offset
     if retention_bytes < 0:

@@ -77,18 +77,18 @@ class Source:
 
     @property
     def base_offset(self) -> int:
-        """The offset in the file's name."""
+        """Offset in the file's name."""
         return int(self.name[:_STEM_DIGITS])
 
     def open(self, suffix: str | None = None) -> File:
-        """Open the file, or the one beside it with another suffix."""
+        """Open the file, or its neighbour with another suffix."""
         if suffix is None:
             return self.file_system.open(self.path)
         stem, _, _ = self.path.rpartition(".")
         return self.file_system.open(stem + suffix)
 
     def read(self, limit_bytes: int = _SMALL_FILE_BYTES_MAX) -> bytes:
-        """Content of a file that fits into memory; raises CorruptFile where it does not."""
+        """Return the content of a file; raises CorruptFile if it is too large for memory."""
         file = self.open()
         try:
             size = file.size()
@@ -105,7 +105,7 @@ def dump_file(source: Source) -> Iterator[Item]:
 
 
 def is_known(name: str) -> bool:
-    """Whether :func:`dump_file` knows files of this name."""
+    """Return whether :func:`dump_file` supports files of this name."""
     try:
         _dumper_of(name)
     except UnknownFile:
@@ -221,7 +221,7 @@ def _dump_transaction_index(source: Source) -> Iterator[Item]:
 
 
 def _entries(source: Source, entry: struct.Struct) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield position and fields of an index's entries, without the zeros reserved behind them."""
+    """Yield position and fields of an index's entries, without the reserved zeros after them."""
     data = source.read(_INDEX_BYTES_MAX)
     used = len(data.rstrip(b"\0"))
     count = -(-used // entry.size)
@@ -364,7 +364,7 @@ Dumper = Callable[[Source], Iterator[Item]]
 
 
 def _small(dumper: Dumper) -> Dumper:
-    """Make one of a dumper that raises when the file is not what it should be."""
+    """Return a dumper that reports an invalid file as a problem."""
 
     def dump(source: Source) -> Iterator[Item]:
         try:

@@ -41,7 +41,7 @@ class Problem:
 
 
 def dump_batches(file: File, base_offset: int, *, records: bool) -> Iterator[Row | Problem]:
-    """Yield every batch, with its records or without, and everything wrong with them."""
+    """Yield every batch, its records if requested, and all problems."""
     expected = base_offset
     for found in _batches(file, 0):
         if isinstance(found, Problem):
@@ -58,7 +58,7 @@ def dump_batches(file: File, base_offset: int, *, records: bool) -> Iterator[Row
 
 
 def headers_of(file: File, position: int) -> Iterator[tuple[int, BatchHeader]]:
-    """Yield position and header of batches, to the end or to where none can begin."""
+    """Yield position and header of the batches up to the end or an invalid header."""
     for found in _batches(file, position):
         if isinstance(found, Problem):
             return
@@ -66,7 +66,7 @@ def headers_of(file: File, position: int) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def _batches(file: File, position: int) -> Iterator[tuple[int, BatchHeader, memoryview] | Problem]:
-    """Walk over the file's batches; the last item may be what ended the walk before the end."""
+    """Yield the file's batches; the last item may be the problem that ended the file early."""
     size = file.size()
     view, start = memoryview(b""), position
     while position < size:

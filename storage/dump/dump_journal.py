@@ -21,7 +21,7 @@ _KINDS: Final = {KIND_BATCHES: "batches", KIND_LOG_START: "log start"}
 
 
 def dump_journal(file: File, *, entries: bool) -> Iterator[Row | Problem]:
-    """Yield the groups from the start of the file on; files are recycled, so old ones follow."""
+    """Yield the commit groups of a file from its start, then the size of the rest, if any."""
     size, position = file.size(), 0
     expected: int | None = None
     while position < size:

@@ -118,7 +118,7 @@ class CommitMark:
         self.files = dict(files)
 
     def advance(self, sequence: int) -> None:
-        """Mark that the group ``sequence`` is durable. Not synced."""
+        """Record that the commit group ``sequence`` is durable. Not synced."""
         assert self._file is not None, "the mark is not begun"
         self.sequence = sequence
         write_mark(self._file, MARKS_AT, sequence)
@@ -161,12 +161,12 @@ def _encode_files(generation: int, files: Mapping[int, int]) -> bytes:
 
 
 def read_files(data: bytes) -> list[tuple[int, dict[int, int]] | None]:
-    """Return of both slots the generation and each file's bytes by number; None if unreadable."""
+    """Return generation and bytes of each file from both slots; None for an unreadable one."""
     return [_decode_files(data, slot * _FILES_SLOT_BYTES) for slot in range(2)]
 
 
 def _decode_files(data: bytes, position: int) -> tuple[int, dict[int, int]] | None:
-    """Generation and files of the slot at ``position``; None if it cannot be read."""
+    """Return generation and files of the slot at ``position``, or None if it is unreadable."""
     magic, version, reserved, count, generation, crc = _HEADER.unpack_from(data, position)
     if magic != MAGIC or version != FORMAT_VERSION or count > _FILES_MAX:
         return None
@@ -179,7 +179,7 @@ def _decode_files(data: bytes, position: int) -> tuple[int, dict[int, int]] | No
 
 
 def write_mark(file: File, position: int, number: int) -> None:
-    """Write a number that only rises into one of the two slots at ``position``; not synced."""
+    """Write an increasing number to one of the two slots at ``position``; not synced."""
     mark = _MARK.pack(number, crc32c(_SEQUENCE.pack(number)))
     try:
         file.pwritev([mark], position + (number & 1) * _MARK_SLOT_BYTES)

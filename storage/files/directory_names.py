@@ -22,18 +22,18 @@ _HIDDEN: Final = "."
 
 
 def partition_of(name: str) -> tuple[str, int] | None:
-    """Return the topic and the partition that a directory is named after, or None if it is not."""
+    """Return the topic and the partition in a directory's name, or None."""
     found = _PARTITION.fullmatch(name)
     return None if found is None or name == KRAFT_DIRECTORY else (found[1], int(found[2]))
 
 
 def is_hidden(name: str) -> bool:
-    """Whether a name may be of a tool (``.Trash-1000``) although a topic may begin like it."""
+    """Return whether a name may be that of a tool, such as ``.Trash-1000``."""
     return name.startswith(_HIDDEN)
 
 
 def has_suffix(name: str, *suffixes: str) -> bool:
-    """Whether a directory is a partition's that was put aside under one of the suffixes.
+    """Return whether a directory is a renamed partition with one of the suffixes.
 
     ``orders-0.<unique>-delete`` is, ``do-not-delete`` is not.
     """
@@ -42,7 +42,7 @@ def has_suffix(name: str, *suffixes: str) -> bool:
 
 
 def is_kafkas_own(name: str) -> bool:
-    """Whether Kafka has put a partition aside for a use of its own.
+    """Return whether Kafka renamed the partition for its own use.
 
     ``-stray`` is a replica of a topic that was deleted or created again while Kafka was down,
     ``-future`` a replica on its way from one of Kafka's log directories to another.

@@ -28,10 +28,10 @@ class Lock(Protocol):
 
 
 class Device(Protocol):
-    """The device that holds a directory, to be synced in one call however many files there are."""
+    """Device of a directory; one call syncs all of its files."""
 
     def sync(self) -> None:
-        """Return when everything on it that was written before is on stable storage.
+        """Return when all earlier writes to the device are on stable storage.
 
         Raises OSError when any write to it has failed since the device was opened.
         """
@@ -50,16 +50,15 @@ class File(Protocol):
         ...
 
     def pread_cached(self, size: int, position: int) -> Buffer | None:
-        """Like :meth:`pread`, or None if that would have to wait for the disk."""
+        """Read like :meth:`pread`, or return None if that would wait for the disk."""
         ...
 
     def pread_passing(self, size: int, position: int) -> bytes:
-        """Like :meth:`pread`, but the page cache keeps none of it that it did not have."""
+        """Read like :meth:`pread` without adding pages to the page cache."""
         ...
 
     def slice(self, size: int, position: int) -> "FileSlice | None":
-        """Return these bytes, to be sent as they are, or None if that would have to wait for the
-        disk.
+        """Return these bytes for sending, or None if that would wait for the disk.
 
         Returns None also if that is unknown, and for a file outside of the operating system.
         """
@@ -77,7 +76,7 @@ class File(Protocol):
         ...
 
     def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
-        """Write one page and have the disk begin with it; durable after :meth:`fdatasync`."""
+        """Write one page and start its write-back; durable after :meth:`fdatasync`."""
         ...
 
     def fdatasync(self) -> None:
@@ -97,7 +96,7 @@ class File(Protocol):
         ...
 
     def zero_fill(self, size: int) -> None:
-        """Extend the file to ``size`` bytes with zeros that are really written; not synced."""
+        """Extend the file to ``size`` bytes by writing zeros; not synced."""
         ...
 
     def reserve(self, size: int) -> None:
@@ -113,7 +112,7 @@ class File(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the descriptor back; syncs nothing."""
+        """Close the descriptor; syncs nothing."""
         ...
 
 
@@ -121,15 +120,15 @@ class FileSystem(Protocol):
     """Files and directories by path (``str``, separated by ``/``)."""
 
     def open(self, path: str, *, create: bool = False) -> File:
-        """Open for reading and writing; FileNotFoundError unless it exists or ``create``."""
+        """Open for reading and writing; raises FileNotFoundError without ``create``."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or directory of this name."""
+        """Return whether a file or directory of this name exists."""
         ...
 
     def is_directory(self, path: str) -> bool:
-        """Whether there is a directory of this name."""
+        """Return whether a directory of this name exists."""
         ...
 
     def list_directory(self, path: str) -> list[str]:
@@ -145,7 +144,7 @@ class FileSystem(Protocol):
         ...
 
     def rename(self, old: str, new: str) -> None:
-        """Give a file or directory another name, replacing a file of that name."""
+        """Rename a file or directory, replacing a file of the new name."""
         ...
 
     def unlink(self, path: str) -> None:
@@ -157,7 +156,7 @@ class FileSystem(Protocol):
         ...
 
     def open_device(self, path: str) -> Device | None:
-        """The device that holds ``path``; None where it cannot be synced as a whole."""
+        """Return the device of ``path``, or None if it cannot be synced as a whole."""
         ...
 
     def read_file(self, path: str) -> bytes:
@@ -186,12 +185,12 @@ class FileSystem(Protocol):
 
 
 def temporary_name(path: str) -> str:
-    """The name under which :meth:`FileSystem.write_file_atomically` prepares a file."""
+    """Return the name under which :meth:`FileSystem.write_file_atomically` prepares a file."""
     return path + ".tmp"
 
 
 def replace_file(files: FileSystem, path: str, data: Buffer) -> None:
-    """Write, sync, rename, sync the directory: the steps of ``write_file_atomically``."""
+    """Replace a file by the steps of ``write_file_atomically``: write, sync, rename, sync."""
     temporary = temporary_name(path)
     file = files.open(temporary, create=True)
     try:

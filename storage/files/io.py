@@ -50,7 +50,7 @@ _READ_BYTES = 1024 * 1024
 
 
 def window(buffers: Sequence[Buffer], skip: int) -> list[Buffer]:
-    """The part of ``buffers`` after its first ``skip`` bytes, by reference."""
+    """Return the part of ``buffers`` after its first ``skip`` bytes, by reference."""
     for index, buffer in enumerate(buffers):
         if skip < len(buffer):
             return [memoryview(buffer)[skip:], *buffers[index + 1 :]]
@@ -72,7 +72,7 @@ PRIVATE_DIRECTORY = 0o700
 
 
 def private_opener(path: str, flags: int) -> int:
-    """Open a file, for the ``opener`` of ``open``; one that this makes is its owner's only."""
+    """Open a file as an ``opener`` of ``open``; a new file is readable for its owner only."""
     return os.open(path, flags | os.O_CLOEXEC, PRIVATE_FILE)
 
 
@@ -149,7 +149,7 @@ class LocalFile:
     def pread_passing(self, size: int, position: int) -> bytes:
         """Read without reading ahead, and drop the pages again unless some were in the cache.
 
-        For a descriptor that does nothing else: it stays set to reading here and there.
+        The descriptor must serve nothing else: its read-ahead stays off.
         """
         os.posix_fadvise(self._descriptor, 0, 0, os.POSIX_FADV_RANDOM)
         cached = cached_pages(self._descriptor, size, position)
@@ -159,11 +159,11 @@ class LocalFile:
         return data
 
     def slice(self, size: int, position: int) -> "FileSlice | None":
-        """A slice if ``cachestat`` (Linux 6.5) finds every page in the cache."""
+        """Return a slice if ``cachestat`` (Linux 6.5) finds every page in the cache, else None."""
         return FileSlice(self, size, position) if self.has_cached(size, position) else None
 
     def has_cached(self, size: int, position: int) -> bool:
-        """Whether all these bytes are in the page cache; False where the kernel does not say."""
+        """Return whether all these bytes are in the page cache; False if the kernel cannot tell."""
         pages = (position + size - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
         return cached_pages(self._descriptor, size, position) >= pages
 
@@ -172,7 +172,7 @@ class LocalFile:
         os.posix_fadvise(self._descriptor, position, size, os.POSIX_FADV_WILLNEED)
 
     def send(self, descriptor: int, size: int, position: int) -> int:
-        """``sendfile`` to a socket: how many bytes it took; 0 where the file ends."""
+        """Send by ``sendfile``; return the number of bytes sent, 0 at the end of the file."""
         return os.sendfile(descriptor, self._descriptor, position, size)
 
     def shortened(self) -> OSError:
@@ -195,7 +195,7 @@ class LocalFile:
                 remaining = window(remaining, written)
 
     def pwritev_durable(self, buffers: Sequence[Buffer], position: int) -> None:
-        """Write with RWF_DSYNC where one call is enough, else write and fdatasync."""
+        """Write with RWF_DSYNC if one call suffices, else write and fdatasync."""
         if len(buffers) <= IOV_MAX:
             try:
                 written = os.pwritev(self._descriptor, buffers, position, os.RWF_DSYNC)
@@ -211,7 +211,7 @@ class LocalFile:
         os.fdatasync(self._descriptor)
 
     def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
-        """Write, and call for what has Linux begin with the dirty pages of a range.
+        """Write, and start the write-back of the dirty pages of the range.
 
         Of less than a page it drops nothing. ``sync_file_range`` has no such side to it, but costs
         10 us more on an idle broker: ``os`` lacks it.
@@ -299,7 +299,7 @@ class FileSlice:
         return sent
 
     def is_cached(self) -> bool:
-        """Whether what comes next can be sent without waiting for the disk."""
+        """Return whether the next bytes can be sent without waiting for the disk."""
         return self._file.has_cached(min(self._size, WINDOW_BYTES), self._position)
 
     def will_be_needed(self) -> None:
@@ -311,11 +311,11 @@ class FileSlice:
         return FileSlice(self._file, self._size - sent, self._position + sent)
 
     def first(self, size: int) -> "FileSlice":
-        """The first ``size`` bytes of it."""
+        """Return the first ``size`` bytes of the slice."""
         return FileSlice(self._file, size, self._position)
 
     def read(self) -> bytes:
-        """The bytes themselves; waits for the disk."""
+        """Return the bytes of the slice; waits for the disk."""
         data = self._file.pread(self._size, self._position)
         if len(data) < self._size:
             raise self._file.shortened()
@@ -336,7 +336,7 @@ class LocalDevice:
         self._path = path
 
     def sync(self) -> None:
-        """``syncfs``; an error here must stop the process (D9)."""
+        """Call ``syncfs``; an error must stop the process (D9)."""
         if syncfs()(self._descriptor) != 0:
             code = ctypes.get_errno()
             raise OSError(code, os.strerror(code), self._path)
@@ -372,16 +372,16 @@ class LocalFileSystem:
         self._may_create = 0 if read_only else os.O_CREAT
 
     def open(self, path: str, *, create: bool = False) -> LocalFile:
-        """Open read-write; created files are their owner's only."""
+        """Open for reading and writing; a new file is readable for its owner only."""
         flags = self._access | (self._may_create if create else 0)
         return LocalFile(private_opener(path, flags), path, self._buffers)
 
     def exists(self, path: str) -> bool:
-        """Whether the path leads anywhere."""
+        """Return whether the path exists."""
         return os.path.exists(path)
 
     def is_directory(self, path: str) -> bool:
-        """Whether the path leads to a directory."""
+        """Return whether the path is a directory."""
         return os.path.isdir(path)
 
     def list_directory(self, path: str) -> list[str]:
@@ -413,7 +413,7 @@ class LocalFileSystem:
             os.close(descriptor)
 
     def open_device(self, path: str) -> LocalDevice | None:
-        """A device if Linux syncs this file system as a whole, and says if that went wrong."""
+        """Return a device if Linux syncs the file system as a whole and reports errors."""
         if sys.platform != "linux" or linux_release() < TELLS_ERRORS_SINCE:
             return None
         descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -434,7 +434,7 @@ class LocalFileSystem:
         return data
 
     def write_file_atomically(self, path: str, data: Buffer) -> None:
-        """Temporary file, fdatasync, rename, fsync of the directory."""
+        """Write a temporary file, fdatasync, rename it, and fsync the directory."""
         replace_file(self, path, data)
 
     def free_bytes(self, path: str) -> int:
@@ -443,7 +443,7 @@ class LocalFileSystem:
         return state.f_bavail * state.f_frsize
 
     def total_bytes(self, path: str) -> int:
-        """Size of the device, what is reserved for root included."""
+        """Size of the device, with the part that is reserved for root."""
         state = os.statvfs(path)
         return state.f_blocks * state.f_frsize
 

@@ -97,7 +97,7 @@ def syncfs() -> Callable[[int], int]:
 
 @cache
 def linux_release() -> tuple[int, int]:
-    """Version of the running kernel, as far as it matters."""
+    """Major and minor version of the running kernel."""
     major, minor, *_ = os.uname().release.split(".")
     return int(major), int("".join(takewhile(str.isdigit, minor)) or 0)
 
@@ -116,7 +116,7 @@ LibraryFunction = Callable[[int, int, int, int], None]
 
 @cache
 def library_function(name: str) -> LibraryFunction | None:
-    """A Linux call that ``os`` lacks, as ``call(descriptor, position, size, flags)``.
+    """Return a Linux call that ``os`` lacks, as ``call(descriptor, position, size, flags)``.
 
     None where the C library has no such function. Its failures are dropped on purpose: both
     callers are hints, and an I/O error shows again in the next ``fdatasync``.

@@ -70,16 +70,19 @@ class Listener(Protocol):
     """Receives the threads' progress. Called on them."""
 
     def durable(self, groups: int) -> None:
-        """The oldest ``groups`` groups submitted are durable."""
+        """Report that the oldest ``groups`` submitted commit groups are durable."""
 
     def written(self, groups: int) -> None:
-        """The oldest ``groups`` groups are in the segment files."""
+        """Report that the oldest ``groups`` commit groups are in the segment files."""
 
     def disk_full(self, *, full: bool) -> None:
-        """The disk refused a write because it is full, or has room again; each True has a False."""
+        """Report that a write failed on a full disk, or that the disk has room again.
+
+        A call with ``full`` False follows each call with True.
+        """
 
     def refused(self, groups: int, partition_ids: Collection[int]) -> None:
-        """The oldest ``groups`` groups submitted are not durable and never will be.
+        """Report that the oldest ``groups`` submitted commit groups will never be durable.
 
         Another broker leads these partitions, of which they contain entries. Later commit groups of
         the same run may build on refused ones, so none of them is committed, whenever it is
@@ -87,7 +90,7 @@ class Listener(Protocol):
         """
 
     def lost(self) -> None:
-        """Another broker leads everything: as ``refused``, for all groups and all partitions."""
+        """Report that other brokers lead all partitions: as ``refused``, for all commit groups."""
 
     def failed(self, error: BaseException) -> None:
         """Storage failed permanently; the process must stop."""
@@ -124,11 +127,11 @@ class Committer:
 
     @property
     def flushes_are_quick(self) -> bool:
-        """Whether the loop commits rather than hand a commit group to the journal thread."""
+        """Whether flushes are so quick that the loop commits instead of the journal thread."""
         return False
 
     def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        """Make one commit group durable without waiting for room; False if that was not possible.
+        """Make one commit group durable without waiting for space; return False if impossible.
 
         ``meanwhile`` is called while the disk is at work. The listener is not called: the caller
         has the result.
@@ -137,16 +140,16 @@ class Committer:
         return False
 
     def commit(self, groups: Sequence[CommitGroup]) -> None:
-        """Make ``groups`` durable in this order, in as few flushes as they fit into."""
+        """Make ``groups`` durable in this order, with as few flushes as possible."""
         for _ in self.commit_by_step(groups):
             pass
 
     def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
-        """The same, with a stop behind each flush: the next one may have to wait."""
+        """Commit like ``commit``, with a stop after each flush: the next one may have to wait."""
         raise NotImplementedError
 
     def give_up(self) -> None:
-        """Make ``commit`` return soon, even if it waits: groups that are not durable are abandoned.
+        """Make ``commit`` return soon; commit groups that are not durable are abandoned.
 
         Called on another thread, after ``patience_seconds``.
         """
@@ -165,7 +168,7 @@ class Committer:
 
     @property
     def has_unwritten(self) -> bool:
-        """Whether segments still lack something that is durable."""
+        """Return whether durable batches are missing in the segments."""
         return bool(self._unwritten)
 
     @property
@@ -175,7 +178,7 @@ class Committer:
 
     @property
     def segments_are_urgent(self) -> bool:
-        """Whether what is durable but not in the segments yet should not wait for more of it."""
+        """Return whether durable batches should be written to the segments now."""
         return self._awaited or self.unwritten_bytes >= _HAND_OVER_BYTES
 
     def write_segments(self) -> None:
@@ -294,7 +297,7 @@ class JournalCommitter(Committer):
         self._keep_a_spare()
 
     def _flush(self, groups: Sequence[CommitGroup], size: int) -> None:
-        """Write ``groups`` as one and sync; ``size`` is of the bodies."""
+        """Write ``groups`` in one write and sync; ``size``: bytes of the bodies."""
         entry_count = sum([group.entry_count for group in groups])
         sequence = self._files.next_sequence
         if entry_count:
@@ -307,7 +310,7 @@ class JournalCommitter(Committer):
         self._leave_to_segments(groups, size, sequence)
 
     def _flush_took(self, elapsed_ns: int, *, aside_ns: int = 0) -> None:
-        """Expect the next flush to take as long, or not much less than those before it.
+        """Update the expected duration of a flush.
 
         The loop's own work of ``aside_ns`` does not count: the disk did not cause it.
         """
@@ -340,7 +343,7 @@ class JournalCommitter(Committer):
 
 
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
-    """Repeat ``operation`` while the disk is full; report to the listener that it is, and its end.
+    """Repeat ``operation`` while the disk is full; report the start and the end of that.
 
     The end is reported even if ``operation`` fails. Only for operations that may be repeated.
     Waits, so never call it on the loop.
@@ -363,7 +366,7 @@ def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> 
 
 
 def apply_operations(operations: Sequence[StoredBatches | Operation]) -> None:
-    """Apply the operations of a replayed group: recovery's way, where a full disk is an error."""
+    """Apply the operations of a replayed commit group; in recovery a full disk is an error."""
     runs = _SegmentRuns()
     for operation in operations:
         if isinstance(operation, StoredBatches):
@@ -375,7 +378,7 @@ def apply_operations(operations: Sequence[StoredBatches | Operation]) -> None:
 
 
 def apply_group(group: CommitGroup) -> None:
-    """Apply the operations of a commit group at once; afterwards no record of it is in memory.
+    """Apply the operations of a commit group at once and release its records.
 
     It may be called again after an error. Only for logs that have no other user yet.
     """
@@ -405,7 +408,7 @@ class _SegmentRuns:
 
 
 def _buffers(run: list[StoredBatches]) -> list[Buffer]:
-    """The run's bytes in order; neighbours in one chunk become one slice."""
+    """Return the run's bytes in order; neighbours in one chunk become one slice."""
     buffers: list[Buffer] = []
     chunk, start, end = run[0].chunk, run[0].start, run[0].start
     for batch in run:
@@ -419,7 +422,7 @@ def _buffers(run: list[StoredBatches]) -> list[Buffer]:
 
 
 def _part(chunk: Buffer, start: int, end: int) -> Buffer:
-    """Some bytes of a chunk: of a few, a copy costs less than a view."""
+    """Return a part of a chunk; a copy if it is small, because that costs less than a view."""
     return chunk[start:end] if end - start <= _COPIED_BYTES_MAX else memoryview(chunk)[start:end]
 
 
@@ -470,7 +473,7 @@ class CommitterThreads:
         return done
 
     def stop(self) -> None:
-        """Finish what was submitted, segments included, and end the threads. Blocks.
+        """Finish all submitted commit groups and segments, and end the threads. Blocks.
 
         Groups that are not durable when ``patience_seconds`` end are abandoned without a report.
         """
@@ -493,7 +496,7 @@ class CommitterThreads:
             self._unwritten.put(False)  # So that no thread waits for the other forever.
 
     def _commit_next(self) -> bool:
-        """Wait for groups and commit them; False once told to stop."""
+        """Wait for commit groups and commit them; return False after ``stop``."""
         groups, stopping = self._take()
         with self._committing:
             # Told of each: what makes room on a full disk is done by that thread.
@@ -504,7 +507,7 @@ class CommitterThreads:
         return not stopping
 
     def _take(self) -> tuple[list[CommitGroup], bool]:
-        """Return all groups that wait, at least one, and whether ``stop`` was called."""
+        """Return all waiting commit groups, and whether ``stop`` was called."""
         groups: list[CommitGroup] = []
         item = self._groups.get()
         try:
@@ -522,7 +525,7 @@ class CommitterThreads:
             self._unwritten.put(True)
 
     def _write_next(self) -> bool:
-        """Wait until something is durable, then for more of it, and write; False at the end."""
+        """Wait for durable commit groups and write them; return False at the end."""
         goes_on = self._unwritten.get()
         if goes_on:
             with suppress(Empty):

@@ -61,17 +61,17 @@ class Answer(Protocol):
         """
 
     def refused(self, refusal: Refusal) -> None:
-        """Respond that the commit group was refused; ``prepare`` was not called and will not be."""
+        """Respond that the commit group was refused; ``prepare`` is never called."""
 
 
 class Waiter(Protocol):
     """A waiter of a commit group: exactly one of its methods is called, once, on the loop."""
 
     def durable(self) -> None:
-        """The commit group survives a power loss now."""
+        """Called when the commit group survives a power loss."""
 
     def refused(self, refusal: Refusal) -> None:
-        """The commit group was refused: nothing of it is durable, nor ever will be."""
+        """Called when the commit group was refused: nothing of it ever becomes durable."""
 
 
 class WhenDurable:
@@ -110,16 +110,16 @@ class SegmentFile(Protocol):
 
 
 class GroupMember(Protocol):
-    """A partition's log, told on the loop how far its appends have come."""
+    """Partition log that learns the progress of its appends, on the loop."""
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
-        """Everything before ``end`` (next offset, bytes ever appended) is visible.
+        """Called when all batches before ``end`` (next offset, bytes ever appended) are visible.
 
         It survives a power loss before any client can see it.
         """
 
     def written_up_to(self, end: tuple[int, int]) -> None:
-        """Everything before ``end`` can be read from the segment files."""
+        """Called when all batches before ``end`` can be read from the segment files."""
 
 
 class StoredBatches:
@@ -203,14 +203,14 @@ class CommitGroup:
             self.waiters.append(waiter)
 
     def add_answer(self, answer: Answer) -> None:
-        """Prepare ``answer`` on the loop, to leave once this is durable; see add_waiter."""
+        """Prepare ``answer`` on the loop, and send it when this is durable; see add_waiter."""
         if self.durable:
             answer.prepare()
         else:
             self.answers.append(answer)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Notify every waiter that nothing of this commit group is durable, nor ever will be."""
+        """Notify every waiter that nothing of this commit group ever becomes durable."""
         answers, self.answers = self.answers, []
         for answer in answers:
             answer.refused(refusal)
@@ -237,7 +237,7 @@ class CommitGroup:
         self.body_bytes += size
 
     def add_body(self, batch: memoryview, *, stable: bool) -> tuple[bytearray | memoryview, int]:
-        """Take over a batch's bytes; returns the chunk that holds them and where they start.
+        """Add a batch's bytes; return the chunk that holds them and their start.
 
         ``stable``: this memory is not reused, so a large batch is not copied, unless it is
         read-only: the caller writes offsets into the chunk.
@@ -258,7 +258,7 @@ class CommitGroup:
         return chunk, start
 
     def growing_chunk(self, size: int) -> bytearray:
-        """The chunk that small batches are added to, with room for ``size`` more bytes."""
+        """Return the chunk to which small batches are added, with room for ``size`` more bytes."""
         chunk = self.growing
         if chunk is None or len(chunk) + size > _CHUNK_BYTES:
             chunk = self.growing = bytearray()
@@ -316,11 +316,11 @@ class Journal:
 
     @property
     def refusals(self) -> int:
-        """Number of refusals so far: batches appended before the last one may have been dropped."""
+        """Number of refusals; batches appended before the last one may have been dropped."""
         return self._open.run
 
     def newest_group(self) -> CommitGroup | None:
-        """Return the commit group whose durability covers all appends so far, or None if all are
+        """Return the commit group whose durability covers all appends, or None if all are
         durable.
         """
         if self._scheduled:
@@ -350,7 +350,7 @@ class Journal:
             self._close_group(alone=True)
 
     def flush(self) -> None:
-        """Submit the open commit group, if anything is in it."""
+        """Submit the open commit group unless it is empty."""
         self._close_group(alone=False)
 
     def _close_group(self, *, alone: bool) -> None:
@@ -370,7 +370,7 @@ class Journal:
         self._submit(group, alone=alone)
 
     def advance_high_watermarks(self, count: int) -> None:
-        """Move the high watermarks over the oldest ``count`` groups in flight.
+        """Move the high watermarks past the oldest ``count`` commit groups in flight.
 
         Called before any response is prepared: a producer with a response can read its record.
         """
@@ -378,14 +378,14 @@ class Journal:
             member.durable_up_to(end)
 
     def prepare_answers(self, count: int) -> None:
-        """Make the answers ready that wait for the oldest ``count`` groups in flight."""
+        """Prepare the responses that wait for the oldest ``count`` commit groups in flight."""
         for group in islice(self._in_flight, count):
             answers, group.answers = group.answers, []
             for answer in answers:
                 answer.prepare()
 
     def groups_became_durable(self, count: int) -> None:
-        """The oldest ``count`` groups in flight survive a power loss now; notify their waiters.
+        """Notify the waiters of the oldest ``count`` commit groups, which survive a power loss now.
 
         ``advance_high_watermarks`` and ``prepare_answers`` have been called for them.
         """
@@ -398,7 +398,7 @@ class Journal:
                 waiter.durable()
 
     def drop(self) -> list[CommitGroup]:
-        """Begin a new run of groups; returns those that are not durable, the open one last.
+        """Start a new run of commit groups; return those that are not durable, the open one last.
 
         Nothing of them was shown. What they were to do to files is the caller's to sort out, and
         who waits for them its to tell.
@@ -414,7 +414,7 @@ class Journal:
         return dropped
 
     def groups_were_written(self, count: int) -> None:
-        """The oldest ``count`` groups can be read from the segment files now; memory lets go."""
+        """Release the memory of the oldest ``count`` commit groups: the segment files have them."""
         done = [self._unwritten.popleft() for _ in range(count)]
         for group in done:
             self.backlog_bytes -= group.body_bytes
@@ -430,9 +430,7 @@ class Journal:
 
 
 def _newest_ends(groups: list[CommitGroup]) -> dict[GroupMember, tuple[int, int]]:
-    """Return the end of each log with ``groups``: the last commit group that contains the log
-    decides.
-    """
+    """Return the end of each log in ``groups``, by the last commit group with the log."""
     if len(groups) == 1:
         return groups[0].ends
     newest: dict[GroupMember, tuple[int, int]] = {}

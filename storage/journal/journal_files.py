@@ -59,7 +59,7 @@ class JournalFile:
 
     @property
     def number(self) -> int:
-        """The number at the end of the file's name."""
+        """Number at the end of the file's name."""
         return int(self.path.rpartition(FILE_NAME_PREFIX)[2])
 
 
@@ -138,7 +138,7 @@ class JournalFiles:
     # Appending
 
     def start(self, sequence: int) -> None:
-        """Begin a run of groups with ``sequence``: in a fresh or recycled file, at its start."""
+        """Start a run of commit groups with ``sequence`` at the start of a new or recycled file."""
         self._mark.begin(self._sizes())
         self.next_sequence = sequence
         self._previous_crc = 0
@@ -146,7 +146,7 @@ class JournalFiles:
         self._position = 0
 
     def prepare_spare(self) -> None:
-        """Make sure that a free file stands ready. Raises OSError (ENOSPC) when it cannot."""
+        """Create a free file unless one exists. Raises OSError (ENOSPC) on a full disk."""
         if self._spare is not None:
             return
         if not self._free:
@@ -161,17 +161,17 @@ class JournalFiles:
 
     @property
     def capacity_bytes(self) -> int:
-        """The largest group (header, table, bodies) that one file holds."""
+        """Size of the largest commit group (header, table, bodies) that fits into a file."""
         return self._file_bytes
 
     @property
     def used_bytes(self) -> int:
-        """Bytes of journal that recovery would have to read now."""
+        """Bytes of the journal that a recovery would read now."""
         return len(self._used) * self._file_bytes + self._position
 
     @property
     def recyclable(self) -> bool:
-        """Whether a checkpoint can give any file back: the current one stays in use."""
+        """Whether a checkpoint could free a file; the current one stays in use."""
         return bool(self._used)
 
     def has_room_for(self, group_bytes: int) -> bool:
@@ -181,7 +181,7 @@ class JournalFiles:
         )
 
     def append(self, entry_count: int, table: bytes, bodies: Sequence[Buffer], size: int) -> int:
-        """Make a journal group durable and return its sequence. ``size`` is of the bodies."""
+        """Make a commit group durable and return its sequence. ``size``: bytes of the bodies."""
         placed = self._place(entry_count, table, bodies, size)
         placed.journal_file.file.pwritev_durable(placed.buffers, self._position)
         return self._finish_group(placed)
@@ -259,7 +259,7 @@ class JournalFiles:
         return self._current
 
     def _create(self) -> JournalFile:
-        """An empty file under the next name. Names may have gaps where a file was removed."""
+        """Create an empty file with the next name. Names have gaps where a file was removed."""
         path = self._path(self._files[-1].number + 1 if self._files else 0)
         created = JournalFile(path, self._file_system.open(path, create=True))
         self._file_system.sync_directory(self._directory)
@@ -271,7 +271,7 @@ class JournalFiles:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all files together, needed or not."""
+        """Bytes of all files."""
         return sum(self._sizes().values())
 
     def _sizes(self) -> dict[int, int]:
@@ -283,7 +283,7 @@ class JournalFiles:
         self._mark.start_writeback()
 
     def sync_mark(self) -> None:
-        """Make it durable how far the journal has come."""
+        """Make the journal's position durable."""
         self._mark.sync()
 
     def release(self, before_sequence: int) -> None:
@@ -292,7 +292,7 @@ class JournalFiles:
             self._free.append(self._used.popleft())
 
     def close(self) -> None:
-        """Close all files. Nothing is written: what was appended is durable already."""
+        """Close all files without writing: all appends are durable already."""
         for journal_file in self._files:
             journal_file.file.close()
         self._mark.close()
@@ -300,8 +300,7 @@ class JournalFiles:
     # Recovery
 
     def verify(self, from_sequence: int, *, marked: bool) -> Iterator[int]:
-        """Raise Corrupt unless each journal group that may be promised exists from
-        ``from_sequence`` on.
+        """Raise Corrupt if an acknowledged commit group from ``from_sequence`` on is missing.
 
         ``marked``: a broker that keeps a journal mark was here. Reads all of the journal and
         changes nothing, so that a journal with lost records leaves all files as they are. Yields
@@ -337,7 +336,7 @@ class JournalFiles:
         return JournalLoss(reason, first, last, self._mark.problem is None, ends)
 
     def _last_readable(self, from_sequence: int) -> int:
-        """The highest sequence there is from one on; 0 if there is none."""
+        """Return the highest readable sequence from ``from_sequence`` on, or 0."""
         sequences = (found.header.sequence for found in self._groups_from(from_sequence))
         return max(sequences, default=0)
 
@@ -376,7 +375,7 @@ class JournalFiles:
         self._refuse_marked_groups(expected, end)
 
     def reaches(self, sequence: int) -> bool:
-        """Whether a journal group ``sequence`` or a later one was ever durable.
+        """Return whether the commit group ``sequence`` or a later one was ever durable.
 
         Then it is marked, or a file begins with a sequence that high, as one does for each run.
         """

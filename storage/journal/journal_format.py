@@ -92,7 +92,7 @@ class GroupHeader:
 
     @property
     def padded_bytes(self) -> int:
-        """Length of the journal group on disk, padding included."""
+        """Length of the journal group on disk, with padding."""
         return padded(self.group_bytes)
 
 

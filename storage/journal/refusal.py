@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 class ClosedLog(Protocol):
-    """A closed log, as far as waiters need it."""
+    """Parts of a closed log that waiters use."""
 
     topic: str
     partition: int
@@ -18,7 +18,7 @@ class ClosedLog(Protocol):
 
     @property
     def topic_id(self) -> bytes:
-        """The topic's id, 16 bytes."""
+        """Topic ID, 16 bytes."""
 
 
 class Refusal:
@@ -33,12 +33,10 @@ class Refusal:
             self._note((log.topic, log.partition), log.high_watermark)
 
     def _note(self, key: tuple[str | bytes, int], end: int) -> None:
-        """Record an end; of two topics that had one name in turn the lower end holds, which is
-        safe.
-        """
+        """Record an end; for two topics of one name the lower end counts, which is safe."""
         self._ends[key] = min(end, self._ends.get(key, end))
 
     def takes_back(self, topic: str | bytes, partition: int, offset: int) -> bool:
-        """Whether what was placed at ``offset`` is not durable; ``topic`` is its name or its id."""
+        """Return whether a batch at ``offset`` is not durable; ``topic`` is its name or ID."""
         end = self._ends.get((topic, partition))
         return end is not None and offset >= end

@@ -82,7 +82,7 @@ class BatchRules:
         self._plausible_until_ms = -1
 
     def check(self, batch: Buffer, contents: Contents | None = None) -> BatchHeader:
-        """Return the header of a batch that may enter; raises a ``Rejected`` otherwise.
+        """Return the header of a valid batch; raises a ``Rejected`` otherwise.
 
         Raises TooMuchToLookHere where ``contents`` must be given, and are not.
         """
@@ -121,8 +121,7 @@ class BatchRules:
         return header
 
     def inspect(self, batch: Buffer, *, always: bool = False) -> Contents | None:
-        """Return the contents that ``check`` will need, or None if they cost nothing, or it is
-        refused.
+        """Return the contents for ``check``, or None if they cost nothing or it will refuse.
 
         ``always``: the client's software is not a known writer. Raises TooMuchToLookHere.
         """
@@ -171,7 +170,7 @@ class BatchRules:
         )
 
     def _newest_of_few(self, header: BatchHeader, batch: Buffer) -> int:
-        """See that the few records of a batch add up; return their largest timestamp."""
+        """Verify a batch of few records; return their largest timestamp."""
         try:
             scan = RecordScan(header)
             scan.feed(batch if isinstance(batch, bytes) else bytes(batch), HEADER_BYTES)
@@ -197,7 +196,7 @@ class BatchRules:
             )
 
     def _check_contents(self, contents: Contents) -> None:
-        """Apply the rules of the topic that ask about every record."""
+        """Apply the topic's rules for each record."""
         config = self._config
         bound_ms = config.timestamp_before_max_ms
         now_ms = self._now_ms()
@@ -215,7 +214,7 @@ class BatchRules:
             raise self._refusal(refused, now_ms)
 
     def _refusal(self, refused: Rejected, now_ms: int) -> Rejected:
-        """Return a refusal with the rule by which the bad records can be named."""
+        """Return a refusal with the rule that names the bad records."""
         config = self._config
         refused.rule = RecordRule(
             self._log_name,

@@ -97,7 +97,7 @@ class Checkpoint:
 
 
 def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
-    """The file's bytes."""
+    """Return the bytes of the file."""
     data = bytearray(
         _HEAD.pack(
             CHECKPOINT_MAGIC,
@@ -120,7 +120,7 @@ def encode_checkpoint(checkpoint: Checkpoint) -> bytes:
 
 
 def _checksum(data: bytes | bytearray) -> int:
-    """Over everything but the checksum itself."""
+    """Return the checksum of the file without the checksum itself."""
     return crc32c(bytes(data[_CHECKED_FROM:]), crc32c(bytes(data[: _CHECKED_FROM - 4])))
 
 
@@ -151,7 +151,7 @@ def decode_checkpoint(data: bytes) -> Checkpoint:
 
 
 def _decode_swaps(data: bytes, position: int) -> tuple[tuple[SegmentSwap, ...], int]:
-    """The swaps that begin at ``position``, and where they end."""
+    """Return the swaps from ``position`` on, and their end."""
     (count,) = _SWAP_COUNT.unpack_from(data, position)
     position += _SWAP_COUNT.size
     swaps = []
@@ -165,7 +165,7 @@ def _decode_swaps(data: bytes, position: int) -> tuple[tuple[SegmentSwap, ...], 
 
 
 def newest_checkpoint(*files: bytes | None) -> Checkpoint | None:
-    """The whole one with the highest generation among the files' contents, if there is any."""
+    """Return the complete checkpoint with the highest generation among the files, or None."""
     whole = []
     for data in files:
         try:
@@ -179,13 +179,13 @@ def newest_checkpoint(*files: bytes | None) -> Checkpoint | None:
 
 
 def _encode_lines(lines: Iterable[str]) -> bytes:
-    """Version, number of entries, one entry a line: the frame of all Kafka checkpoint files."""
+    """Return a file in the form of Kafka's checkpoints: version, number of entries, entries."""
     entries = list(lines)
     return "\n".join([_TEXT_VERSION, str(len(entries)), *entries, ""]).encode()
 
 
 def _decode_lines(data: bytes, fields: int) -> list[list[str]]:
-    """The entries, split at spaces into exactly ``fields`` parts; none in an empty file."""
+    """Return the lines, split at spaces into exactly ``fields`` parts; none in an empty file."""
     if not data:
         return []  # Kafka creates some of these files empty and fills them much later
     lines = _text(data).splitlines()
@@ -215,7 +215,7 @@ def _number(text: str) -> int:
 
 
 def encode_offset_checkpoint(offsets: Mapping[tuple[str, int], int]) -> bytes:
-    """An offset for each (topic, partition).
+    """Return the bytes of a file with an offset for each (topic, partition).
 
     The format of ``log-start-offset-checkpoint``, ``recovery-point-offset-checkpoint`` and
     ``replication-offset-checkpoint``.
@@ -234,7 +234,7 @@ def decode_offset_checkpoint(data: bytes) -> dict[tuple[str, int], int]:
 
 
 def encode_leader_epochs(epochs: Iterable[tuple[int, int]]) -> bytes:
-    """``leader-epoch-checkpoint``: (epoch, start offset) pairs, oldest first."""
+    """Return ``leader-epoch-checkpoint``: (epoch, start offset) pairs, oldest first."""
     return _encode_lines(f"{epoch} {start_offset}" for epoch, start_offset in epochs)
 
 
@@ -265,12 +265,12 @@ def _decode_id(text: str) -> bytes:
 
 
 def encode_partition_metadata(topic_id: bytes) -> bytes:
-    """``partition.metadata``: which topic (16 bytes) the directory belongs to."""
+    """Return ``partition.metadata`` with the topic ID (16 bytes) of the directory."""
     return f"version: 0\ntopic_id: {_encode_id(topic_id)}".encode()
 
 
 def decode_partition_metadata(data: bytes) -> bytes:
-    """The topic id (16 bytes); raises :class:`CorruptFile`."""
+    """Return the topic ID (16 bytes); raises :class:`CorruptFile`."""
     fields = {}
     for line in _text(data).splitlines():
         name, separator, value = line.partition(":")
@@ -292,7 +292,7 @@ class MetaProperties(NamedTuple):
 
 
 def encode_meta_properties(properties: MetaProperties) -> bytes:
-    """``meta.properties`` of version 1."""
+    """Return ``meta.properties`` of version 1."""
     return (
         f"cluster.id={properties.cluster_id}\n"
         f"directory.id={_encode_id(properties.directory_id)}\n"

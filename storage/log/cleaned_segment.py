@@ -79,7 +79,7 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class CleanedGroup:
-    """Segments cleaned into one, whose files wait under names of their own.
+    """Segments cleaned into one, whose files have temporary names.
 
     ``changed`` False: nothing was to be done, and nothing was written. Once the ``last`` group is
     in place, the log is clean up to ``clean_offset``. ``unreadable`` ones were kept.
@@ -125,13 +125,13 @@ class SegmentWriter:
         return self._file_system.join(self._plan.path, name)
 
     def _open(self, suffix: str) -> File:
-        """Open a new file; what another pass may have left of that name goes."""
+        """Open a new file in place of one that another pass may have left."""
         file = self._file_system.open(self._path(suffix), create=True)
         file.truncate(0)
         return file
 
     def meet(self, header: BatchHeader) -> None:
-        """Note that a batch is about to be decided on."""
+        """Record the next batch of the source."""
         self._met = header
         self._batches_met += 1
 
@@ -152,7 +152,7 @@ class SegmentWriter:
             self._unreadable = replace(before, last_offset=offset, batches=before.batches + 1)
 
     def change(self, batch: bytes) -> None:
-        """Add what is left of the batch just met."""
+        """Add the remaining records of the present batch."""
         self._add(read_header(batch), batch)
 
     def _add(self, header: BatchHeader, batch: bytes) -> None:
@@ -172,7 +172,7 @@ class SegmentWriter:
     def finish(
         self, group: Sequence[SourceSegment], clean_offset: int, *, last: bool
     ) -> CleanedGroup:
-        """Make the new segment durable, or take it away when it is the old one again."""
+        """Make the new segment durable, or delete it if it equals the old one."""
         met = self._met
         if met is not None and met.last_offset > self._written_offset:
             self._batches_kept += not met.record_count and met.producer_id == NO_PRODUCER_ID

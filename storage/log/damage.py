@@ -34,7 +34,7 @@ class DamagedRange(NamedTuple):
 
     @property
     def is_unreadable(self) -> bool:
-        """Whether the disk did not give the bytes: it may again."""
+        """Whether the bytes could not be read, which may be temporary."""
         return self.reason.startswith(UNREADABLE)
 
     def __str__(self) -> str:
@@ -46,13 +46,13 @@ class DamagedRange(NamedTuple):
 
 
 def first_at_or_after(ranges: Sequence[DamagedRange], offset: int) -> DamagedRange | None:
-    """The range that holds ``offset``, else the first one behind it."""
+    """Return the range that holds ``offset``, else the first one after it."""
     at = bisect_right(ranges, offset, key=_end_offset)
     return ranges[at] if at < len(ranges) else None
 
 
 def last_before(ranges: Sequence[DamagedRange], offset: int) -> DamagedRange | None:
-    """The last range that ends at or before ``offset``."""
+    """Return the last range that ends at or before ``offset``."""
     at = bisect_right(ranges, offset, key=_end_offset) - 1
     return ranges[at] if at >= 0 else None
 
@@ -83,7 +83,7 @@ def sound_part(
 def with_findings(
     ranges: Iterable[DamagedRange], base_offset: int, end_offset: int, found: Iterable[DamagedRange]
 ) -> list[DamagedRange]:
-    """Return the ranges after a check of some offsets: ``found`` is all the damage in them."""
+    """Return the ranges after a check of some offsets, which found the damage ``found``."""
     others = (
         each for each in ranges if each.end_offset <= base_offset or each.base_offset >= end_offset
     )

@@ -9,7 +9,7 @@ Log_contra = TypeVar("Log_contra", contravariant=True)
 
 
 class Environment(Protocol[Log_contra]):
-    """The store of a log, as far as the log uses it."""
+    """Parts of the store that a log uses."""
 
     journal: Journal
     full: bool
@@ -21,10 +21,10 @@ class Environment(Protocol[Log_contra]):
 
     @property
     def now_ms(self) -> Callable[[], int]:
-        """The wall clock."""
+        """Return the time of the wall clock."""
 
     def on_advanced(self, log: Log_contra, count: int, size_bytes: int) -> None:
-        """Note that a log's visible end moved by ``count`` offsets, or its start if that is 0."""
+        """Report that a log's visible end moved by ``count`` offsets; 0: its start moved."""
 
     def on_suspected(self, log: Log_contra, base_offset: int, error: Exception) -> None:
-        """Order a check of the segment at ``base_offset``, where a read failed."""
+        """Request the verification of the segment at ``base_offset`` after a failed read."""

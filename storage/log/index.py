@@ -59,12 +59,12 @@ class OffsetIndex:
         return self._positions[-1] if self._positions else 0
 
     def entries(self) -> Iterator[tuple[int, int]]:
-        """Every entry, as (its batch's last offset, its position)."""
+        """Yield every entry, as (its batch's last offset, its position)."""
         for relative, position in zip(self._offsets, self._positions, strict=True):
             yield self.base_offset + relative, position
 
     def append(self, offset: int, position: int) -> None:
-        """Add an entry behind all others."""
+        """Append an entry."""
         relative = offset - self.base_offset
         if self._offsets:
             assert relative > self._offsets[-1], "index entries must have increasing offsets"
@@ -73,12 +73,12 @@ class OffsetIndex:
         self._positions.append(position)
 
     def lookup(self, offset: int) -> int:
-        """Byte position of a batch that does not begin after ``offset``: where to scan from."""
+        """Return the byte position from which to scan for ``offset``."""
         entry = bisect_right(self._offsets, offset - self.base_offset) - 1
         return self._positions[entry] if entry >= 0 else 0
 
     def entry_at(self, offset: int) -> tuple[int, int]:
-        """The last entry not after ``offset``, as (its batch's last offset, its position).
+        """Return the last entry not after ``offset``, as (its batch's last offset, its position).
 
         (Base offset, 0) where there is none.
         """
@@ -88,7 +88,7 @@ class OffsetIndex:
         return self.base_offset + self._offsets[entry], self._positions[entry]
 
     def floor(self, position: int) -> tuple[int, int]:
-        """The last entry not after ``position``, as (its batch's last offset, its position).
+        """Return the last entry not after ``position``, as (its batch's last offset, its position).
 
         (Base offset, 0) where there is none.
         """
@@ -104,7 +104,7 @@ class OffsetIndex:
         del self._positions[keep:]
 
     def encode(self, first_entry: int = 0) -> bytes:
-        """The file's bytes from entry number ``first_entry`` on."""
+        """Return the file's bytes from entry number ``first_entry`` on."""
         entries = array("i", bytes(OffsetIndex.ENTRY_BYTES * (len(self) - first_entry)))
         entries[0::2] = self._offsets[first_entry:]
         entries[1::2] = self._positions[first_entry:]
@@ -157,7 +157,7 @@ class TimeIndex:
 
     @property
     def last(self) -> TimeEntry:
-        """The last entry; (-1, base offset) without entries."""
+        """Last entry; (-1, base offset) without entries."""
         if not self._timestamps:
             return TimeEntry(NO_TIMESTAMP, self.base_offset)
         return TimeEntry(self._timestamps[-1], self.base_offset + self._offsets[-1])
@@ -168,7 +168,7 @@ class TimeIndex:
         return self._timestamps[-1] if self._timestamps else NO_TIMESTAMP
 
     def entries(self) -> Iterator[TimeEntry]:
-        """Every entry."""
+        """Yield every entry."""
         for timestamp, relative in zip(self._timestamps, self._offsets, strict=True):
             yield TimeEntry(timestamp, self.base_offset + relative)
 
@@ -183,7 +183,7 @@ class TimeIndex:
         return True
 
     def lookup(self, timestamp: int) -> TimeEntry:
-        """The entry with the largest timestamp not above ``timestamp``, else (-1, base offset)."""
+        """Return the last entry with a timestamp up to ``timestamp``, else (-1, base offset)."""
         entry = bisect_right(self._timestamps, timestamp) - 1
         if entry < 0:
             return TimeEntry(NO_TIMESTAMP, self.base_offset)
@@ -196,7 +196,7 @@ class TimeIndex:
         del self._offsets[keep:]
 
     def encode(self, first_entry: int = 0) -> bytes:
-        """The file's bytes from entry number ``first_entry`` on."""
+        """Return the file's bytes from entry number ``first_entry`` on."""
         return b"".join(
             map(TIME_ENTRY.pack, self._timestamps[first_entry:], self._offsets[first_entry:])
         )
@@ -263,7 +263,7 @@ class TransactionIndex:
         return self._last_offsets[-1] if self._last_offsets else -1
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Add an entry; its marker lies behind all others."""
+        """Add an entry, whose marker is after all others."""
         assert not self._last_offsets or aborted.last_offset > self._last_offsets[-1], (
             "aborted transactions must come in the order of their markers"
         )
@@ -286,7 +286,7 @@ class TransactionIndex:
         return found, False
 
     def since(self, offset: int) -> Iterator[AbortedTransaction]:
-        """Every entry whose marker lies at or after ``offset``, one by one: there may be millions.
+        """Yield every entry whose marker is at or after ``offset``: there may be millions.
 
         What is added meanwhile, by another thread too, may be among them.
         """
@@ -299,7 +299,7 @@ class TransactionIndex:
         del self._last_offsets[keep:]
 
     def encode(self, first_entry: int = 0) -> bytes:
-        """The file's bytes from entry number ``first_entry`` on."""
+        """Return the file's bytes from entry number ``first_entry`` on."""
         return bytes(memoryview(self._data)[first_entry * TRANSACTION_ENTRY.size :])
 
     @classmethod
@@ -370,7 +370,7 @@ class SegmentIndex:
         self.truncate_to(end_offset)
 
     def append(self, last_offset: int, max_timestamp: int, position: int) -> bool:
-        """Take in the batch at ``position``; returns whether it got an offset entry."""
+        """Index the batch at ``position``; return whether it got an offset entry."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.offset_of_max_timestamp = last_offset
@@ -382,7 +382,7 @@ class SegmentIndex:
         return True
 
     def seal(self) -> bool:
-        """Give a segment that takes no more batches its last time entry."""
+        """Add the last time entry of a complete segment."""
         return self.times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
 
     def truncate_to(self, offset: int) -> None:
@@ -393,7 +393,7 @@ class SegmentIndex:
 
 
 def index_checksum(offsets: bytes, times: bytes) -> int:
-    """CRC32C of an offset and a time index as they are in their files."""
+    """Return the CRC32C of an offset and a time index in the form of their files."""
     return crc32c(times, crc32c(offsets))
 
 

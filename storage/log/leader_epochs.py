@@ -15,7 +15,7 @@ _start = itemgetter(1)
 
 
 def end_of_epoch(epochs: LeaderEpochs, epoch: int, log_end: int) -> tuple[int, int]:
-    """The largest epoch up to ``epoch``, and where it ends: at the next one, or at ``log_end``.
+    """Return the largest epoch up to ``epoch`` and its end: the next one's start, or ``log_end``.
 
     An epoch before all that are known (its records are deleted) ends where the first known one
     starts: told that nothing is known, a client would take its own position for lost and reset it.
@@ -26,12 +26,12 @@ def end_of_epoch(epochs: LeaderEpochs, epoch: int, log_end: int) -> tuple[int, i
 
 
 def epoch_at(epochs: LeaderEpochs, offset: int) -> int:
-    """The epoch in which ``offset`` was (or will be) written; -1 before the first."""
+    """Return the epoch in which ``offset`` was (or will be) written; -1 before the first."""
     at = bisect_right(epochs, offset, key=_start) - 1
     return epochs[at][0] if at >= 0 else -1
 
 
 def epochs_from(epochs: LeaderEpochs, log_start: int) -> list[tuple[int, int]]:
-    """The epochs of a log that starts at an offset: its first one begins there, as in Kafka."""
+    """Return the epochs of a log from ``log_start`` on; the first begins there, as in Kafka."""
     first = max(0, bisect_right(epochs, log_start, key=_start) - 1)
     return [(epoch, max(start, log_start)) for epoch, start in epochs[first:]]

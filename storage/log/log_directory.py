@@ -69,8 +69,7 @@ class LogDirectory:
         """Whether it has a name of its own on disk, which is not that of the partition yet."""
 
     def stay_apart(self, unique: str) -> None:
-        """Use another name until ``take_place``, whether or not the place is free. Nothing exists
-        yet.
+        """Use another name until ``take_place``; the directory does not exist yet.
 
         Until then only one thread writes to it; it may be any thread.
         """
@@ -96,7 +95,7 @@ class LogDirectory:
         self._prefix = self.file_system.join(self.path, "")
 
     def _name_aside(self, unique: str, suffix: str) -> str:
-        """Return a name beside the partition's; of a long topic's the head alone, as in Kafka."""
+        """Return a temporary name beside the partition's, shortened as in Kafka."""
         topic, dash, index = self.name.rpartition("-")
         tail = f"{dash}{index}.{unique}{suffix}"
         return topic[: _NAME_BYTES_MAX - len(tail)] + tail
@@ -106,7 +105,7 @@ class LogDirectory:
         return self._prefix + file_name
 
     def open(self, file_name: str, *, create: bool = False) -> File:
-        """Open a file of this directory, making both if asked to ``create``."""
+        """Open a file of this directory; create both if ``create``."""
         if create and not self.is_there:
             self._create()
         return self._where_it_lies(
@@ -118,7 +117,7 @@ class LogDirectory:
         return self._where_it_lies(file_name, self.file_system.read_file)
 
     def _where_it_lies(self, file_name: str, act: Callable[[str], Result]) -> Result:
-        """Do something with a file, once more if it has moved meanwhile."""
+        """Call a function with a file's path, again if the directory has moved meanwhile."""
         path = self.file_path(file_name)
         try:
             return act(path)
@@ -170,14 +169,14 @@ class LogDirectory:
             file.close()
 
     def _create(self) -> None:
-        """Make the directory with its topic id inside; again after a try that failed."""
+        """Create the directory with its topic ID; repeatable after a failure."""
         self.file_system.make_directory(self.path, exist_ok=True)
         file = self.file_system.open(self.file_path(PARTITION_METADATA), create=True)
         self._fill(file, PARTITION_METADATA, encode_partition_metadata(self.topic_id))
         self.is_there = True
 
     def belongs_to_topic(self, names: Container[str]) -> bool:
-        """Whether the directory on disk is this topic's, not one of an earlier topic of the name.
+        """Return whether the directory is this topic's, not that of an earlier one of the name.
 
         ``names`` are those of its files. A crash may lose the one with the id; then the directory
         was never made durable and what is in it is not trusted either.
@@ -191,10 +190,10 @@ class LogDirectory:
             return False
 
     def remove(self) -> None:
-        """Take the name away first (Kafka's ``-delete`` suffix), then the files. Final.
+        """Rename the directory with Kafka's suffix ``-delete``, then remove its files permanently.
 
-        After a full disk it may be called again and continues: some file systems need room to
-        remove.
+        After an error of a full disk, on which some file systems cannot remove files, call it
+        again: it continues.
         """
         self.removed = True
         if not self.file_system.is_directory(self.path):
@@ -222,7 +221,7 @@ class LogDirectory:
             remove_tree(self.file_system, self.path)
 
     def put_in_place(self, file_name: str, new_name: str) -> None:
-        """Rename a file, replacing another; harmless when that was done before."""
+        """Rename a file, replacing another; repeatable."""
         old = self.file_path(file_name)
         if not self.removed and self.file_system.exists(old):
             self.file_system.rename(old, self.file_path(new_name))
@@ -239,7 +238,7 @@ class LogDirectory:
 
 
 def is_partition_directory(file_system: FileSystem, root: str, name: str) -> bool:
-    """Whether a directory is a partition's: its name is one, and all its files have such names.
+    """Return whether the name and all files of a directory are those of a partition.
 
     An empty one counts, unless its name begins with a dot. No other directory is listed.
     """
@@ -256,7 +255,7 @@ def is_partition_directory(file_system: FileSystem, root: str, name: str) -> boo
 
 
 def is_removable(file_system: FileSystem, root: str, name: str, *suffixes: str) -> bool:
-    """Whether a directory was put aside under one of the suffixes, and holds a partition's files.
+    """Return whether a directory is a renamed partition with one of the suffixes.
 
     False also of one that may not be listed.
     """

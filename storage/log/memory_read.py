@@ -28,7 +28,7 @@ class MemorySlice:
 def read_memory(
     unflushed: list[StoredBatches], offset: int, end: int, max_bytes: int
 ) -> MemorySlice:
-    """The batches from the one with ``offset`` on, below ``end``; the first one in any case."""
+    """Return the batches from ``offset`` to ``end``, at least the first one."""
     chunks: list[memoryview] = []
     size, upper = 0, offset
     chunk: Buffer | None = None
@@ -72,7 +72,7 @@ def _position_of(stored: StoredBatches, offset: int) -> int:
 
 
 def _cut(stored: StoredBatches, start: int, max_bytes: int, *, keep_one: bool) -> tuple[int, int]:
-    """Return the end of the whole batches from ``start`` on that fit, and the offset after them."""
+    """Return the end of the complete batches from ``start`` on that fit, and the next offset."""
     position, upper = start, stored.base_offset
     while position < stored.end:
         header = read_header(stored.chunk, position)

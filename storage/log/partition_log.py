@@ -120,7 +120,7 @@ class PartitionLog:
 
     @property
     def topic_id(self) -> bytes:
-        """The topic's id, 16 bytes."""
+        """Topic ID, 16 bytes."""
         return self.directory.topic_id
 
     def configure(self, config: LogConfig) -> None:
@@ -140,7 +140,7 @@ class PartitionLog:
         transaction_version: int = 0,
         contents: Contents | None = None,
     ) -> Appended:
-        """Append one client batch as received; a ``Rejected`` means that nothing has changed.
+        """Append one client batch as received; raises a ``Rejected`` without a change.
 
         ``stable`` states that no other code changes the batch's memory, so the log may keep it and
         patch its header in place; otherwise the batch is copied before this returns.
@@ -171,7 +171,7 @@ class PartitionLog:
         return self._place(batch, header, stable=stable)
 
     def append_records(self, batch: memoryview) -> Appended:
-        """Append a batch that a coordinator of this broker made: no client's rules apply to it.
+        """Append a batch of a coordinator of this broker, without the rules for clients.
 
         It may use the disk's reserve, like a marker: what it decides makes room and ends waits.
         """
@@ -220,7 +220,7 @@ class PartitionLog:
             raise LogClosed(f"{self.topic}-{self.partition} is closed")
 
     def _place(self, batch: memoryview, header: BatchHeader, *, stable: bool) -> Appended:
-        """Append a batch of data, and let the producer state follow."""
+        """Append a data batch and update the producer state."""
         (_, _, _, _, crc, _, last_offset_delta, _, max_timestamp, producer_id, _, _, _) = header
         if crc == NOT_COMPUTED:
             batch, stable = memoryview(with_corrected_header(batch, header)), True
@@ -235,7 +235,7 @@ class PartitionLog:
     def _put(
         self, batch: memoryview, last_offset_delta: int, max_timestamp: int, *, stable: bool
     ) -> Appended:
-        """Give a batch its offsets and a place in the open group."""
+        """Assign a batch its offsets and its place in the open commit group."""
         size = len(batch)
         group = self.journal.group_for(size)
         base_offset = self.next_offset
@@ -321,7 +321,7 @@ class PartitionLog:
         return lambda: self.directory.write_file(LEADER_EPOCH_CHECKPOINT, text)
 
     def _durability_of(self, last_offset: int) -> CommitGroup | None:
-        """Return the group that a duplicate of a placed batch waits for, or ``None`` (S4)."""
+        """Return the commit group on which a duplicate of a batch depends, or ``None`` (S4)."""
         if last_offset < self.high_watermark:
             return None
         return self.journal.newest_group()
@@ -387,13 +387,13 @@ class PartitionLog:
         return self.snapshots.operation(self.directory, self.producers, self.next_offset)
 
     def segment_at(self, offset: int) -> int:
-        """Index in ``segments`` of the one whose range holds ``offset``."""
+        """Return the index in ``segments`` of the segment that holds ``offset``."""
         return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
 
     # What the journal tells
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
-        """Appends below an offset survive a power loss before they are acknowledged: show them."""
+        """Make batches below an offset visible: they are durable."""
         high_watermark, durable_bytes = end
         count = high_watermark - self.high_watermark
         self.high_watermark = high_watermark
@@ -402,7 +402,7 @@ class PartitionLog:
         self._environment.on_advanced(self, count, size)
 
     def written_up_to(self, end: tuple[int, int]) -> None:
-        """Appends below an offset are in the segment files: memory need not keep them."""
+        """Release the memory of batches below an offset: the segment files have them."""
         count = bisect_right(self.unflushed, end[0], key=NEXT_OFFSET)
         seen: SegmentFile | None = None
         for stored in reversed(self.unflushed[:count]):
@@ -419,12 +419,12 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """The offset of the first open transaction, at which `read_committed` reads stop (L3)."""
+        """Offset of the first open transaction, at which `read_committed` reads stop (L3)."""
         stable = self.producers.last_stable_offset(self.high_watermark)
         return max(stable, self.log_start_offset)
 
     def visible_end(self, isolation: int) -> int:
-        """Return the offset at which a reader of this isolation has to stop."""
+        """Return the offset at which a read of this isolation level stops."""
         return self.high_watermark if isolation == READ_UNCOMMITTED else self.last_stable_offset
 
     def plan_read(
@@ -471,9 +471,9 @@ class PartitionLog:
             raise offline
 
     def suspect(self, offset: int, error: Exception) -> None:
-        """A read at ``offset`` met what cannot be right: have the segment looked at.
+        """Request the verification of the segment in which a read at ``offset`` failed.
 
-        What is corrupt says itself in which segment it is.
+        ``error`` names the segment if it is Corrupt.
         """
         name = error.path.rpartition("/")[2] if isinstance(error, Corrupt) else ""
         suspected = self.segments[self.segment_at(offset)]
@@ -484,11 +484,11 @@ class PartitionLog:
 
     @property
     def size_bytes(self) -> int:
-        """Size of all segments, indexes not counted."""
+        """Size of all segments without indexes."""
         return sum(segment.size_bytes for segment in self.segments)
 
     def aborted_transactions(self, offset: int, upper_offset: int) -> list[AbortedTransaction]:
-        """Aborted transactions that overlap [offset, upper_offset); possibly some more (L10)."""
+        """Return aborted transactions that overlap [offset, upper_offset), maybe more (L10)."""
         found: list[AbortedTransaction] = []
         segments = self.segments
         for at in range(self.segment_at(offset), len(segments)):
@@ -545,7 +545,7 @@ class PartitionLog:
         self._environment.on_advanced(self, 0, 0)
 
     def drop_segments_below_start(self) -> None:
-        """Forget segments of which nothing is readable any more; the active one stays.
+        """Drop segments before the log start, except the active one.
 
         Their files go after the next checkpoint: the present one may still name them.
         """
@@ -562,11 +562,11 @@ class PartitionLog:
         return dropped
 
     def now_ms(self) -> int:
-        """The broker's wall clock."""
+        """Return the time of the broker's wall clock."""
         return self._now_ms()
 
     def open_segment(self, base_offset: int) -> Segment:
-        """A segment of this log that may exist on disk."""
+        """Open a segment of this log that may exist on disk."""
         return Segment(
             self.directory,
             base_offset,
@@ -576,7 +576,7 @@ class PartitionLog:
 
     @property
     def awaits_log_start(self) -> bool:
-        """Whether its start is to move once that is durable."""
+        """Whether a move of the log start waits to become durable."""
         return self.journaled_start_offset > self.log_start_offset
 
     def close(self) -> None:
@@ -584,7 +584,7 @@ class PartitionLog:
         self.closed = True
 
     def forget(self) -> None:
-        """Refuse appends and reads from now on: appends that are not durable never will be.
+        """Refuse appends and reads; appends that are not durable are lost.
 
         The high watermark keeps the offset up to which this log was durable and visible.
         """

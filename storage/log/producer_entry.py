@@ -102,7 +102,7 @@ class ProducerEntry:
 
     @property
     def row(self) -> ProducerRow:
-        """The entry as others may see it."""
+        """Entry in the form for other modules."""
         return ProducerRow(
             self.producer_id,
             self.epoch,
@@ -114,11 +114,11 @@ class ProducerEntry:
 
     @property
     def is_in_transaction(self) -> bool:
-        """Whether it has data here that no marker has decided."""
+        """Whether the producer has data here without a marker."""
         return self.transaction_first_offset != NO_OFFSET
 
     def duplicate_of(self, header: BatchHeader) -> CachedBatch | None:
-        """The cached batch with the same first and last sequence, if there is one."""
+        """Return the cached batch with the same first and last sequence, or None."""
         if not self.batches:
             return None
         last_sequence = header.last_sequence
@@ -129,7 +129,7 @@ class ProducerEntry:
         return None
 
     def continues(self, sequence: int) -> bool:
-        """Whether ``sequence`` is the one that must come next in this epoch (S1, S7)."""
+        """Return whether ``sequence`` is the next one of this epoch (S1, S7)."""
         last = self.batches[-1][0] if self.batches else NO_SEQUENCE
         return sequence == last + 1 or (last == MAX_SEQUENCE and sequence == 0)
 

@@ -43,7 +43,7 @@ class CorruptSnapshot(Exception):
 
 
 def encode_snapshot(state: ProducerState) -> bytes:
-    """A ``.snapshot`` file: Kafka's format, then append times and the older cached batches."""
+    """Return a ``.snapshot`` file in Kafka's format, then append times and older batches."""
     head = [_COUNT.pack(len(state))]
     trailer = [_TRAILER_HEAD.pack(_TRAILER_MAGIC, _TRAILER_VERSION)]
     for entry in state.entries():
@@ -57,7 +57,7 @@ def encode_snapshot(state: ProducerState) -> bytes:
 
 
 def _encode_entry(entry: ProducerEntry) -> tuple[bytes, bytes]:
-    """Kafka's entry, and what the trailer has to add to it."""
+    """Return Kafka's entry, and the additional fields for the trailer."""
     batches = entry.batches
     sequence, offset, delta, _ = batches[-1] if batches else _NO_BATCH
     head = _SNAPSHOT_ENTRY.pack(
@@ -118,7 +118,7 @@ def _decode_entry(fields: tuple[int, ...], append_time_ms: int) -> ProducerEntry
 
 
 def _read_trailer(data: bytes, position: int, entries: list[ProducerEntry]) -> None:
-    """Add what the trailer knows; a file of Kafka's, or of a version unknown here, has none."""
+    """Add the trailer's fields, if the file has a trailer of a known version."""
     if len(data) < position + _TRAILER_HEAD.size:
         return
     magic, version = _TRAILER_HEAD.unpack_from(data, position)

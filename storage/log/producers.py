@@ -78,15 +78,15 @@ class ProducerState:
         return self._entries.get(producer_id)
 
     def entries(self) -> Iterator[ProducerEntry]:
-        """All producers, the longest idle first."""
+        """Return all producers, the longest idle first."""
         return iter(self._entries.values())
 
     def latest_entries(self) -> Iterator[ProducerEntry]:
-        """All producers, the last to append first."""
+        """Return all producers, the last to append first."""
         return iter(reversed(self._entries.values()))
 
     def producers(self) -> list[ProducerRow]:
-        """All producers, as DescribeProducers shows them."""
+        """Return all producers, as DescribeProducers shows them."""
         return [entry.row for entry in self._entries.values()]
 
     @property
@@ -99,12 +99,12 @@ class ProducerState:
         return map(self._entries.__getitem__, self._open.values())
 
     def has_open_transaction(self, producer_id: int) -> bool:
-        """Whether this producer has data here that no marker has decided."""
+        """Return whether the producer has data here without a marker."""
         entry = self._entries.get(producer_id)
         return entry is not None and entry.is_in_transaction
 
     def is_in_transaction(self, producer_id: int, epoch: int) -> bool:
-        """Whether this producer has an open transaction here in this very epoch."""
+        """Return whether the producer has an open transaction here in this epoch."""
         entry = self._entries.get(producer_id)
         return entry is not None and entry.is_in_transaction and entry.epoch == epoch
 
@@ -117,7 +117,7 @@ class ProducerState:
         transaction_version: int = 0,
         lowest_sequence: int | None = None,
     ) -> Decision:
-        """Judge a client's data batch that carries a producer id, before it is placed.
+        """Check a client's data batch with a producer ID before it is appended.
 
         ``transaction_version`` is the one that brought the batch into its transaction;
         ``lowest_sequence`` the lowest that is waiting for the coordinator's word, if any is.
@@ -150,7 +150,7 @@ class ProducerState:
         return ACCEPTED
 
     def check_epoch(self, producer_id: int, epoch: int) -> int:
-        """Judge a data batch that a coordinator wrote for a producer: 0 or an error code."""
+        """Check a data batch of a coordinator for a producer; return 0 or an error code."""
         entry = self._entries.get(producer_id)
         if entry is not None and epoch < entry.epoch:
             return INVALID_PRODUCER_EPOCH
@@ -163,7 +163,7 @@ class ProducerState:
         coordinator_epoch: int,
         transaction_version: int = 0,
     ) -> int:
-        """Judge a marker before it is placed: 0 or an error code (M3, M4)."""
+        """Check a marker before it is appended; return 0 or an error code (M3, M4)."""
         entry = self._entries.get(producer_id)
         if entry is None:
             return 0
@@ -176,13 +176,13 @@ class ProducerState:
     # ------------------------------------------------------------------------------------ changes
 
     def update(self, header: BatchHeader, append_time_ms: int) -> None:
-        """Take in a stored data batch: its base offset is final."""
+        """Apply a stored data batch, whose base offset is final."""
         self.placed(header, header.base_offset, header.max_timestamp, append_time_ms)
 
     def placed(
         self, header: BatchHeader, base_offset: int, timestamp: int, append_time_ms: int
     ) -> None:
-        """Take in a data batch as it was received, and what its place in the log made of it.
+        """Record a received data batch and its offsets in the log.
 
         ``timestamp`` is the largest of the stored batch, in ms.
         """
@@ -208,7 +208,7 @@ class ProducerState:
         timestamp: int,
         append_time_ms: int,
     ) -> CompletedTransaction | None:
-        """Take in a marker placed at ``offset``; None if its producer had no data here.
+        """Apply a marker at ``offset``; return None if its producer had no data here.
 
         Even then its epochs count: they are what fences late batches.
         """
@@ -253,7 +253,7 @@ class ProducerState:
         decided.append(completed)
 
     def _touch(self, producer_id: int, epoch: int, append_time_ms: int) -> ProducerEntry:
-        """The producer's entry, made if need be, as the most recently used."""
+        """Return the producer's entry, created if necessary, as the most recently used."""
         entry = self._entries.get(producer_id)
         if entry is None:
             entry = self._entries[producer_id] = ProducerEntry(producer_id, epoch, append_time_ms)
@@ -278,7 +278,7 @@ class ProducerState:
     # ----------------------------------------------------------------------------- what is stable
 
     def first_unstable_offset(self, high_watermark: int) -> int | None:
-        """The first offset of an undecided transaction; None if there is none.
+        """Return the first offset of an undecided transaction, or None.
 
         A transaction counts as decided once its marker lies below ``high_watermark`` (L2).
         """
@@ -303,7 +303,7 @@ class ProducerState:
         self._entries[entry.producer_id] = entry
 
     def restored(self) -> None:
-        """Bring what was put back into the order of this class's indexes."""
+        """Sort the restored entries in the order of the indexes."""
         by_age = sorted(self._entries.values(), key=lambda entry: entry.append_time_ms)
         self._entries = OrderedDict((entry.producer_id, entry) for entry in by_age)
         self._open = dict(
@@ -316,7 +316,7 @@ class ProducerState:
 
 
 def _marker_epoch_fits(entry: ProducerEntry, epoch: int, transaction_version: int) -> bool:
-    """Whether a marker with this epoch may end the producer's transaction."""
+    """Return whether a marker with this epoch may end the producer's transaction."""
     if transaction_version < TRANSACTIONS_V2:
         return epoch >= entry.epoch
     if epoch == entry.epoch:

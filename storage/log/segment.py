@@ -115,7 +115,7 @@ class Segment:
     # The loop's side
 
     def reserve(self, last_offset: int, max_timestamp: int, size: int) -> int:
-        """Give a batch its place at the end of the segment; returns its position."""
+        """Reserve the place of a batch at the end of the segment; return its position."""
         position = self.size_bytes
         if position == 0:
             self.first_timestamp_ms = max_timestamp
@@ -136,7 +136,7 @@ class Segment:
         return -1
 
     def expect(self, segment_bytes: int, segment_ms: int, index_bytes: int) -> None:
-        """Work out up to where batches need no closer look (``has_room``) before they come in."""
+        """Compute the limits within which batches certainly fit (``has_room``)."""
         entries = index_bytes // OffsetIndex.ENTRY_BYTES - len(self.index.offsets) - 1
         indexed_bytes = self.size_bytes + entries * self.index_interval_bytes
         self._room_bytes = min(segment_bytes, indexed_bytes)
@@ -147,7 +147,7 @@ class Segment:
         self._room_bytes = 0
 
     def has_room(self, last_offset: int, max_timestamp: int, size: int) -> bool:
-        """Whether a batch certainly fits: False asks for a closer look, it does not refuse."""
+        """Return whether a batch certainly fits; False means that it has to be checked."""
         return (
             self.size_bytes + size <= self._room_bytes
             and 0 <= max_timestamp <= self._room_until_ms
@@ -163,7 +163,7 @@ class Segment:
         )
 
     def age_ms(self, timestamp_ms: int, clock: WallClock) -> int:
-        """Age of the segment for a batch of ``timestamp_ms``: by timestamps if there are any."""
+        """Return the age in ms: up to ``timestamp_ms``, or without timestamps up to now."""
         if self.size_bytes == 0:
             return 0
         if self.first_timestamp_ms >= 0 and timestamp_ms >= 0:
@@ -178,7 +178,7 @@ class Segment:
 
     @property
     def index(self) -> SegmentIndex:
-        """Offset and time index; read from the files of a sealed segment when first asked for."""
+        """Offset and time index; those of a sealed segment are read on first use."""
         index = self._index
         if index is None:
             index = self._index = self._load_indexes()
@@ -186,14 +186,14 @@ class Segment:
 
     @property
     def max_timestamp_ms(self) -> int:
-        """The largest timestamp in the segment; -1 when no record has one."""
+        """Largest timestamp in the segment, or -1."""
         if self._index is None and self._known_max_timestamp_ms is not None:
             return self._known_max_timestamp_ms
         return self.index.max_timestamp
 
     @property
     def data_end_offset(self) -> int:
-        """The offset after the last batch: before ``end_offset`` where compaction took the rest."""
+        """Offset after the last batch; compaction may have moved it before ``end_offset``."""
         if self._index is None and self._data_end_offset is None:
             self._index = self._load_indexes()
         return self.end_offset if self._data_end_offset is None else self._data_end_offset
@@ -241,7 +241,7 @@ class Segment:
 
     @property
     def file(self) -> File:
-        """The open log file (created if it does not exist yet)."""
+        """Open log file, created if necessary."""
         file = self._file
         if file is None:
             if self.directory.removed:  # Another topic may have the name now.
@@ -251,7 +251,7 @@ class Segment:
         return file
 
     def close(self) -> None:
-        """Give the descriptor back; the segment opens again when it is used."""
+        """Close the descriptor; the segment opens again when it is used."""
         self.directory.open_files.closed(self)
         file, self._file = self._file, None
         if file is not None:
@@ -270,7 +270,7 @@ class Segment:
     # Compaction (``storage/log/segment_swap.py``)
 
     def oldest_timestamp_ms(self) -> int:
-        """The largest timestamp of the first batch; -1 without one. May wait for the disk once."""
+        """Return the largest timestamp of the first batch, or -1. May wait for the disk once."""
         if self.first_timestamp_ms < 0 and self.written_bytes >= HEADER_BYTES:
             self._load_first_timestamp()
         return self.first_timestamp_ms
@@ -283,7 +283,7 @@ class Segment:
         size_bytes: int,
         offsets: tuple[int, int],
     ) -> None:
-        """Become a sealed segment whose files do not have their names yet: nothing is let go.
+        """Become a sealed segment whose files, still with temporary names, stay open.
 
         ``offsets``: where its data ends, and where the next segment begins.
         """
@@ -296,14 +296,14 @@ class Segment:
         self._is_pinned = True
 
     def unpin(self) -> None:
-        """The files have their names now: they can be closed and opened like any other's."""
+        """Allow the files to be closed and opened again: they have their final names."""
         self._is_pinned = False
         self._indexes_written = True
         if self._file is not None:
             self.directory.open_files.opened(self)
 
     def retire(self, successor: "Segment") -> None:
-        """Another segment has the data and soon the name: what still asks is sent to that one."""
+        """Release the files: ``successor`` has the data and serves the readers of this segment."""
         self.directory.open_files.closed(self)
         self._indexes_written = False
         self._index = successor.index
@@ -349,7 +349,7 @@ class Segment:
         )
 
     def index_operation(self) -> Callable[[], None]:
-        """On the loop: capture the indexes as they are; the operation writes them, unsynced."""
+        """Capture the indexes on the loop; return a function that writes them, unsynced."""
         aborted = self.transactions.encode()
         files = [
             (INDEX_SUFFIX, self.index.offsets.encode()),
@@ -400,7 +400,7 @@ class Segment:
     def open_existing(
         self, size_bytes: int, end_offset: int, *, sealed: bool, trusted: bool
     ) -> None:
-        """Take over a log file of which ``size_bytes``, up to ``end_offset``, are valid.
+        """Open a log file whose first ``size_bytes``, up to ``end_offset``, are valid.
 
         The rest is cut off. ``trusted``: a clean stop wrote the files. Otherwise an active
         segment's bytes are checked; its index files, which a crash may have torn, are ignored.
@@ -426,7 +426,7 @@ class Segment:
                 self._load_first_timestamp()
 
     def open_damaged(self, size_bytes: int, end_offset: int) -> None:
-        """Open an active segment that lost bytes, as zeros; ``use_index`` must follow."""
+        """Open an active segment with lost bytes as zeros; ``use_index`` must follow."""
         self._open_if_there()
         if self.file.size() != size_bytes:
             self.file.truncate(size_bytes)
@@ -437,7 +437,7 @@ class Segment:
         self.indexed_bytes = 0
 
     def _open_if_there(self) -> int:
-        """Open the log file unless it is missing; returns how many bytes it holds."""
+        """Open the log file if it exists; return its size."""
         try:
             file = self.directory.open(self.log_name)
         except FileNotFoundError:
@@ -564,7 +564,7 @@ class Segment:
         return self.directory.read_file(self.stem + suffix)
 
     def _continue_index(self, index: SegmentIndex) -> SegmentIndex:
-        """Feed ``index`` from its last entry on; the batch there proves that the entry is right."""
+        """Extend ``index`` from its last entry on, which is compared with its batch."""
         offsets = index.offsets
         offsets.check(self.end_offset, self.size_bytes)
         start = offsets.last_position
@@ -585,14 +585,14 @@ class Segment:
         return index
 
     def scan(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-        """Every written batch from byte ``start`` on: position, header, bytes. Waits for the disk.
+        """Yield position, header and bytes of every written batch from byte ``start`` on; waits.
 
         Raises Corrupt where no whole batch follows; checksums are not verified.
         """
         return scan_batches(self.log_path, self._pread, start, self.written_bytes)
 
     def scan_checked(self, start: int) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-        """Like :meth:`scan`, and Corrupt where a checksum is wrong: for what is made of batches."""
+        """Scan like :meth:`scan` with checksums; raises Corrupt for a wrong one."""
         return checked_batches(self.log_path, self.scan(start))
 
     def _pread(self, size: int, position: int) -> bytes:

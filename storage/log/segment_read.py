@@ -39,19 +39,19 @@ _SCAN_BYTES: Final = 1024 * 1024
 
 
 def read_cached(file: File, size: int, position: int) -> Buffer | None:
-    """A ``Read`` for the loop: only what the page cache holds."""
+    """Read for the loop: only what the page cache holds."""
     return file.pread_cached(size, position)
 
 
 def read_waiting(file: File, size: int, position: int) -> Buffer | None:
-    """A ``Read`` for a thread: waits for the disk."""
+    """Read for a thread; waits for the disk."""
     return file.pread(size, position)
 
 
 def scan_batches(
     path: str, read: Callable[[int, int], bytes], start: int, end: int
 ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
-    """Every batch from byte ``start`` up to ``end`` of a log file: position, header, bytes.
+    """Yield position, header and bytes of every batch from byte ``start`` up to ``end`` of a log.
 
     ``read(size, position)`` may wait for the disk. Raises Corrupt where no whole batch follows;
     checksums are not verified.
@@ -110,11 +110,11 @@ class FileSpan:
 
     @property
     def size_bytes(self) -> int:
-        """About how much ``load`` will find."""
+        """Approximate number of bytes that ``load`` returns."""
         return min(self.max_bytes, self.end_position - self.position)
 
     def load(self, read: Read) -> LoadedSpan | None:
-        """Read at most ``max_bytes``, but at least one batch; None where ``read`` gives up."""
+        """Read at most ``max_bytes``, but at least one batch, or return None as ``read`` does."""
         try:
             found = self._locate(read)
         except _NotCachedError:
@@ -157,7 +157,7 @@ class FileSpan:
         return None if data is None else (data, upper_offset)
 
     def _locate(self, read: Read) -> tuple[int, BatchHeader] | None:
-        """Position and header of the first batch wanted."""
+        """Return position and header of the first requested batch."""
         for position, header in self._headers(read, self.position, self.end_position - 1):
             if position == self.position and header.base_offset > self.position_offset:
                 raise Corrupt(self.path, position, _WRONG_ENTRY)
@@ -190,7 +190,7 @@ class FileSpan:
         return end, upper_offset
 
     def _headers(self, read: Read, position: int, last: int) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of every batch that begins at ``position`` up to ``last``."""
+        """Yield position and header of every batch from ``position`` to ``last``."""
         while position <= last:
             data = read(self.file, min(_PROBE_BYTES, self.end_position - position), position)
             if data is None:

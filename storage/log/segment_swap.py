@@ -31,12 +31,12 @@ _SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
 
 
 def cleaned_name(file_name: str, generation: int) -> str:
-    """The name under which a file waits to be put in place."""
+    """Return the temporary name of a file before the swap."""
     return f"{file_name}.{generation}{CLEANED_SUFFIX}"
 
 
 def finish(swap: SegmentSwap, directory: "LogDirectory") -> None:
-    """Rename and remove what is still to be renamed and removed. Syncs nothing."""
+    """Do the remaining renames and removals of a swap. Syncs nothing."""
     if directory.removed:
         return
     for at, base_offset in enumerate(swap.replaced):
@@ -80,7 +80,7 @@ class CleaningState:
     """The offset below which all unreadable batches are known; they stay."""
 
     def new_generation(self, leader_epoch: int) -> int:
-        """A number that no pass over this log had before, in this process (its epoch) or another.
+        """Return a number that no earlier pass over this log had, in any process.
 
         A checkpoint names a swap until the next one, and a crash finishes it again: by then a later
         pass may be writing a segment of the same base offset.
@@ -94,13 +94,13 @@ class CleaningState:
         return pending
 
     def finished(self, pending: PendingSwap) -> None:
-        """The files of a swap have their names."""
+        """Note that the files of a swap have their final names."""
         self.swaps_under_way -= 1
         pending.segment.unpin()
 
 
 def take_over(log: "PartitionLog", group: "CleanedGroup") -> bool:
-    """Put the new segment into ``log``; False if the log has changed too much.
+    """Put the new segment into ``log``; return False if the log has changed too much.
 
     Then the group's files are of no use: ``discard`` them.
     """
@@ -144,7 +144,7 @@ def _find(log: "PartitionLog", bases: Sequence[int]) -> tuple[int, int] | None:
 
 
 def discard(directory: "LogDirectory", group: "CleanedGroup") -> None:
-    """Remove the files of a group that is not taken over. Waits for the disk."""
+    """Remove the files of a cleaned group that is not used. Waits for the disk."""
     for suffix in _SUFFIXES:
         directory.unlink(cleaned_name(f"{group.replaced[0]:020d}{suffix}", group.generation))
 

@@ -27,7 +27,7 @@ class SnapshotFiles:
     def operation(
         self, directory: LogDirectory, producers: ProducerState, offset: int
     ) -> Operation:
-        """Return the write of the producer state at ``offset``, which is the newest from now on."""
+        """Return a function that writes the producer state at ``offset``, the newest snapshot."""
         data = encode_snapshot(producers)
         self.newest_offset = offset
         self.offsets.add(offset)

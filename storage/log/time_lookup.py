@@ -87,7 +87,7 @@ def _youngest_first(segment: Segment) -> tuple[int, int]:
 def _youngest_visible_ms(
     log: PartitionLog, segment: Segment, isolation: int
 ) -> Generator[Work, Found, int]:
-    """The largest timestamp among the visible records of a segment; -1 when there is none."""
+    """Return the largest timestamp among the visible records of a segment, or -1."""
     youngest = -1
     start_offset = log.log_start_offset
     position = max(segment.base_offset, start_offset)
@@ -124,7 +124,7 @@ def _youngest_record_in(
 
 
 def _records(batch: memoryview) -> Iterator[Record]:
-    """The records of a batch; compiled, the loop over them lets no other thread run."""
+    """Yield the records of a batch, with pauses for other threads."""
     for number, record in enumerate(iterate_records(batch, limit_bytes=DECOMPRESSED_BYTES_MAX), 1):
         yield record
         if number % RECORDS_IN_A_ROW == 0:
@@ -154,7 +154,7 @@ def _first_since(log: PartitionLog, offset: int, timestamp_ms: int, isolation: i
 def _visible_piece(
     log: PartitionLog, offset: int, isolation: int
 ) -> Generator[Work, Found, list[memoryview]]:
-    """The next visible batches from ``offset`` on; empty at the end."""
+    """Return the next visible batches from ``offset`` on; empty at the end."""
     plan = log.plan_read(max(offset, log.log_start_offset), _PIECE_BYTES, isolation)
     if plan is None:
         return []

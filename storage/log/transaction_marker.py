@@ -38,7 +38,7 @@ class TransactionMarker:
         self._batch = memoryview(b"")
 
     def batch(self, timestamp_ms: int) -> memoryview:
-        """The control batch of this time: most partitions of a transaction share one."""
+        """Return the control batch of this time; most partitions of a transaction share one."""
         if timestamp_ms != self._timestamp_ms:
             encoded = control_batch(
                 self.producer_id,

@@ -34,7 +34,7 @@ class CommitCount:
         self._file.zero_fill(MARK_BYTES)
 
     def advance(self, number: int) -> None:
-        """Note that so many commits are durable."""
+        """Set the number of durable commits."""
         self.number = number
         if self._file is not None:
             write_mark(self._file, 0, number)

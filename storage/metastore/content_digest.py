@@ -39,7 +39,7 @@ class ContentDigest:
         self._changes: defaultdict[str, int] = defaultdict(int)
 
     def compare(self) -> list[str]:
-        """Name the tables that are not what was committed; for the first transaction of a store."""
+        """Return the tables that differ from the committed content, at a store's opening."""
         connection = self._connection
         connection.create_function("row_checksum", -1, _row_checksum, deterministic=True)
         connection.create_function("note_change", -1, self._note)
@@ -59,7 +59,7 @@ class ContentDigest:
         self._write(self._actual())
 
     def follow(self) -> None:
-        """Take in every change of a row from now on."""
+        """Follow every change of a row from now on."""
         for table, columns in TABLES.items():
             new, old = (
                 ", ".join(f"{row}.{name}" for name in columns.split(", ")) for row in ("NEW", "OLD")
@@ -77,7 +77,7 @@ class ContentDigest:
         self._changes.clear()
 
     def commit(self) -> None:
-        """Note what the transaction has changed, as part of it; it is counted already."""
+        """Store the changes of the transaction as part of it; it is counted already."""
         connection = self._connection
         for table, change in self._changes.items():
             connection.execute(
@@ -106,5 +106,5 @@ class ContentDigest:
 
 
 def _row_checksum(*values: object) -> int:
-    """CRC32C over a row's values."""
+    """Return the CRC32C of a row's values."""
     return crc32c(repr(values).encode())

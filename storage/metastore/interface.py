@@ -152,7 +152,7 @@ class MetaStore(Protocol):
 
     @property
     def boot_epoch(self) -> int:
-        """Return the boot epoch as last made durable; 0 before the first ``begin_boot``."""
+        """Return the durable boot epoch, or 0 before the first ``begin_boot``."""
 
     def based_on(self, version: int, change: Callable[[], Result]) -> Result:
         """Make one change, by a call of this object in ``change``, and return what that does.
@@ -172,7 +172,7 @@ class MetaStore(Protocol):
         """Return the next PRODUCER_ID_BLOCK producer ids, never to be returned again (S10)."""
 
     def raise_producer_ids(self, at_least: int) -> None:
-        """Never hand out a producer id below ``at_least``: foreign logs may hold such ids."""
+        """Raise the next producer ID to ``at_least``: foreign logs may have lower ones."""
 
     def load(self) -> MetadataImage:
         """Return all topics, tombstones and settings as one consistent picture."""
@@ -183,7 +183,7 @@ class MetaStore(Protocol):
         """Create a topic with its partitions and settings; raise TopicExists."""
 
     def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
-        """Grow a topic to ``total_count`` partitions, return the new ones; raise TopicNotFound."""
+        """Extend a topic to ``total_count`` partitions, return the new; raise TopicNotFound."""
 
     def delete_topic(self, topic_id: bytes) -> None:
         """Hide a topic, free its name and leave a tombstone; raise TopicNotFound."""

@@ -178,7 +178,7 @@ class SqliteMetaStore(ReplacedTables):
         return range(end - PRODUCER_ID_BLOCK, end)
 
     def raise_producer_ids(self, at_least: int) -> None:
-        """Never hand out a producer id below ``at_least``."""
+        """Raise the next producer ID to ``at_least``."""
         with _transaction(self._connection) as connection:
             connection.execute(
                 "UPDATE cluster SET next_producer_id = ? WHERE next_producer_id < ?",
@@ -211,7 +211,7 @@ class SqliteMetaStore(ReplacedTables):
         return TopicRow(topic_id, name, partitions, dict(configs))
 
     def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
-        """Grow a topic to ``total_count`` partitions and return the new ones."""
+        """Extend a topic to ``total_count`` partitions and return the new ones."""
         with _transaction(self._connection) as connection:
             _require_live_topic(connection, topic_id)
             existing = _scalar(
@@ -269,7 +269,7 @@ class SqliteMetaStore(ReplacedTables):
         return Contents(cluster_id, image, secrets, self.boot_epoch, last_partition_id + 1)
 
     def fill(self, contents: Contents) -> None:
-        """Hold that, and nothing else; the node stays who it is."""
+        """Replace the content; the node keeps its identity."""
         image = contents.image
         with _transaction(self._connection) as connection:
             for table in TABLES:
@@ -390,7 +390,7 @@ def _refuse_lost_commits(connection: _Connection, count: CommitCount) -> None:
 def _judge_damage(
     path: str, tables: list[str], digest: ContentDigest, *, accept_damage: bool
 ) -> None:
-    """Raise MetaStoreError, or take what is damaged for what was committed."""
+    """Raise MetaStoreError for damage, or accept the present content."""
     if not accept_damage:
         raise MetaStoreError(
             f"metadata store {path}: {describe_damage(tables)}; the file is damaged"

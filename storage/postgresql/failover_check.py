@@ -65,7 +65,7 @@ class Witness:
                 self._session, self._token, self._next_flush = session, token, 0
 
     def flush_committed(self, session: int, number: int) -> None:
-        """Remember how far a session's flushes of the inline lane have come."""
+        """Record the newest flush of a session in the inline lane."""
         with self._lock:
             if session == self._session:
                 self._next_flush = max(self._next_flush, number + 1)

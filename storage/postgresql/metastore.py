@@ -81,7 +81,7 @@ class PostgreSqlMetaStore(ReplacedTables):
 
     @classmethod
     def begin(cls, primary: Primary, *, node_id: int, new_cluster_id: str) -> Self:
-        """Do the same on the caller's connection; if this raises, the caller closes it."""
+        """Open like ``open`` on the caller's connection, which the caller closes after an error."""
         warning = primary.start(bring_up_to_date)
         statement = (
             "INSERT INTO barnabas.cluster (cluster_id) VALUES (%s)"
@@ -104,7 +104,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return self._version
 
     def based_on(self, version: int, change: Callable[[], Result]) -> Result:
-        """Make one change, by a call of this object; raise Outdated where others were quicker."""
+        """Make one change by a call of this object; raises Outdated after a change by another."""
         self._based_on = version
         try:
             return change()
@@ -130,7 +130,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return range(end - PRODUCER_ID_BLOCK, end)
 
     def raise_producer_ids(self, at_least: int) -> None:
-        """Never hand out a producer id below ``at_least``."""
+        """Raise the next producer ID to ``at_least``."""
         self._raise("next_producer_id", "greatest(next_producer_id, %s)", (at_least,))
 
     def load(self) -> MetadataImage:
@@ -158,7 +158,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return TopicRow(topic_id, name, partitions, dict(configs))
 
     def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
-        """Grow a topic to ``total_count`` partitions and return the new ones."""
+        """Extend a topic to ``total_count`` partitions and return the new ones."""
 
         def change(connection: Connection) -> list[int]:
             _require_live_topic(connection, topic_id)
@@ -227,7 +227,7 @@ class PostgreSqlMetaStore(ReplacedTables):
         return self._read(read)
 
     def fill(self, contents: Contents, importer: UUID) -> bool:
-        """Replace all content by ``contents``; False if the import of that token was superseded."""
+        """Replace all content by ``contents``; return False if another import replaced this one."""
         numbers = (contents.cluster_id, contents.boot_epoch, contents.next_partition_id)
 
         def change(connection: Connection) -> list[int]:

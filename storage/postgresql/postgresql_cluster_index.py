@@ -81,7 +81,7 @@ class PostgreSqlClusterIndex:
 
     @classmethod
     def begin(cls, primary: Primary, listener: Primary) -> Self:
-        """Do the same on the caller's connections; if this raises, the caller closes them."""
+        """Open like ``open`` on the caller's connections; after an error the caller closes them."""
         return cls(primary, listener, primary.start(bring_up_to_date))
 
     def new_node_id(self) -> int:
@@ -89,7 +89,7 @@ class PostgreSqlClusterIndex:
         return self._primary.value(int, "SELECT barnabas.new_node_id()")
 
     def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """Begin a session and end the one that the node had."""
+        """Start a session and end the node's previous one."""
         statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
         arguments = (token, node_id, endpoints, lease_ms)
         session = self._primary.value(int, statement, *arguments, checks_losses=True)
@@ -110,11 +110,11 @@ class PostgreSqlClusterIndex:
         self._primary.execute("SELECT barnabas.fence(%s)", (session,))
 
     def drain(self, session: int) -> None:
-        """Give a session no more partitions."""
+        """Assign no more partitions to a session."""
         self._primary.execute("SELECT barnabas.drain(%s)", (session,))
 
     def control(self, session: int) -> bool:
-        """Whether a live session plans who leads what."""
+        """Return whether a live session is the controller."""
         return self._primary.value(bool, "SELECT barnabas.control(%s)", session)
 
     def snapshot(self, since: int) -> ClusterSnapshot:
@@ -123,7 +123,7 @@ class PostgreSqlClusterIndex:
         return self._seen(since, row)
 
     def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
-        """Return the state of the cluster, with the starts of logs that a session has come to lead.
+        """Return the state of the cluster, with the starts of newly led logs.
 
         A damaged log does not hide the rest: then no logs are returned. Nor are they if the server
         is too slow to read them in time.
@@ -163,7 +163,7 @@ class PostgreSqlClusterIndex:
         )
 
     def wait(self, since: int, timeout_s: float) -> None:
-        """Return once something is notified that is newer, or the time is up."""
+        """Return after a notification of a newer version, or on timeout."""
         # The lost connection may have been to a primary: threads that wait for its response leave
         # it.
         if self._primary.attempts_failed != self._failed_when_listening:

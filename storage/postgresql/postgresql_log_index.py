@@ -65,7 +65,7 @@ class PostgreSqlLogIndex:
 
     @classmethod
     def begin(cls, primary: Primary) -> Self:
-        """Do the same on the caller's connection; if this raises, the caller closes it."""
+        """Open like ``open`` on the caller's connection, which the caller closes after an error."""
         return cls(primary, primary.start(bring_up_to_date))
 
     @property
@@ -116,7 +116,7 @@ class PostgreSqlLogIndex:
     def _read(
         self, statement: str, named: tuple[object, ...], most: int, most_bytes: int
     ) -> list[Row]:
-        """Request as much as the server reads in time: half as much after each timeout."""
+        """Request rows; halve the amount after each timeout."""
         primary, halvings_before = self._primary, self._halvings
 
         def in_time(silences: int) -> Sequence[object]:
@@ -133,15 +133,15 @@ class PostgreSqlLogIndex:
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
     ) -> bool:
-        """Store a snapshot in place of an older one; False if another broker leads."""
+        """Replace a snapshot by a newer one; return False if another broker leads."""
         return self._primary.value(bool, _PUT_SNAPSHOT, session, partition_id, epoch, *snapshot)
 
     def collect_garbage(self, most: int) -> int:
-        """Delete up to ``most`` extents that no log needs any more, and return their number."""
+        """Delete up to ``most`` unneeded extents, and return their number."""
         return self._primary.value(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
 
     def forget(self, most: int, kept_ms: int) -> int:
-        """Delete what has been over for ``kept_ms``, and return how much that was."""
+        """Delete rows that ended ``kept_ms`` ago, and return their number."""
         statement = "SELECT barnabas.forget(%s::integer, %s)"
         return self._primary.value(int, statement, most, kept_ms)
 
@@ -153,7 +153,7 @@ class PostgreSqlLogIndex:
     def replace_extents(
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
-        """Replace extents by others; False if another broker leads, or the log starts later."""
+        """Replace extents; return False if another broker leads or the log starts later."""
         bases, nexts, epochs, bodies = map(list, zip(*extents, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]

@@ -133,7 +133,7 @@ class _Connection(psycopg.Connection[Row]):
     def wait(
         self, gen: PQGen[Result], interval: float = LOOK_S, timeout: float | None = None
     ) -> Result:
-        """Wait for the server. The driver's own would send a cancel on Ctrl-C."""
+        """Wait for the server; unlike the driver, do not send a cancel on Ctrl-C."""
         del timeout
         socket = self.pgconn.socket
         return waiting.wait(self._attended(gen, socket), socket, interval=interval)
@@ -176,7 +176,7 @@ def _is_failing(error: Exception) -> bool:
 
 
 def _raised(error: Exception) -> Exception:
-    """Return the exception for the caller, of an error that every attempt meets again."""
+    """Return the caller's exception for an error that a retry cannot correct."""
     if isinstance(error, psycopg.Error) and error.sqlstate == _UNUSABLE:
         return StoreUnusable(error.diag.message_primary or str(error))
     if _is_damage(error) or _is_failing(error):
@@ -188,7 +188,7 @@ def _raised(error: Exception) -> Exception:
 
 
 def _in_words(error: Exception) -> str:
-    """Return one line about an error for an operator, without the statement that met it."""
+    """Return one line about an error for an operator, without the statement."""
     said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
     words = " ".join((said or str(error)).split()) or type(error).__name__
     if isinstance(error, psycopg.Error) and _is_failing(error):
@@ -254,7 +254,7 @@ class Primary:
         """Error of the last of them; empty after a response."""
 
     def start(self, prepare: Callable[[psycopg.Connection[Row]], object]) -> str | None:
-        """Wait for a primary, and do what has to be done once; return what to warn of.
+        """Wait for a primary, and do the work of a start; return warnings.
 
         Raises NotDurable. ``prepare`` may be called several times. On an address that is known
         nothing is done but to wait, for a server that is lacking, too.
@@ -321,7 +321,7 @@ class Primary:
     def await_news(
         self, channel: str, timeout_s: float, is_news: Callable[[str], bool] = lambda _payload: True
     ) -> None:
-        """Return when news is notified on a channel, or the time is up, or for no reason.
+        """Return after a notification on a channel or a timeout, or spuriously.
 
         The last applies to the start of listening: earlier notifications are lost. A server that is
         unavailable notifies nothing. A ``Primary`` that listens is used for nothing else. Raises
@@ -349,7 +349,7 @@ class Primary:
         return self._closed.is_set()
 
     def close(self) -> None:
-        """End the call that waits, and the connection."""
+        """Cancel the waiting call, and close the connection."""
         self._closed.set()
         with self._lock:
             self._leave()
@@ -417,7 +417,7 @@ class Primary:
         return result
 
     def _is_confirmed(self) -> bool:
-        """Whether a standby confirms a commit here, so that this is no former primary (rule 3)."""
+        """Return whether a standby confirms a commit: the server is no former primary (rule 3)."""
         connection = self._connection
         if connection is None:
             return True  # What the driver says by itself.
@@ -516,7 +516,7 @@ class Primary:
             raise _Silent("no answer, and another server takes writes")
 
     def _another(self, found: PGconn) -> _Connection | None:
-        """Return a connection to another server, or None if it is silent, or the same one."""
+        """Return a connection to another server, or None if none responds."""
         until_s = monotonic() + QUIET_S
 
         def attend() -> None:

@@ -56,7 +56,7 @@ def bring_up_to_date(connection: psycopg.Connection[Any]) -> None:
 
 
 def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:
-    """Apply what is missing, and return it; raises SchemaTooNew. Nothing is half done."""
+    """Apply the missing migrations, each completely, and return them; raises SchemaTooNew."""
     if _is_made(connection) and not _missing(connection, wanted):
         return []
     with connection.transaction():

@@ -97,7 +97,7 @@ class _IndexEntries:
         self._max_timestamp = -1
 
     def pass_batch(self, header: BatchHeader, position: int) -> None:
-        """Tick off what the batch at ``position`` proves."""
+        """Mark the index entries that the batch at ``position`` proves."""
         if self._offsets.get(header.last_offset) == position:
             del self._offsets[header.last_offset]
         self._max_timestamp = max(self._max_timestamp, header.newest_timestamp)
@@ -109,7 +109,7 @@ class _IndexEntries:
             at += 1
 
     def problems(self) -> list[str]:
-        """Name the entries that no batch has proved."""
+        """Return the entries that no batch has proved."""
         wrong = [
             f"offset index: {offset} at {entry_position}"
             for offset, entry_position in self._offsets.items()
@@ -130,7 +130,10 @@ def _check_batch(
 
 
 def _check_producers(log: PartitionLog, *, exact: bool) -> list[str]:
-    """Replay the whole log: equal to the live state unless older segments were deleted (D4)."""
+    """Return problems if a replay of the log gives other producers than the live state (D4).
+
+    A log whose older segments were deleted is not replayed.
+    """
     if log.segments[0].base_offset > 0 or log.unflushed:
         return []
     live, log.producers = log.producers, ProducerState()

@@ -62,7 +62,7 @@ def _is_among(damaged: DamagedRange, found: Iterable[DamagedRange]) -> bool:
 
 
 def cut_out(log: PartitionLog, damaged: Sequence[DamagedRange]) -> Iterator[str]:
-    """Take ``damaged`` out of a log that is not in use; yields where the bytes of each are kept.
+    """Remove damaged ranges from an unused log; yield the file with the bytes of each.
 
     All of it lies in sealed segments: a start after a crash in the middle of this would refuse the
     active one. The next checkpoint decides: a crash before it leaves the log as it was. Waits for
@@ -91,7 +91,7 @@ def _cut_segment(
 
 
 def _keep_aside(log: PartitionLog, segment: Segment, damaged: DamagedRange, generation: int) -> str:
-    """Copy the bytes of a range to a file beside its segment; what cannot be read is zeros."""
+    """Copy the bytes of a range to a file beside its segment; unreadable bytes become zeros."""
     name = f"{segment.log_name}.{damaged.position}.{generation}{DAMAGED_SUFFIX}"
     file = log.directory.open(name, create=True)
     try:
@@ -177,7 +177,7 @@ def _stopgaps(
 
 
 def sound_batches(segment: Segment, start: int, end: int) -> Iterator[tuple[BatchHeader, bytes]]:
-    """The batches between two bytes of a segment, where nothing is damaged."""
+    """Yield the batches between two positions of a segment that has no damage there."""
 
     def read(size: int, position: int) -> bytes:
         return segment.file.pread(size, position)
@@ -187,7 +187,7 @@ def sound_batches(segment: Segment, start: int, end: int) -> Iterator[tuple[Batc
 
 
 def hole(damaged: DamagedRange, leader_epoch: int) -> bytes:
-    """A batch without records that has the offsets of a damaged range."""
+    """Return a batch without records that has the offsets of a damaged range."""
     delta = damaged.end_offset - 1 - damaged.base_offset
     return emptied(
         BatchHeader(
@@ -209,7 +209,7 @@ def hole(damaged: DamagedRange, leader_epoch: int) -> bytes:
 
 
 def is_hole(header: BatchHeader) -> bool:
-    """Whether it is unknown what the batch's offsets held."""
+    """Return whether the content of the batch's offsets is unknown."""
     return (
         not header.record_count
         and header.producer_id == NO_PRODUCER_ID

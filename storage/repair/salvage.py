@@ -65,7 +65,7 @@ class Salvage:
         self._damage: dict[Segment, tuple[DamagedRange, ...]] = {}
 
     def note_reach(self, log: PartitionLog, position: PartitionCheckpoint | None) -> None:
-        """Note up to which offset the segment files of ``log`` are whole, before they are cut.
+        """Record the offset up to which the segment files of ``log`` are complete.
 
         They may have more than what is left of the journal, but not all in one order.
         """
@@ -83,10 +83,9 @@ class Salvage:
         self._reach[log] = end
 
     def lost_offsets(self) -> Iterator[tuple[PartitionLog, int, int]]:
-        """Yield the offsets, from one up to another, that logs have lost with the end of the
-        journal.
+        """Yield the ranges of offsets that logs have lost with the end of the journal.
 
-        As far as known; for after the recovery.
+        Call it after the recovery. Losses that left no trace are missing.
         """
         loss = self.journal_loss
         if loss is None:
@@ -99,7 +98,7 @@ class Salvage:
     def open_active(
         self, log: PartitionLog, segment: Segment, position: PartitionCheckpoint, error: Exception
     ) -> None:
-        """Open the active segment, which is not what it was, as far as it is sound."""
+        """Open the sound part of the active segment, which has changed."""
         self.refusals.append((log, str(error)))
         plan = SegmentCheck(
             path=log.directory.path,
@@ -118,7 +117,7 @@ class Salvage:
         segment.use_index(verdict.index)
 
     def open_sealed(self, log: PartitionLog, bases: Sequence[int], error: Exception) -> None:
-        """Give ``log`` its sealed segments again: also those without a file."""
+        """Open the sealed segments of ``log``, also those without a file."""
         self.refusals.append((log, str(error)))
         active = log.segments.pop()
         present = {segment.base_offset for segment in log.segments}
@@ -137,7 +136,7 @@ class Salvage:
         log.damaged.sort()
 
     def _note_loss(self, log: PartitionLog, segment: Segment, *, is_there: bool) -> None:
-        """Note what a check of the segment cannot know: that something was at its end."""
+        """Record a loss at the end of a segment, which its check cannot detect."""
         base, end, size = segment.base_offset, segment.end_offset, segment.size_bytes
         found: tuple[DamagedRange, ...]
         if not is_there:
@@ -153,7 +152,7 @@ class Salvage:
         log.damaged += found
 
     def damage_of(self, log: PartitionLog, segment: Segment) -> tuple[DamagedRange, ...]:
-        """All that is wrong with a segment of ``log``."""
+        """Return all damaged ranges of a segment of ``log``."""
         found = self._damage.get(segment)
         if found is None:
             plan = plan_check(log, segment)
@@ -162,7 +161,7 @@ class Salvage:
         return found
 
     def batches(self, log: PartitionLog, segment: Segment) -> Iterator[tuple[BatchHeader, bytes]]:
-        """Every sound batch of a segment."""
+        """Yield every sound batch of a segment."""
         position = 0
         for each in self.damage_of(log, segment):
             yield from sound_batches(segment, position, each.position)
@@ -214,7 +213,7 @@ def _end_of_whole_batches(log: PartitionLog, name: str, start: int, offset: int)
 def _may_have_ended(
     log: PartitionLog, segment: Segment, damaged: DamagedRange
 ) -> Iterable[ProducerEntry]:
-    """The producers with an open transaction of which the range may hold the marker."""
+    """Return the producers with an open transaction whose marker may be in the range."""
     entries = [entry for entry in log.producers.entries() if entry.is_in_transaction]
     entries.sort(key=lambda entry: entry.transaction_first_offset)
     header = _only_batch(segment, damaged)
@@ -227,7 +226,7 @@ def _may_have_ended(
 
 
 def _only_batch(segment: Segment, damaged: DamagedRange) -> BatchHeader | None:
-    """The header of the batch that a damaged range consists of, if it looks like a single one."""
+    """Return the header of the only batch in a damaged range, or None if there may be several."""
     size = damaged.end_position - damaged.position
     if size < HEADER_BYTES:
         return None
@@ -246,7 +245,7 @@ def _only_batch(segment: Segment, damaged: DamagedRange) -> BatchHeader | None:
 
 
 def lost_segments(log: PartitionLog, names: Sequence[str], log_start_offset: int) -> list[int]:
-    """Base offsets of the sealed segments of which the log file is missing, as far as known."""
+    """Return the known base offsets of sealed segments whose log file is missing."""
     bases = [segment.base_offset for segment in log.segments]
     stems = {
         int(name[:_STEM_DIGITS])
@@ -277,7 +276,7 @@ def explain(log: PartitionLog, lost: Sequence[int], reason: str) -> Corrupt:
 
 
 def _has_less_than_indexed(segment: Segment) -> bool:
-    """Whether the offset index names a place behind the end of the log file."""
+    """Return whether the offset index has an entry beyond the end of the log file."""
     directory = segment.directory
     try:
         data = directory.file_system.read_file(directory.file_path(segment.stem + INDEX_SUFFIX))
@@ -291,4 +290,4 @@ def _has_less_than_indexed(segment: Segment) -> bool:
 
 
 def _at_once(_size: int) -> None:
-    """Pace of a reader that is alone: wait for nothing."""
+    """Return at once: a single reader needs no pauses."""

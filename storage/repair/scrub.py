@@ -111,7 +111,7 @@ class Verdict:
 
 
 def is_complete(segment: Segment) -> bool:
-    """Whether everything of a sealed segment is in its files."""
+    """Return whether the files of a sealed segment are complete."""
     return segment.is_settled and segment.written_bytes == segment.size_bytes
 
 
@@ -171,7 +171,7 @@ def check_segment(file_system: FileSystem, plan: SegmentCheck, pace: Pace) -> Ve
 def can_be_read(
     file_system: FileSystem, plan: SegmentCheck, ranges: Iterable[DamagedRange], pace: Pace
 ) -> bool:
-    """Whether the disk gives the bytes of any of these ranges of a segment again."""
+    """Return whether some of these ranges of a segment can be read again."""
     file = file_system.open(file_system.join(plan.path, file_stem(plan.base_offset) + LOG_SUFFIX))
     try:
         return any(_is_given(file, each, pace) for each in ranges)
@@ -213,7 +213,7 @@ class _Source:
         """Pages that could not be read, and why; at most ``UNREADABLE_PAGES_MAX``."""
 
     def view(self, position: int, size: int) -> memoryview:
-        """At most ``PIECE_BYTES`` at ``position``; the caller asks for nothing behind the end."""
+        """Return at most ``PIECE_BYTES`` from ``position`` on; the caller stays before the end."""
         at = position - self._start
         if not 0 <= at <= len(self._data) - size:
             self._load(position)
@@ -242,7 +242,7 @@ class _Source:
         self._start, self._data = position, data + bytes(size - len(data))
 
     def _pages(self, position: int, size: int) -> Iterator[bytes]:
-        """Page by page what can be read."""
+        """Yield the readable pages."""
         end = position + size
         while position < end:
             step = min(PAGE_BYTES - position % PAGE_BYTES, end - position)
@@ -271,7 +271,7 @@ class _Walk:
         self.data_end_offset = plan.base_offset
 
     def batches(self) -> Iterator[tuple[int, BatchHeader]]:
-        """Position and header of every sound batch; what lies between is noted as damaged."""
+        """Yield position and header of every sound batch; record the bytes between as damaged."""
         plan, source = self._plan, self._source
         expected, position = plan.base_offset, 0
         held: tuple[int, BatchHeader, int] | None = None
@@ -313,7 +313,7 @@ class _Walk:
         self.damaged.append(DamagedRange(base, end, segment, position, end_position, reason))
 
     def _sound_batch(self, position: int, expected: int) -> tuple[BatchHeader | None, str]:
-        """The header of the sound batch at ``position``, or why there is none."""
+        """Return the header of the sound batch at ``position``, or the reason why there is none."""
         header = self._header(position)
         if header is None:
             return None, "no record batch starts here"
@@ -352,7 +352,7 @@ class _Walk:
         return checksum == header.crc
 
     def _contradict(self, held: tuple[int, BatchHeader, int], position: int) -> bool:
-        """Whether the batch at ``position`` is whole and the one before it claims its offset."""
+        """Return whether the previous batch claims the offset of the one at ``position``."""
         _, before, expected = held
         header = self._header(position)
         return (
@@ -389,7 +389,7 @@ class _Walk:
         return source.size, plan.end_offset
 
     def _start_of_sound(self, position: int, expected: int) -> int | None:
-        """The base offset of the batch at ``position`` if that and what follows are believable."""
+        """Return the base offset of the batch at ``position`` if it and the next one look valid."""
         source, plan = self._source, self._plan
         if position >= source.size:
             return plan.end_offset
@@ -443,7 +443,7 @@ class _IndexFiles:
         self.checksum = index_checksum(data[INDEX_SUFFIX], data[TIME_INDEX_SUFFIX])
 
     def pass_batch(self, header: BatchHeader, position: int) -> None:
-        """Prove the entries that speak of a batch; an offset entry may name it or one behind it.
+        """Prove the index entries of a batch; an offset entry may name it or a later one.
 
         (Kafka of old noted the last offset of all that it wrote at once.)
         """

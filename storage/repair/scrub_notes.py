@@ -54,7 +54,7 @@ def survey(logs: Iterable[PartitionLog], *, noted_ms: int, last_full_pass_ms: in
 
 
 def encode_notes(logs: Iterable[PartitionLog], progress: Progress) -> bytes:
-    """The file's bytes: a checksum, then JSON. May run beside the loop."""
+    """Return the bytes of the file: a checksum, then JSON. May run outside the loop."""
     partitions = {
         str(log.partition_id): {
             "damaged": [

@@ -113,19 +113,19 @@ class ClusterIndex(Protocol):
         """End the sessions whose lease has expired, and return them."""
 
     def fence(self, session: int) -> None:
-        """End a session: nothing of it is committed from now on."""
+        """End a session; none of its flushes is committed any more."""
 
     def drain(self, session: int) -> None:
-        """Give a session no more partitions."""
+        """Assign no more partitions to a session."""
 
     def control(self, session: int) -> bool:
-        """Whether a live session plans who leads what: it does if no other live one does."""
+        """Return whether a live session is the controller; it becomes so if there is none."""
 
     def snapshot(self, since: int) -> ClusterSnapshot:
         """Return the changes since a version, with all partitions for version 0."""
 
     def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
-        """Return the changes since a version, and in the same response the starts of logs.
+        """Return the changes since a version, with the starts of logs.
 
         The logs are those of partitions in the snapshot that have come to ``session`` since then
         and are to stay with it. There are up to ``most_logs`` of them; for ``most`` and
@@ -134,7 +134,7 @@ class ClusterIndex(Protocol):
         """
 
     def wait(self, since: int, timeout_s: float) -> None:
-        """Return once something has changed since a version of the picture, or its metadata.
+        """Return after a change since a version of the snapshot or of its metadata.
 
         Or when the time is up; or for no reason at all.
         """

@@ -97,11 +97,11 @@ class FlushCommitter(Committer):
 
     @property
     def session(self) -> int | None:
-        """The session of these flushes, or None as soon as it is known to be lost."""
+        """Session of these flushes, or None after its known end."""
         return None if self._session == _NO_SESSION else self._session
 
     def end_session(self, session: int) -> None:
-        """Treat ``session`` as ended, which another part has found before a flush did.
+        """Treat ``session`` as ended, as another module has detected.
 
         Called on the loop. The listener is notified with the next commit group, which the caller
         submits, even an empty one.
@@ -243,7 +243,7 @@ class _Gathered:
             self._starts[start.partition_id] = start
 
     def flush(self, number: int) -> Flush:
-        """All of it as one flush. Its bodies are copied once, into the payload."""
+        """Return all collected entries as one flush; bodies are copied once, into the payload."""
         payload: list[Buffer] = []
         items = []
         position = 0

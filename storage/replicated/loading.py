@@ -42,7 +42,7 @@ class LongReading(NamedTuple):
 
 
 class LongLog(Exception):
-    """A log is so long that it is to be read where no short one waits for it.
+    """Log that is too long for the queue of short ones.
 
     It holds what was read of the log so far, as every exception does: keep ``reading`` of it.
     """
@@ -54,7 +54,7 @@ class LongLog(Exception):
 
 
 def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
-    """Give an empty log all that is ``durable``; it can be read at once, from memory.
+    """Fill an empty log with ``durable``; it can be read at once, from memory.
 
     The segments are written with the operations of ``group``. The journal has nothing of it.
     Raises LedSince, and Corrupt where the snapshot is damaged.

@@ -29,7 +29,7 @@ def highest_epoch(index: LogIndex, partition_ids: Sequence[int]) -> int:
 
 
 def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None]) -> None:
-    """Give an empty log all that a cluster has of it, while no broker serves that.
+    """Fill an empty log from a cluster whose brokers do not serve it.
 
     ``on_read`` is called with the bytes of each extent. Waits for the disk and the store. Raises
     Corrupt for what is damaged there.

@@ -84,7 +84,7 @@ def _base_of(log: PartitionLog) -> int:
 
 
 def _batches(log: PartitionLog) -> Iterator[tuple[BatchHeader, memoryview]]:
-    """All that reach beyond the log's start."""
+    """Yield all batches that reach beyond the log's start."""
     for segment in log.segments:
         if segment.end_offset <= log.log_start_offset and segment is not log.active:
             continue

@@ -195,7 +195,7 @@ class LogIndex(Protocol):
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
-        """Return those of the partitions that exist, by id, with the first extents that are needed.
+        """Return the existing ones of these partitions by ID, with their first needed extents.
 
         The first partition, regardless of its size, and later ones whose snapshots fit, with the
         ones before them, into ``most_bytes``. The result ends where the next does not fit: the
@@ -208,21 +208,20 @@ class LogIndex(Protocol):
     def put_snapshot(
         self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
     ) -> bool:
-        """Keep a snapshot of what is durable, in place of an older one; a newer one stays.
+        """Store a snapshot of durable state unless a newer one is stored.
 
         False: the session does not lead the partition in this epoch.
         """
 
     def collect_garbage(self, most: int) -> int:
-        """Delete up to ``most`` extents that are not needed any more, and return their number.
+        """Delete up to ``most`` unneeded extents, and return their number.
 
         Those wholly below their log's start and its snapshot, and those of deleted partitions.
         Fewer than ``most`` means that no more exist now. Any broker may call it.
         """
 
     def forget(self, most: int, kept_ms: int) -> int:
-        """Delete the store's rows of sessions that ended ``kept_ms`` ago, and of other ended
-        things.
+        """Delete rows of sessions, and of other objects, that ended ``kept_ms`` ago.
 
         Up to ``most`` of each kind; returns their number. A later call for such a session reports
         that it has ended. Any broker may call it.

@@ -45,10 +45,9 @@ class StoredBatches(NamedTuple):
 def read_log(index: LogIndex, partition_id: int) -> DurableLog:
     """Read all durable records of a partition; raises IndexClosed, LedSince if it was deleted.
 
-    Raises Corrupt for bytes that no leader has written: damage in the store, or a copy that ends
-    early. Blocks. A leader of the partition whose flushes all have outcomes reads its final state:
-    no other broker can have written since. All needed batches are held in memory. Those below both
-    its start and its snapshot are not needed, and may or may not be included.
+    Raises Corrupt if the store is damaged or its copy ends early. Blocks. A leader whose flushes
+    all have outcomes reads the final state: no other broker can have written since. The result
+    holds its batches in memory. It may lack batches below both the log's start and its snapshot.
     """
     found = beginning_of(index, partition_id)
     if found is None:
@@ -71,7 +70,7 @@ def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
 
 @contextlib.contextmanager
 def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
-    """Raise Corrupt, which names a partition, for what the store cannot read of it alone."""
+    """Raise Corrupt with the partition's name for damage in the store of it."""
     try:
         yield
     except StoreDamaged as damage:
@@ -82,17 +81,17 @@ def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
 def beginnings(
     index: LogIndex, partition_ids: Sequence[int], most_bytes: int
 ) -> list[LogBeginning]:
-    """Return the beginnings of logs, of short ones all there is; see ``all_from``."""
+    """Return the first extents of logs, all of short ones; see ``all_from``."""
     return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
 
 
 def is_whole(beginning: LogBeginning) -> bool:
-    """Whether that is all there is of a log."""
+    """Whether this is the whole log."""
     return _end_of(beginning) >= beginning.head.state.log_end_offset
 
 
 def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
-    """All extents that are needed of a log that begins so; blocks, raises Corrupt."""
+    """Yield all needed extents of a log with this beginning. Blocks; raises Corrupt."""
     yield from beginning.extents
     offsets = range(_end_of(beginning), beginning.head.state.log_end_offset)
     yield from _extents_of(index, beginning.head.partition_id, offsets)
@@ -105,7 +104,7 @@ def _end_of(beginning: LogBeginning) -> int:
 
 
 def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
-    """Return the log that these extents are; raises Corrupt as ``read_log``."""
+    """Return the log of these extents; raises Corrupt as ``read_log``."""
     log = log_in_pieces(head, extents)
     return log._replace(batches=[*log.batches])
 
@@ -152,7 +151,7 @@ class _Reader:
         """End offset of the extents read, or None before the first."""
 
     def require_next(self, extent: Extent, needless_offset: int) -> None:
-        """Raise unless it follows the one before; the first has what is needed first."""
+        """Raise unless the extent follows the previous one."""
         end_offset = self.end_offset
         if end_offset is None:
             if extent.base_offset > needless_offset:
@@ -182,7 +181,7 @@ class _Reader:
     def _check(
         self, header: BatchHeader, batch: memoryview, end_offset: int, extent: Extent
     ) -> None:
-        """Raise CorruptBatch for one that was not written so behind ``end_offset``."""
+        """Raise CorruptBatch for a batch that cannot follow ``end_offset``."""
         if crc32c(batch[CRC_START:]) != header.crc:
             raise CorruptBatch("the checksum does not match")
         if not end_offset <= header.base_offset < header.next_offset <= extent.next_offset:
@@ -209,9 +208,9 @@ class _Reader:
 
 
 def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[Extent]:
-    """Yield the extents with these offsets, as many at a time as fit into a response.
+    """Yield the extents with these offsets; each request returns as many as fit.
 
-    It ends at the end of the offsets, without another request.
+    The last offset needs no further request.
     """
     from_offset = offsets.start
     while from_offset < offsets.stop:

@@ -20,7 +20,7 @@ _CHECKSUM_BYTES: Final = 9
 
 
 def take_snapshot(log: PartitionLog) -> LogSnapshot:
-    """Return the state that all batches appended to ``log`` have left; on the loop.
+    """Return the state after all appended batches of ``log``; on the loop.
 
     It may be stored once all of them are durable.
     """

@@ -65,7 +65,7 @@ class _Portion:
         self.bytes_before += sum(each.length for each in sizes)
 
     def add_batch(self, leader_epoch: int, base_offset: int, batch: bytes) -> None:
-        """Add what is left in it, in order."""
+        """Add the remaining records of a batch, in order."""
         if not self._runs:
             base_offset = self.begin
         if not self._runs or self._runs[-1][0] != leader_epoch:
@@ -75,7 +75,7 @@ class _Portion:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the store has less, or fewer, after it."""
+        """Whether the compaction frees bytes or extents."""
         is_fewer = self.extents >= _MANY * len(self._runs)
         return self.bytes_after < self.bytes_before or is_fewer
 
@@ -111,8 +111,7 @@ class StoredCompaction:
         """Bytes of the replaced extents."""
 
     async def run(self, snapshot_offset: int) -> bool:
-        """Walk up to where the log is compacted; False if the walk has to be repeated from the
-        start.
+        """Compact a portion of the log; return False if it must be repeated from the start.
 
         ``snapshot_offset`` is that of the store's snapshot. Raises IndexClosed.
         """
@@ -144,7 +143,7 @@ class StoredCompaction:
         return await self._aside(sizes)
 
     def _fitting(self, sizes: Sequence[ExtentSize], snapshot_offset: int) -> Sequence[ExtentSize]:
-        """Some of the first extents, few enough to be replaced at once."""
+        """Return the first extents, few enough to be replaced at once."""
         total = 0
         for at, size in enumerate(sizes):
             total += size.length
@@ -153,9 +152,7 @@ class StoredCompaction:
         return sizes
 
     async def _read(self, portion: _Portion, position: int) -> bool:
-        """Read the log from ``position`` to the portion's end; False if some of it is
-        unreadable.
-        """
+        """Read the log from ``position`` to the portion's end; return False if unreadable."""
         log = self._log
         try:
             while position < portion.end:
@@ -194,7 +191,7 @@ class StoredCompaction:
 
 
 def _take(portion: _Portion, chunk: memoryview, position: int) -> int:
-    """Take the batches of a chunk up to the portion's end; returns up to where that was.
+    """Add the batches of a chunk up to the portion's end; return the position reached.
 
     Raises CorruptBatch.
     """

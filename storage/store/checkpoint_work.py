@@ -65,7 +65,7 @@ class CheckpointWork:
         self._written: list[tuple[LogDirectory, set[str]]] = []
 
     def start(self) -> None:
-        """Begin on the loop: prepare the first logs, and schedule the others."""
+        """Start on the loop: prepare the first logs, and schedule the others."""
         journal = self._store.journal
         journal.flush()
         group = self._first_group = journal.group_for(0)
@@ -91,7 +91,7 @@ class CheckpointWork:
         store.journal.flush()
 
     def _prepare(self, log: PartitionLog) -> int:
-        """Queue what ``log`` still has to write, and note its state; return the effort."""
+        """Queue the remaining writes of ``log`` and record its state; return the effort."""
         effort = len(log.segments)
         if self._store.files is not None:
             effort += self._write_derived(log)
@@ -107,7 +107,7 @@ class CheckpointWork:
         return effort
 
     def _write_derived(self, log: PartitionLog) -> int:
-        """Queue what the next start would otherwise have to compute; return the effort."""
+        """Queue writes of derived files, which save work at the next start; return the effort."""
         effort, journal = 0, self._store.journal
         wanted = 1 if self._clean else _SNAPSHOT_EVERY_BATCHES
         if log.snapshots.batches_since >= wanted:
@@ -119,12 +119,12 @@ class CheckpointWork:
         return effort
 
     def _finish_swap(self, log: PartitionLog, pending: PendingSwap) -> None:
-        """On the segment thread: give a cleaned segment's files their names."""
+        """Give a cleaned segment's files their final names. Runs on the segment thread."""
         segment_swap.finish(pending.swap, log.directory)
         self._store.engine.call(partial(log.cleaning.finished, pending))
 
     def _take_sequence(self) -> None:
-        """Note which group replay starts with, on the segment thread."""
+        """Record the first commit group of a replay, on the segment thread."""
         group, self._first_group = self._first_group, None
         assert group is not None
         self._sequence = group.sequence

@@ -125,7 +125,7 @@ class LogStore:
         self._throttle()
 
     def _throttle(self) -> None:
-        """Hold appenders back while too much waits for the journal, or for a checkpoint."""
+        """Delay appends while too much waits for the journal or a checkpoint."""
         files = self.files
         over_budget = (
             files is not None
@@ -165,12 +165,12 @@ class LogStore:
         self.journal.prepare_answers(groups)
 
     def start_on(self, committer: Committer) -> None:
-        """Start to commit with a committer that keeps nothing in this directory."""
+        """Start to commit with a committer that has no files in this directory."""
         self._has_checkpoint = True  # A checkpoint would have nothing to cover.
         self._runner = self.engine.start_committer(committer, self)
 
     def start(self, files: JournalFiles) -> None:
-        """Start to commit. Recovery has run; ``files`` is at the start of a new run of groups."""
+        """Start to commit after recovery; ``files`` is at the start of a new run."""
         self.files = files
         self.device = self.file_system.open_device(self.root)
         committer = JournalCommitter(files, self, self.flush_times, self.flush_batches)
@@ -256,7 +256,7 @@ class LogStore:
         self._detach(partition_id).close()
 
     def release(self, partition_id: int) -> None:
-        """Close a partition that is no longer led here; its files are removed as by ``delete``.
+        """Close a partition that this broker no longer leads; remove its files as ``delete`` does.
 
         Its last appends may still become durable, and their waiters are notified.
         """
@@ -386,7 +386,7 @@ class LogStore:
             self._journal_has_grown()
 
     def _journal_has_grown(self) -> None:
-        """Checkpoint once the journal is long enough for what there is to sync."""
+        """Start a checkpoint if the journal is long enough for the syncs that it needs."""
         self._throttle()
         if self._checkpointing:
             return
@@ -415,7 +415,7 @@ class LogStore:
 
     @property
     def free_bytes(self) -> int:
-        """The bytes that were free on the disk at the last :meth:`check_space`."""
+        """Free bytes on the disk at the last :meth:`check_space`."""
         return self._free_bytes
 
     def describe_space(self) -> str:
@@ -471,17 +471,17 @@ class LogStore:
 
     @property
     def is_writing(self) -> bool:
-        """Whether groups still reach the storage threads: neither closed nor failed."""
+        """Whether the store still writes: it is neither closed nor failed."""
         return self._runner is not None and not self._failed
 
     @property
     def journal_bytes(self) -> int:
-        """The bytes of journal that a start would have to read now."""
+        """Bytes of the journal that a start would read now."""
         return 0 if self.files is None else self.files.used_bytes
 
     @property
     def is_checkpointing(self) -> bool:
-        """Whether a checkpoint is under way."""
+        """Whether a checkpoint is running."""
         return self._checkpointing
 
     def checkpoint_is_durable(self, sequence: int, obsolete: list[Operation]) -> None:
@@ -529,7 +529,7 @@ class LogStore:
         self.abandon()
 
     def abandon(self) -> None:
-        """End without writing what the storage threads do not have yet, as a kill does."""
+        """Stop like a kill, without writing pending batches."""
         if self._runner is not None:
             self._runner.stop()
             self._runner = None

@@ -47,7 +47,7 @@ def open_log(
     may_be_new: bool,
     salvage: Salvage | None = None,
 ) -> None:
-    """Bring ``log`` to where the checkpoint saw it; a partition born later starts empty.
+    """Restore ``log`` to its state at the checkpoint; a later partition starts empty.
 
     ``swaps`` are those of this partition that are still to be finished. ``may_be_new``: it need not
     have been there when the checkpoint was written. Raises Corrupt where it cannot be what it was,
@@ -76,7 +76,7 @@ def open_log(
 
 
 def _refuse_data(log: PartitionLog, names: Sequence[str]) -> None:
-    """Raise Corrupt if there is data of a partition that should be too new to have any.
+    """Raise Corrupt if a partition newer than the checkpoint has data.
 
     Then the MetaStore gives it another id than it had; emptying it would be the end of its data.
     """
@@ -156,7 +156,7 @@ def _refuse_written(log: PartitionLog, name: str) -> None:
 
 
 def _drop_if_later(log: PartitionLog, name: str, position: PartitionCheckpoint) -> None:
-    """Segments born after the checkpoint go; so do snapshots of a state after it."""
+    """Remove segments and snapshots that are newer than the checkpoint."""
     is_snapshot = name.endswith(SNAPSHOT_SUFFIX)
     if not is_snapshot or int(name[:_STEM_DIGITS]) > position.end_offset:
         log.directory.unlink(name)
@@ -174,7 +174,7 @@ def _read_leader_epochs(log: PartitionLog, salvage: Salvage | None) -> list[tupl
 
 
 def _epochs_in_batches(log: PartitionLog, salvage: Salvage | None) -> list[tuple[int, int]]:
-    """Return the epochs of the batches themselves (the file is derived, D7)."""
+    """Return the epochs of the batches; the file is derived (D7)."""
     epochs: list[tuple[int, int]] = []
     for segment in log.segments:
         headers = (
@@ -196,7 +196,7 @@ def _load_producers(
     clean: bool,
     salvage: Salvage | None,
 ) -> None:
-    """Producer state from the newest snapshot that can be relied on, and the batches after it.
+    """Load the producer state from the newest reliable snapshot and the batches after it.
 
     The replay also finds the aborted transactions again of every segment whose list is damaged or,
     after a crash, may be torn (D7): those of the active segment.
@@ -231,7 +231,7 @@ def _load_producers(
 def _load_transactions(
     log: PartitionLog, position: PartitionCheckpoint, names: list[str], *, clean: bool
 ) -> bool:
-    """Read the lists of aborted transactions; False where they are not what they were."""
+    """Read the lists of aborted transactions; return False if a file changed."""
     listed = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
     for segment in log.segments:
         if segment is log.active and not clean:
@@ -245,7 +245,7 @@ def _load_transactions(
 def _load_snapshot(
     log: PartitionLog, position: PartitionCheckpoint, names: list[str], limit: int
 ) -> int:
-    """Load the newest good snapshot at or before ``limit``; returns its offset.
+    """Load the newest valid snapshot at or before ``limit``; return its offset.
 
     Without one the state is empty, as it was at the start of the first segment.
     """

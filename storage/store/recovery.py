@@ -63,7 +63,7 @@ class RecoveryReport:
 
     @property
     def found(self) -> str:
-        """The end of the previous process, in words for operators."""
+        """Description of the previous process's end, for operators."""
         if self.is_first:
             return "in an empty directory"
         return "after an orderly end" if self.clean else "after a crash"
@@ -85,7 +85,7 @@ class RecoveryProgress:
     """Size of the journal's files: no more than that is to be verified."""
 
     def describe(self) -> str:
-        """Return the current step, with its done and its total amount."""
+        """Return the current step with its progress and its total."""
         if self.is_verifying:
             return f"{self.verified_bytes} of at most {self.journal_bytes} bytes of journal checked"
         opened = f"{self.opened} of {self.partitions} partitions open"
@@ -93,7 +93,7 @@ class RecoveryProgress:
 
 
 def lock_directory(store: LogStore) -> None:
-    """Take the data directory for this process. Raises AlreadyLocked."""
+    """Lock the data directory for this process. Raises AlreadyLocked."""
     _make_root(store.file_system, store.root)
     store.lock = store.file_system.lock(store.file_system.join(store.root, LOCK_NAME))
 
@@ -111,7 +111,7 @@ def _make_root(file_system: FileSystem, root: str) -> None:
 
 
 def refuse_partitions(file_system: FileSystem, root: str) -> None:
-    """Raise StrayDirectory if a directory that has no topics, because they are new, has partitions.
+    """Raise StrayDirectory if partitions exist in a directory without topics.
 
     ``open_store`` raises the same, but by then an empty store has replaced the missing metadata.
     """
@@ -249,7 +249,7 @@ def _verify_journal(
     salvage: Salvage | None,
     on_verified: Callable[[int], None],
 ) -> None:
-    """Raise Corrupt unless the journal has all that was promised since ``checkpoint``.
+    """Raise Corrupt if the journal lacks acknowledged commit groups since ``checkpoint``.
 
     With ``salvage`` the journal ends at the first group that cannot be read. All logs are then in
     the state of one moment, as after a crash, unless that group was placed while the checkpoint was
@@ -270,7 +270,7 @@ def _verify_journal(
 def _names_a_stranger(
     checkpoint: Checkpoint, specs: Iterable[PartitionSpec], deleted_ids: Container[int] | None
 ) -> bool:
-    """Whether the checkpoint knows a partition that no topic has, not even a deleted one."""
+    """Return whether the checkpoint has a partition of no topic, not even a deleted one."""
     if deleted_ids is None:
         return False
     living = {spec.partition_id for spec in specs}
@@ -300,7 +300,7 @@ def _to_remove(
     wanted: Container[str],
     removable: Container[str] | None,
 ) -> tuple[list[str], list[str]]:
-    """Return which directories deleted topics have left, and which are to be passed over.
+    """Return the directories of deleted topics, and those to ignore.
 
     Raises StrayDirectory for a partition of no topic. Nothing is changed.
     """
@@ -321,14 +321,14 @@ def _to_remove(
 
 
 def _finish(log: PartitionLog) -> None:
-    """Everything recovered is durable in the journal or before it: show it."""
+    """Make all recovered batches visible: they are durable."""
     log.high_watermark = log.next_offset
     log.drop_segments_below_start()
     log.start_counting()
 
 
 def _highest_epoch(store: LogStore) -> int:
-    """The highest epoch of a leader, or of a coordinator in a marker that still fences (D6)."""
+    """Return the highest epoch of a leader, or of a coordinator that still fences (D6)."""
     logs = store.logs.values()
     leaders = (log.leader_epochs[-1][0] for log in logs if log.leader_epochs)
     coordinators = (entry.coordinator_epoch for log in logs for entry in log.producers.entries())
@@ -345,7 +345,7 @@ class _Replayer:
         self.groups = 0
 
     def replay(self, entries: list[Entry]) -> None:
-        """Apply one on-disk group. What the checkpoint already covers is passed over."""
+        """Apply one commit group, except the part that the checkpoint covers."""
         group = CommitGroup()
         for entry in entries:
             log = self._store.logs.get(entry.partition_id)

@@ -56,7 +56,7 @@ class PartitionSpec:
 
     @property
     def directory_name(self) -> str:
-        """Kafka's name of the partition's directory."""
+        """Kafka's name for the partition's directory."""
         return f"{self.topic}-{self.partition}"
 
 
@@ -83,16 +83,16 @@ class Runner(Protocol):
     """
 
     def submit(self, group: CommitGroup) -> None:
-        """Queue a group; forget it if one of its ``run`` was refused."""
+        """Queue a commit group, or drop it if one of its ``run`` was refused."""
 
     def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
-        """Make ``group`` durable at once, if that is quick; no other is on its way.
+        """Make ``group`` durable at once if that is quick and no other is in flight.
 
         ``meanwhile`` is called once while the disk is at work; never if this returns False.
         """
 
     def stop(self) -> None:
-        """Finish everything submitted and end. Blocks."""
+        """Finish all submitted commit groups and stop. Blocks."""
 
 
 @dataclass(slots=True)

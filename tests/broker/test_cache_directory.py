@@ -82,7 +82,7 @@ def test_its_metrics_are_of_flushes_and_of_no_journal(cluster, leader, wire):
     assert found("barnabas_disk_free_bytes") > 0
     assert found("barnabas_flushes_refused_total") == 0
     assert found("barnabas_sessions_total") == 1
-    assert found("barnabas_cluster_store_away") == 0
+    assert found("barnabas_cluster_store_unavailable") == 0
 
 
 def test_its_console_and_its_history_have_no_journal(world, leader, wire):

@@ -30,6 +30,7 @@ ADDRESS = re.compile(r"https?://\S+")
 OTHER_NAMES = {
     "tests/tidy/test_invariants.py",
     "mkdocs.yml",
+    "tests/browser/test_site.py",
     "tests/site/assemble.py",
     "tests/site/compatibility.py",
     "tests/site/parts.py",

@@ -74,7 +74,7 @@ def _add_remove(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_rule(parser: argparse.ArgumentParser) -> None:
-    """Add the parts of a rule, which all verbs speak of in the same words."""
+    """Add the options for the parts of an ACL, equal for all verbs."""
     parser.add_argument("--user", type=_user, metavar="NAME", help="user name; '*' for all users")
     parser.add_argument(
         "--operation", type=_operations, action="extend", default=[], metavar="NAME[,NAME]",
@@ -130,7 +130,7 @@ def _resources(arguments: argparse.Namespace) -> list[tuple[ResourceType, str]]:
 
 
 def _user(text: str) -> str:
-    """Read a user's name, with or without Kafka's word before it; return the principal."""
+    """Return the principal of a user's name, with or without the prefix ``User:``."""
     name = text.removeprefix(USER_PREFIX)
     if not name:
         raise argparse.ArgumentTypeError("the user name is empty; write NAME or User:NAME")
@@ -141,12 +141,12 @@ def _user(text: str) -> str:
 
 
 def list_acls(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print the rules that the options mean, all by default."""
+    """Print the ACLs that match the options, all by default."""
     _print_acls(_meant(cluster, arguments, match=arguments.match), arguments.format)
 
 
 def _meant(cluster: Cluster, arguments: argparse.Namespace, *, match: bool = False) -> list[Acl]:
-    """Return the rules that the options mean, sorted."""
+    """Return the ACLs that match the options, sorted."""
     if match and arguments.prefixed:
         raise CommandError("--match and --prefixed exclude each other", USAGE)
     if match:
@@ -254,7 +254,7 @@ def add(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _check_possible(acls: Iterable[Acl]) -> None:
-    """Raise CommandError for a rule that could never apply: Apache Kafka stores such ones."""
+    """Raise CommandError for an ACL that could never apply, which Apache Kafka would store."""
     for acl in acls:
         known = (Operation.ALL, *SUPPORTED[acl.resource_type])
         is_asked = (acl.operation, acl.resource_type) in ASKED_BESIDES
@@ -271,7 +271,7 @@ def _text(acl: Acl) -> str:
 
 
 def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Show the rules that the options mean, and remove exactly these."""
+    """Show the ACLs that match the options, and remove exactly these."""
     is_said = [arguments.user, arguments.operation, arguments.host, arguments.permission]
     if not any([*is_said, *_resources(arguments)]):
         raise CommandError("name the ACLs: with --user, --topic or another option", USAGE)

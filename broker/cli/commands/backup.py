@@ -36,7 +36,7 @@ UNFINISHED = ".unfinished"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add where to, which directory, and the settings that its broker has."""
+    """Add the target, the data directory and its broker's settings."""
     parser.usage = "barnabas backup TARGET [options]"
     parser.epilog = (
         "The broker goes on serving. TARGET must not be there yet. On the same file system closed "
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Copy, verify the copy, give it its name; the exit code says whether all is well."""
+    """Copy, verify the copy and rename it; return the exit code."""
     source, config = configuration.directory_of(arguments)
     if not os.path.exists(os.path.join(source, METADATA)):
         raise CommandError(f"{source}: not the data directory of a broker", USAGE)
@@ -91,7 +91,7 @@ def _copy(source: str, target: str) -> Copied:
 
 
 def _verify(source: str, copy: str, config: BrokerConfig) -> None:
-    """Raise CommandError for the first thing that is wrong with the copy."""
+    """Raise CommandError for the first problem of the copy."""
     for problem in check.problems_of(copy, config):
         raise CommandError(f"{problem.replace(copy, source)}: the backup is refused")
 
@@ -107,7 +107,7 @@ def _described(copied: Copied) -> str:
 
 
 def _write_manifest(directory: str, source: str, copied: Copied) -> None:
-    """Write the manifest, by which ``serve`` refuses to start in the backup."""
+    """Write the manifest, which makes ``serve`` refuse to start in the backup."""
     text = {
         "barnabas": __version__,
         "source": os.path.abspath(source),

@@ -93,12 +93,12 @@ class Latencies:
         self.most_s = 0.0
 
     def add(self, latency_s: float) -> None:
-        """Count one."""
+        """Count a latency."""
         self.most_s = max(self.most_s, latency_s)
         self._buckets[math.ceil(math.log(max(latency_s, self._LEAST_S)) / self._WIDTH)] += 1
 
     def percentile(self, percent: int) -> float:
-        """Return the latency that so many of a hundred do not exceed; 0 if there are none."""
+        """Return a percentile of the latencies, or 0 without any."""
         rank = math.ceil(self._buckets.total() * percent / 100)
         for bucket in sorted(self._buckets):
             rank -= self._buckets[bucket]
@@ -122,17 +122,17 @@ class Run:
 
     @property
     def ends_s(self) -> float:
-        """When there was enough time."""
+        """Time of the end, in seconds."""
         return self.started_s + self.seconds
 
     @property
     def is_over(self) -> bool:
-        """Whether there were enough records, or enough time."""
+        """Return whether enough records were measured, or enough time has passed."""
         enough = self.most is not None and self.records >= self.most
         return enough or counter_seconds() >= self.ends_s or self.interruption.has_come()
 
     def begin(self) -> None:
-        """Everything is ready: the time begins now."""
+        """Start the measurement."""
         self.started_s = counter_seconds()
 
     def add(self, records: int, size_bytes: int, latency_s: float) -> None:
@@ -155,7 +155,7 @@ class Run:
         }
 
     def line(self) -> str:
-        """Describe how it goes."""
+        """Return the line of the progress."""
         found = self.result()
         return (
             f"{found['records']:,} records, {found['records_per_second']:,}/s, "
@@ -253,7 +253,7 @@ class _Flying(NamedTuple):
 
 
 def _batch(records: int, size_bytes: int, compression: int) -> bytes:
-    """Values of random digits: neither all alike nor beyond compression."""
+    """Return a batch with values of random digits, which compress moderately."""
     digits = Random(1)  # noqa: S311
     now_ms = now_ns() // 1_000_000
     return encode_batch(
@@ -272,7 +272,7 @@ def _request(partition: Partition, batch: bytes, timeout_ms: int) -> ProduceRequ
 
 
 def _wait_until(time_s: float, flying: deque[_Flying], measured: Run) -> None:
-    """Wait, and take answers as they come meanwhile."""
+    """Wait, and receive responses meanwhile."""
     while (left_s := time_s - counter_seconds()) > 0 and not measured.interruption.has_come():
         if not flying:
             sleep(min(left_s, _LOOK_S))
@@ -281,7 +281,7 @@ def _wait_until(time_s: float, flying: deque[_Flying], measured: Run) -> None:
 
 
 def _take(flying: deque[_Flying], measured: Run) -> None:
-    """Take the oldest answer."""
+    """Receive the oldest response."""
     oldest = flying.popleft()
     (topic,) = oldest.broker.receive(PRODUCE).responses
     (result,) = topic.partition_responses

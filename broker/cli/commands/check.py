@@ -65,7 +65,7 @@ class Checked:
 
     @property
     def problems(self) -> list[str]:
-        """Everything that is wrong."""
+        """All problems."""
         loss = self.repair.journal_loss
         problems = [_refusal(loss.reason)] if loss is not None else []
         if tables := list(self.repair.damaged_tables):
@@ -74,13 +74,13 @@ class Checked:
 
     @property
     def verdict(self) -> str:
-        """One word for programs: "healthy", "damaged", or "refused", by a start."""
+        """Verdict for programs: "healthy", "damaged", or "refused" by a start."""
         if self.is_refused:
             return "refused"
         return "damaged" if self.problems else "healthy"
 
     def describe(self) -> str:
-        """The verdict in one line, with what is wrong where."""
+        """Return the verdict in one line, with the problems and their places."""
         size_bytes = sum(each["bytes"] for each in self.partitions)
         partitions = count_text(len(self.partitions), "partition")
         if self.verdict == "healthy":
@@ -97,7 +97,7 @@ def _refusal(reason: str) -> str:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add which directory, and the settings that its broker has."""
+    """Add the data directory and its broker's settings."""
     parser.usage = "barnabas check [server.properties] [options]"
     parser.epilog = (
         "The directory is not changed without --repair, and no broker may be using it. The "
@@ -126,7 +126,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check a directory; the exit code says whether all is well."""
+    """Check a directory; return the exit code."""
     directory, config = configuration.directory_of(arguments)
     if not any(os.path.exists(os.path.join(directory, name)) for name in _SIGNS):
         reason = "neither Barnabas nor an Apache Kafka that was stopped cleanly left data in it"
@@ -197,7 +197,7 @@ def _report_scrubber(directory: str) -> None:
 
 
 def is_in_use(directory: str) -> bool:
-    """Whether a broker holds the directory."""
+    """Return whether a broker uses the directory."""
     with not_in_use(directory) as is_free:
         return not is_free
 
@@ -324,7 +324,7 @@ def _print(checked: Checked, output_format: str) -> None:
 
 
 def _rows(partitions: list[dict[str, Any]]) -> list[tuple[str | int | None, ...]]:
-    """A row for each partition; those of an internal topic without a problem share one."""
+    """Return a row for each partition; those of an internal topic without a problem share one."""
     rows: list[tuple[str | int | None, ...]] = []
     together: dict[str, list[dict[str, Any]]] = {}
     for each in partitions:
@@ -343,7 +343,7 @@ def _at(partition: dict[str, Any]) -> TopicPartition:
 
 
 def _sizes(partitions: list[dict[str, Any]]) -> tuple[int, int]:
-    """Segments and bytes."""
+    """Return the numbers of segments and bytes."""
     return sum(each["segments"] for each in partitions), sum(each["bytes"] for each in partitions)
 
 

@@ -185,7 +185,7 @@ def _pins(requested: Asked, partitions: Sequence[Placed]) -> list[dict[str, Any]
 
 
 def _cordoned(cluster: Cluster) -> dict[int, bool]:
-    """Return whether brokers are cordoned; without those that do not say so, or may not."""
+    """Return whether each broker is cordoned, without those that do not report it."""
     found = {}
     seconds = min(cluster.timeout_seconds, _CORDONED_SECONDS)
     for node_id in cluster.node_ids:
@@ -242,7 +242,7 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Make a broker lead partitions, and pin them to it."""
+    """Move the leadership of partitions to a broker, and pin them to it."""
     chosen = _chosen(cluster, arguments)
     _check_broker(cluster, arguments.to)
     _carry_out(cluster, arguments, [Move(each, arguments.to) for each in chosen], Pinning.SET)

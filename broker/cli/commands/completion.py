@@ -70,7 +70,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def places_of(parser: argparse.ArgumentParser, verbs: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield each place before the cursor and its next words; no words stand for a file name.
+    """Yield each place before the cursor and its next words; an empty list means a file name.
 
     ``verbs`` is the command and its verb, each with a blank behind it.
     """

@@ -18,7 +18,7 @@ from barnabas.broker.config.types import ConfigEntry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what a configuration is made of, and how to show it."""
+    """Add the arguments of a configuration and of its output format."""
     parser.usage = "barnabas config [server.properties] [options]"
     configuration.add_arguments(parser)
     add_format(parser)
@@ -51,7 +51,7 @@ def as_text(config: BrokerConfig) -> str:
 
 
 def as_json(loaded: LoadedConfig) -> dict[str, object]:
-    """Return the same for programs; values are text, as Kafka shows them, or null."""
+    """Return keys, values and sources for programs; values are text in Kafka's form, or null."""
     config = loaded.config
     entries = [
         {
@@ -72,7 +72,7 @@ def _entries(config: BrokerConfig) -> list[ConfigEntry]:
 
 
 def _default(name: str) -> str | None:
-    """Return a key's default; one of a single listener has none of its own."""
+    """Return a key's default; a key of a single listener has none."""
     return BROKER_CONFIGS[name].default_text if name in BROKER_CONFIGS else None
 
 

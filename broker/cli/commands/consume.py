@@ -36,7 +36,7 @@ FLUSH_SECONDS = 0.5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what to read, from where to where, and how to print it."""
+    """Add the topics, the range and the output format."""
     parser.usage = "barnabas consume TOPIC[:N,N]... [options]"
     parser.epilog = (
         "A TOPIC may be 'orders-*'. Templates: %t topic, %p partition, %o offset, %k key, "
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print records until all are, or a signal comes."""
+    """Print records to the end or until a signal."""
     printer = _printer(arguments)
     where = Where(arguments.offset)
     with (
@@ -100,7 +100,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _print_all(
     reader: Consumer | GroupReader, printer: Part, most: int | None, interruption: Interruption
 ) -> None:
-    """Print records until there are ``most``, none are left to read, or a signal has come."""
+    """Print records up to ``most``, to the end, or until a signal."""
     count = 0
     with Progress() as progress:
         while count != most and not reader.at_end and not interruption.has_come():
@@ -155,7 +155,7 @@ def _group_reader(
 def _consumer(
     cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
 ) -> Consumer:
-    """Look up partitions and offsets, and be ready to read; raises CommandError."""
+    """Look up partitions and offsets, and return a consumer; raises CommandError."""
     isolation, timeout_seconds = arguments.isolation, arguments.timeout
     _partitions(cluster, arguments)  # Missing topics and partitions are reported at once.
 
@@ -176,7 +176,7 @@ def _consumer(
 
 
 def topics_of(cluster: Cluster, given: Sequence[str]) -> list[str]:
-    """Return the names of the topics that are meant, patterns resolved; raises CommandError."""
+    """Return the names of the requested topics, also by pattern; raises CommandError."""
     names: list[str] = []
     for each in given:
         if not set(each) & set("*?["):
@@ -192,7 +192,7 @@ def topics_of(cluster: Cluster, given: Sequence[str]) -> list[str]:
 
 
 def _partitions(cluster: Cluster, arguments: argparse.Namespace) -> list[Partition]:
-    """Return the partitions that are meant; raises CommandError."""
+    """Return the requested partitions; raises CommandError."""
     given: Sequence[tuple[str, list[int]]] = arguments.topics
     if arguments.partition:
         if len(given) > 1 or given[0][1]:

@@ -27,7 +27,7 @@ _TEXT_CHARS_MAX = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add which files to read, and how much of them to show."""
+    """Add the files to read, and the level of detail."""
     parser.usage = "barnabas dump-log FILE... [options]"
     parser.epilog = (
         "Files: .log, .index, .timeindex, .txnindex, .snapshot, barnabas-journal-*, "
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Dump every file; the exit code says whether all of them were whole."""
+    """Dump every file; return the exit code."""
     problems = files = 0
     with Progress(output_waits=arguments.quiet) as progress:
         for path in _files(arguments.files):
@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _files(paths: list[str]) -> Iterator[str]:
-    """Yield the files that are meant: those named, and those in the directories named."""
+    """Yield the named files, and those in named directories."""
     for path in paths:
         if not os.path.exists(path):
             raise CommandError(f"{path}: {os.strerror(errno.ENOENT)}")
@@ -89,7 +89,7 @@ def _print_title(path: str, output_format: str) -> None:
 
 
 def _dump(path: str, arguments: argparse.Namespace, progress: Progress) -> int:
-    """Print one file; return how many problems it has."""
+    """Print one file; return the number of its problems."""
     printer = _printer(path, arguments)
     problems = 0
     source = Source(LocalFileSystem(read_only=True), path, records=arguments.records)
@@ -121,7 +121,7 @@ class _Quiet:
     """Output without any effect."""
 
     def row(self, row: Row) -> None:
-        """Pass over a row."""
+        """Ignore a row."""
 
     def flush(self) -> None:
         """Return at once, since no output is buffered."""
@@ -176,7 +176,7 @@ class _TextPrinter:
         self._table.add(list(cells.values()))
 
     def flush(self) -> None:
-        """Print the rows that wait."""
+        """Print the buffered rows."""
         if self._table is not None:
             self._table.flush()
             self._table = None
@@ -211,7 +211,7 @@ def _time_or_cell(name: str, value: Any) -> Cell:  # noqa: ANN401  any value of 
 
 
 def _batch(fields: dict[str, Any]) -> Cells:
-    """The columns that fit a screen; JSON has all of them."""
+    """Return the columns that fit a screen; JSON has all of them."""
     has_producer = fields["producer_id"] >= 0
     flags = [name for name in ("transactional", "control") if fields[name]]
     return {

@@ -159,7 +159,7 @@ def _print_description(group: GroupDescription) -> None:
 
 
 def reset_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Commit other offsets for a group without members; one that does not exist is created."""
+    """Commit other offsets for a group without members; create a missing group."""
     cluster.chosen(arguments.topic)  # A topic that does not exist is reported at once.
 
     def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
@@ -179,7 +179,7 @@ def reset_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
 def _offsets_to_commit(
     cluster: Cluster, arguments: argparse.Namespace, where: Where | None
 ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Return the old and the new offsets of what is to be moved; raises CommandError."""
+    """Return the old and the new offsets of the partitions to reset; raises CommandError."""
     group_id = arguments.group
     old = _offsets_of_idle_group(cluster, group_id)
     partitions = (
@@ -233,7 +233,7 @@ def _coordinator(cluster: Cluster, group_id: str) -> Connection:
 
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Delete groups one by one; what worked is said beside what did not."""
+    """Delete groups one by one; report successes and failures."""
     outcome = Outcome("group", "deleted", arguments.format)
     for group_id in dict.fromkeys(arguments.groups):
         try:
@@ -258,7 +258,7 @@ def _delete(cluster: Cluster, group_id: str) -> None:
 
 
 def delete_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Delete committed offsets; of topics that a member reads the broker keeps them."""
+    """Delete committed offsets; the broker keeps those of topics that a member reads."""
     group_id = arguments.group
     topics = deletions_of(each.topic_partition for each in cluster.chosen(arguments.topic))
     request = OffsetDeleteRequest(group_id, topics)

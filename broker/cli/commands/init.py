@@ -55,7 +55,7 @@ class _File(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add where to, and by which names clients come."""
+    """Add the directory, and the host names for clients."""
     parser.usage = "barnabas init --secure|--renew DIRECTORY [options]"
     parser.add_argument("directory", metavar="DIRECTORY", help=argparse.SUPPRESS)
     what = parser.add_mutually_exclusive_group(required=True)
@@ -100,7 +100,7 @@ def _user(text: str) -> str:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write everything, or nothing."""
+    """Write all files, or none."""
     if arguments.renew:
         if arguments.port or arguments.user or arguments.if_not_exists:
             raise CommandError("--renew changes the certificate only", USAGE)
@@ -187,7 +187,7 @@ def _server_properties(directory: str, arguments: argparse.Namespace, password: 
 
 
 def _credential(user: str, password: str) -> str:
-    """Return a user of SCRAM as a start makes it, without the password."""
+    """Return a SCRAM user in the form of ``barnabas.scram.credentials``, without the password."""
     salt = new_salt()
     salted = salted_password(SCRAM_SHA_512, password, salt, ITERATIONS_MIN)
     parts = {
@@ -204,7 +204,7 @@ def _credential(user: str, password: str) -> str:
 
 
 def _write(directory: str, files: Iterable[_File]) -> None:
-    """Write all files; takes back what it has done where one cannot be written."""
+    """Write all files; if one fails, remove the others and raise its error."""
     written: list[str] = []
     make_private_directory(directory, exist_ok=True, parents=True)
     try:

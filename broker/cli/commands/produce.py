@@ -36,7 +36,7 @@ _READ_BYTES = 1 << 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add where to write to and how lines are read."""
+    """Add the topic and the input format."""
     parser.usage = "barnabas produce TOPIC [options] < lines"
     parser.add_argument("topic", metavar="TOPIC", help=argparse.SUPPRESS)
     parser.add_argument(
@@ -90,7 +90,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write every line; then say where they went."""
+    """Write every line, then report the partitions."""
     acks = _ACKS[arguments.acks]
     options = ProducerOptions(
         acks,
@@ -158,7 +158,7 @@ def _line_parser(separator: bytes | None, *, empty_is_null: bool) -> Parse:
 
 
 def read_records(stream: BinaryIO, parse: Parse) -> Iterator[list[NewRecord]]:
-    """Yield the records of the lines that came in together; raises CommandError.
+    """Yield the records of the lines received together; raises CommandError.
 
     What precedes a bad line is yielded before the error is raised.
     """
@@ -178,7 +178,7 @@ def read_records(stream: BinaryIO, parse: Parse) -> Iterator[list[NewRecord]]:
 
 
 def read_lines(stream: BinaryIO) -> Iterator[list[bytes]]:
-    """Yield whole lines as they come in, all that one read brings; raises CommandError."""
+    """Yield complete lines, all of one read at a time; raises CommandError."""
     rest = bytearray()
     while data := _read(stream):
         lines = data.split(b"\n")

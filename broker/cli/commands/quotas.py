@@ -114,14 +114,14 @@ def _entity(arguments: argparse.Namespace) -> Entity:
 
 
 def list_quotas(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print the limits of all entities that the options mean, all by default."""
+    """Print the quotas of the entities that match the options, all by default."""
     _print(_quotas(cluster, arguments.entity), arguments.format)
 
 
 def _quotas(
     cluster: Cluster, entity: Entity, *, strict: bool = False
 ) -> list[tuple[Entity, dict[str, float]]]:
-    """Return entities of which these are parts, or strictly this one, with their limits."""
+    """Return the entities with these parts, or exactly this one, with their quotas."""
     components = [
         ComponentData(kind, _DEFAULT if name is None else _EXACT, name)
         for kind, name in entity.items()
@@ -139,7 +139,7 @@ def _quotas(
 
 
 def _place(entity: Entity) -> list[tuple[bool, bool, str]]:
-    """Sort users before client ids before addresses, and what holds for the rest last."""
+    """Return a sort key: users, client IDs, addresses, each with its default last."""
     return [
         (kind not in entity, entity.get(kind) is None, entity.get(kind) or "")
         for kind in ENTITY_TYPES
@@ -180,14 +180,14 @@ def _number(value: float) -> str:
 
 
 def set_limits(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Set limits of one entity; others that it has stay."""
+    """Set quotas of one entity; its others stay."""
     entity, limits = arguments.entity, dict(arguments.limits)
     _alter(cluster, entity, [OpData(*each) for each in limits.items()], dry_run=arguments.dry_run)
     _print([(entity, limits)], arguments.format)
 
 
 def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Take limits of one entity away, all by default."""
+    """Remove quotas of one entity, all by default."""
     entity = arguments.entity
     there = next((limits for _, limits in _quotas(cluster, entity, strict=True)), {})
     for key in arguments.keys:

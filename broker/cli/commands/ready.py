@@ -45,7 +45,7 @@ Address = tuple[str, int]
 
 
 class NotReady(Exception):
-    """The broker did not answer, or not as a broker does."""
+    """The broker did not respond, or its response is not that of a broker."""
 
 
 class Check(NamedTuple):
@@ -57,7 +57,7 @@ class Check(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add whom to ask, and for how long."""
+    """Add the brokers and the timeout."""
     parser.usage = "barnabas ready [server.properties] [options]"
     configuration.add_arguments(parser)
     parser.add_argument(
@@ -185,7 +185,7 @@ def _own_check(config: BrokerConfig) -> Check:
 
 
 def _trusting_access() -> Access:
-    """Take any certificate: whether the broker answers does not depend on who has signed it."""
+    """Accept any certificate: readiness does not depend on its issuer."""
     from barnabas.broker.client.security import ClientSecurity
     from barnabas.broker.security.tls.client import VERIFICATION
 

@@ -63,7 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Delete records, and print where the partitions begin now."""
+    """Delete records, and print the new start offsets."""
     partitions = cluster.chosen(arguments.topics)
 
     def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
@@ -86,7 +86,7 @@ def _delete(
     offsets: Mapping[TopicPartition, int],
     timeout_seconds: float,
 ) -> dict[TopicPartition, int]:
-    """Delete at each leader; return where each partition begins then."""
+    """Delete at each leader; return the new start offset of each partition."""
     found: dict[TopicPartition, int] = {}
     for leader_id, led in by_leader(partitions).items():
         asked = gathered(

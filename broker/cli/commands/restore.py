@@ -22,7 +22,7 @@ from barnabas.storage.files.io import LocalFileSystem, make_private_directory
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add from where and where to."""
+    """Add source and target."""
     parser.usage = "barnabas restore BACKUP DIRECTORY"
     parser.epilog = "DIRECTORY must be empty, or not there yet; 'barnabas serve' starts from it."
     parser.add_argument("backup", metavar="BACKUP", help=argparse.SUPPRESS)
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Copy everything, and give the directory its name when all of it is durable."""
+    """Copy all files, and rename the directory when all are durable."""
     backup, target = arguments.backup, arguments.directory.rstrip("/")
     if not os.path.exists(os.path.join(backup, BACKUP_MANIFEST)):
         raise CommandError(f"{backup}: not a backup of 'barnabas backup'", USAGE)

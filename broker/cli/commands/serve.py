@@ -35,7 +35,7 @@ logger = logging.getLogger("barnabas.broker.cli.commands.serve")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what a configuration is made of."""
+    """Add the arguments of a configuration."""
     parser.usage = "barnabas serve [server.properties] [options]"
     parser.epilog = "Keys are Kafka's own; 'barnabas config' lists them all."
     configuration.add_arguments(parser)
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _broker_fields(config: BrokerConfig) -> str:
-    """Return which broker starts, alone or in which cluster, without any secret."""
+    """Return the identity of the broker or of its cluster, without secrets."""
     if config.metadata is None:
         return f"node_id={config.node_id}"
     node_id = config.node_id if "node.id" in config.settings else "given"
@@ -70,7 +70,7 @@ def report_keys(loaded: LoadedConfig) -> None:
 
 
 def serve(config: BrokerConfig) -> int:
-    """Run a broker and turn what can stop it from starting into one line; raises CommandError."""
+    """Run a broker; raises CommandError with one line if it cannot start."""
     from barnabas.broker import daemon
     from barnabas.broker.network.socket_server import ListenError
     from barnabas.protocol.errors import KafkaError
@@ -115,7 +115,7 @@ def _port_beside(port: int) -> int:
 
 
 def _repair_hint(config: BrokerConfig, error: Corrupt) -> str:
-    """Return the command that shows a loss, for damage that it can cut out of the directory."""
+    """Return a hint at the repair command, or an empty text if no command repairs the damage."""
     from barnabas.storage.errors import StrayDirectory
     from barnabas.storage.store.checkpoint_work import CHECKPOINT_NAMES
 

@@ -87,12 +87,12 @@ class TopicPartition:
 
     @property
     def replicas_text(self) -> str:
-        """Replicas for people."""
+        """Return the replicas as text."""
         return ",".join(map(str, self.replicas)) or "-"
 
     @property
     def in_sync_text(self) -> str:
-        """Replicas in sync for people."""
+        """Return the in-sync replicas as text."""
         return ",".join(map(str, self.in_sync)) or "-"
 
 
@@ -278,7 +278,7 @@ def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _check_visible(cluster: Cluster, names: list[str]) -> None:
-    """Raise Rejected until every topic can be used: Kafka's own metadata follows a little later."""
+    """Raise Rejected until every topic is visible, which takes Kafka a moment."""
     for topic in cluster.topics(names) if names else []:
         check(topic.name or "", topic.error_code)
         for each in topic.partitions:

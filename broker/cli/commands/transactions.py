@@ -108,7 +108,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print every transactional id with what it is doing."""
+    """Print every transactional ID with its state and transaction."""
     longer_than = arguments.longer_than
     filters = Filters(
         arguments.state,
@@ -137,7 +137,7 @@ def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print all there is to know of transactional ids."""
+    """Print the details of transactional IDs."""
     ids = list(dict.fromkeys(arguments.ids))
     found = patiently(cluster, arguments.timeout, lambda: describe_transactions(cluster, ids))
     print_each(found, _print_description, arguments.format)
@@ -166,13 +166,13 @@ def _print_description(transaction: Transaction) -> None:
 
 
 def _end_text(transaction: Transaction) -> str:
-    """When it will be over at the latest, and by whose doing."""
+    """Return the latest end of a transaction, and its cause."""
     if transaction.state in PREPARED:
         left = count_text(len(transaction.partitions), "partition")
         return f"when the marker is written on {left}"
     remaining_ms = transaction.remaining_ms
     if remaining_ms is None:
-        return "when somebody decides: it has no timeout (two-phase commit)"
+        return "when its producer or an operator decides: it has no timeout (two-phase commit)"
     return f"aborted in {duration_text(remaining_ms)} unless its producer ends it"
 
 
@@ -201,7 +201,7 @@ def list_blocking(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _chosen(cluster: Cluster, wanted: list[tuple[str, list[int]]]) -> list[Partition]:
-    """Return the partitions that are meant; by default all that have a leader.
+    """Return the requested partitions, by default all with a leader.
 
     Raises CommandError.
     """
@@ -227,7 +227,7 @@ def _blocking(each: OpenTransaction) -> tuple[str | int | None, ...]:
 
 
 def abort(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Abort a transaction by its id, or a hanging one by its place."""
+    """Abort a transaction by its ID, or a hanging one by partition and offset."""
     if arguments.id is not None:
         _abort_by_id(cluster, arguments)
     else:

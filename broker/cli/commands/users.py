@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def list_users(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print each user with the mechanisms that there is a credential for."""
+    """Print each user with the mechanisms of its credentials."""
     found = _credentials(cluster, arguments.users)
     missing = [name for name in dict.fromkeys(arguments.users) if name not in found]
     if arguments.format == "json":
@@ -206,7 +206,7 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _alter(cluster: Cluster, request: AlterUserScramCredentialsRequest) -> None:
-    """Change one credential: a request may name a user only once."""
+    """Change one credential; raises Rejected if the broker refuses."""
     (result,) = cluster.ask(ALTER_USER_SCRAM_CREDENTIALS, request).results
     check(result.user, result.error_code, result.error_message)
 

@@ -140,7 +140,7 @@ VERBS: Final = {
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Do what the verb says."""
+    """Run the verb."""
     if arguments.address is not None:
         arguments.override = [*arguments.override, f"{METADATA}={arguments.address}"]
     config = configuration.load(arguments).config
@@ -189,7 +189,7 @@ def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> b
 
 
 def import_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:
-    """Import a data directory into the cluster behind ``base``; raises CommandError.
+    """Import a data directory into the cluster of ``base``; raises CommandError.
 
     ``config`` has the default settings of topics in the directory.
     """
@@ -325,7 +325,7 @@ def _described(progress: ImportProgress) -> str:
 
 @contextlib.contextmanager
 def _held(files: LocalFileSystem, directory: str) -> Iterator[None]:
-    """Keep brokers away; raises CommandError where one is."""
+    """Keep brokers away; raises CommandError if one is connected."""
     try:
         lock = files.lock(os.path.join(directory, LOCK_NAME))
     except AlreadyLocked:
@@ -338,7 +338,7 @@ def _held(files: LocalFileSystem, directory: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _translated(directory: str, scratch: str) -> Iterator[None]:
-    """Raise CommandError for what an operator can do something about."""
+    """Raise CommandError for errors that an operator can correct."""
     try:
         yield
     except Corrupt as error:

@@ -117,7 +117,7 @@ class DirectoryCopy:
     # ------------------------------------------------------------------------------- one pass
 
     def _pass(self) -> bool:
-        """Copy what is new; return whether it all belongs to one checkpoint."""
+        """Copy new data; return whether all of it belongs to one checkpoint."""
         before = self._checkpoints()
         checkpoint = self._newest(before)
         self._learn_what_is_sealed(checkpoint)
@@ -142,7 +142,7 @@ class DirectoryCopy:
         return self._checkpoints() == before and self._is_whole(checkpoint)
 
     def _is_partition(self, name: str) -> bool:
-        """Whether a directory is a partition's: not lost+found, nor a deleted topic's."""
+        """Return whether a directory is that of a partition of an existing topic."""
         if partition_of(name) is None and name != KRAFT_DIRECTORY:
             return False
         if is_hidden(name):  # As .Trash-1000, which may be another user's.
@@ -164,7 +164,7 @@ class DirectoryCopy:
         return newest
 
     def _is_whole(self, checkpoint: Checkpoint) -> bool:
-        """Whether the copy of the journal has all that its mark promises."""
+        """Return whether the copy of the journal has all commit groups up to its mark."""
         files = JournalFiles(LocalFileSystem(read_only=True), self._target, 0)
         try:
             for _ in files.verify(checkpoint.journal_sequence, marked=checkpoint.marked):
@@ -180,7 +180,7 @@ class DirectoryCopy:
     # -------------------------------------------------------------------------- partitions
 
     def _learn_what_is_sealed(self, checkpoint: Checkpoint) -> None:
-        """Find out below which offset the segments of each partition are sealed and synced."""
+        """Determine the offset below which each partition's segments are sealed and synced."""
         if not os.path.exists(self._in_target(METADATA)):
             self._copy_metadata()
         active = {each.partition_id: each.segment_base_offset for each in checkpoint.partitions}
@@ -196,7 +196,7 @@ class DirectoryCopy:
         }
 
     def _copy_partition(self, directory: str) -> None:
-        """Copy a directory's files; once more while names come and go in it."""
+        """Copy a directory's files; repeat while its names change."""
         with suppress(FileExistsError):
             make_private_directory(self._in_target(directory))
         names: list[str] = []
@@ -214,7 +214,7 @@ class DirectoryCopy:
         self._remove_others(set(names), directory)
 
     def _copy_changed(self, name: str) -> None:
-        """Copy a file of a partition unless it is as it was; of a log what has been appended."""
+        """Copy a file of a partition if it changed; of a grown log only the appended bytes."""
         source, target = self._in_source(name), self._in_target(name)
         now, before = _Seen.of(source), self._seen.get(name)
         if now == before:
@@ -262,7 +262,7 @@ class DirectoryCopy:
         yield from reversed(needed)
 
     def _first_sequence(self, name: str) -> int:
-        """Return the number of the first group in a journal file, or 0 if it has none."""
+        """Return the sequence of the first commit group in a journal file, or 0."""
         with open(self._in_source(name), "rb") as file:
             header = decode_header(memoryview(file.read(GROUP_HEADER_BYTES)))
         return 0 if header is None else header.sequence
@@ -283,7 +283,7 @@ class DirectoryCopy:
     # ----------------------------------------------------------------------------- metadata
 
     def _copy_metadata(self) -> None:
-        """Copy what the metadata store has committed; the count of its commits before that."""
+        """Copy the metadata store, and before it the count of its commits."""
         self._copy_again(METADATA + COUNT_SUFFIX)
         target = self._in_target(METADATA)
         if not self._in_use:
@@ -343,7 +343,7 @@ class DirectoryCopy:
         self.copied.copied_bytes += end - start - left
 
     def _remove_others(self, names: set[str], directory: str = "") -> None:
-        """Remove what an earlier pass has copied and is not there any more."""
+        """Remove copies of an earlier pass whose originals were deleted since."""
         for name in set(os.listdir(self._in_target(directory))) - names:
             path = os.path.join(directory, name)
             if os.path.isdir(self._in_target(path)):
@@ -370,7 +370,7 @@ def copy_file(source: str, target: str) -> int:
 
 
 def write_file(path: str, data: bytes) -> None:
-    """Make a file with this in it, durable on return."""
+    """Create a file with this content, durable on return."""
     with open(path, "xb", opener=private_opener) as file:
         file.write(data)
         file.flush()

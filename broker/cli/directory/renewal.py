@@ -72,7 +72,7 @@ def _read(path: str) -> str:
 
 
 def _replace(path: str, text: str) -> None:
-    """Put a file in the place of another one, for its owner only."""
+    """Replace a file; only its owner can read it."""
     there = os.stat(path)
     directory = os.path.dirname(path)
     descriptor, temporary = tempfile.mkstemp(dir=directory, prefix=f"{BROKER}.")

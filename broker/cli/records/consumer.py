@@ -71,7 +71,7 @@ class Consumer:
 
     @property
     def at_end(self) -> bool:
-        """Whether every partition has been read to where it should be."""
+        """Whether every partition was read to its end."""
         return not self._wanted()
 
     def _wanted(self) -> list[TopicPartition]:

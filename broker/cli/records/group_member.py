@@ -106,7 +106,7 @@ class GroupMember:
     def _ask(
         self, api: Api[Request, Response], request: Request, at_most: int | None = None
     ) -> Response:
-        """Send a request to the coordinator. After Ctrl-C a response can be outstanding."""
+        """Send a request to the coordinator; connect again if Ctrl-C interrupted the last one."""
         return self._with_coordinator(lambda broker: broker.ask(api, request, at_most))
 
     def _with_coordinator(self, ask: Callable[[Connection], Response]) -> Response:
@@ -141,7 +141,7 @@ class GroupMember:
     # ----------------------------------------------------------------------------------- join
 
     def join(self) -> list[TopicPartition]:
-        """Join, wait for the others, and return what this member is to read."""
+        """Join, wait for the others, and return this member's partitions."""
         while True:
             try:
                 assigned = patiently(
@@ -230,7 +230,7 @@ class GroupMember:
         return self._with_coordinator(lambda broker: committed_offsets(broker, self._group_id))
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
-        """Commit offsets; raises Rebalancing where this member may not do it any more."""
+        """Commit offsets; raises Rebalancing if this member has lost its partitions."""
         if offsets:
             patiently(self._cluster, self._timeout_seconds, lambda: self._commit_once(offsets))
 

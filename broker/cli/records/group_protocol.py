@@ -28,7 +28,7 @@ _VERSION = struct.Struct(">h")
 
 
 def encode_subscription(topics: Sequence[str]) -> bytes:
-    """Encode which topics a member wants."""
+    """Encode the topics of a member's subscription."""
     subscription = ConsumerProtocolSubscription(topics=list(topics))
     return _VERSION.pack(0) + b"".join(CONSUMER_PROTOCOL_SUBSCRIPTION.encode(subscription, 0))
 
@@ -45,7 +45,7 @@ def share_out(count: int, members: list[str]) -> dict[str, list[int]]:
 
 
 def encode_assignment(partitions: Mapping[str, list[int]]) -> bytes:
-    """Encode what a member is to read, as all consumers understand it."""
+    """Encode a member's assignment in the consumers' common format."""
     topics = [AssignedPartitions(topic, numbers) for topic, numbers in partitions.items()]
     assignment = ConsumerProtocolAssignment(topics, None)
     return _VERSION.pack(0) + b"".join(CONSUMER_PROTOCOL_ASSIGNMENT.encode(assignment, 0))
@@ -70,7 +70,7 @@ def decode_assignment(data: bytes | memoryview) -> list[TopicPartition]:
 
 
 def decode_subscription(data: bytes | memoryview) -> list[str]:
-    """Read which topics a member wants; raises Rejected where that is not known."""
+    """Decode the topics of a member's subscription; raises Rejected for invalid bytes."""
     try:
         version = min(prefix(bytes(data)), CONSUMER_PROTOCOL_SUBSCRIPTION.max_version)
         subscription, _ = CONSUMER_PROTOCOL_SUBSCRIPTION.decode_part(

@@ -23,9 +23,9 @@ COMMIT_SECONDS = 1.0
 class GroupReader:
     """A consumer whose partitions come from its group.
 
-    ``where`` says where to begin in partitions for which the group has committed nothing, or an
-    offset that is not there any more. ``open`` it before anything else; ``close`` it even where
-    that was interrupted: a member that does not leave holds up the next one for its session.
+    ``where`` is the start in partitions without a committed offset, or with one that was deleted.
+    Call ``open`` first, and ``close`` even if ``open`` was interrupted: a member that does not
+    leave delays the next one by its session timeout.
     """
 
     def __init__(

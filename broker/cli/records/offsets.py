@@ -69,7 +69,7 @@ def patiently(
 
 
 def may_pass(problem: Exception) -> bool:
-    """Whether another attempt may succeed: a broker that restarts, a leader that moved."""
+    """Return whether a retry may succeed, as after a restart or a moved leader."""
     if isinstance(problem, Rejected):
         return problem.code.retriable
     return isinstance(problem, Unreachable) and not isinstance(problem, NotKafka | NotLetIn)

@@ -93,7 +93,7 @@ class _Identity(NamedTuple):
 
 
 class Producer:
-    """Writes to one topic. ``write`` returns when the records are safe, as far as acks says."""
+    """Producer for one topic. ``write`` returns when the broker has acknowledged the records."""
 
     def __init__(self, cluster: Cluster, topic: str, options: ProducerOptions) -> None:
         """Look up the topic; raises CommandError."""
@@ -163,7 +163,7 @@ class Producer:
     # ------------------------------------------------------------------------------- delivery
 
     def _deliver(self) -> None:
-        """Send the oldest batch of every partition and take the answers."""
+        """Send the oldest batch of every partition and receive the responses."""
         if self._stale:
             self._partitions = self._look_up()
             self._stale = False
@@ -231,7 +231,7 @@ class Producer:
         return batch.encoded
 
     def _take(self, batch: _Batch, answer: PartitionProduceResponse) -> Rejected | None:
-        """Take the answer for a batch; return what is wrong with it, if anything."""
+        """Process the result of a batch; return its problem, if any."""
         code = answer.error_code
         # A repetition of a batch stored long ago: the broker no longer knows its offset.
         if code in {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}:
@@ -256,7 +256,7 @@ class Producer:
             written.last_offset = base_offset + count - 1
 
     def _cut(self, batch: _Batch) -> None:
-        """Put two halves in the place of a batch. It left no trace, so its sequences are free."""
+        """Replace a batch by two halves, which use its sequences, since it was not written."""
         batches = self._lanes[batch.partition].batches
         batches.popleft()
         middle = len(batch.records) // 2
@@ -266,7 +266,7 @@ class Producer:
 
 
 def _raise_worst(problems: Sequence[Exception]) -> None:
-    """Raise one of several problems: rather what is final than what another attempt may mend."""
+    """Raise one of several problems, final ones before those that a retry may correct."""
     if problems:
         raise min(problems, key=may_pass)
 

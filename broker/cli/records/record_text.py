@@ -38,7 +38,7 @@ class NewRecord(NamedTuple):
 
 
 def unescape(text: str) -> str:
-    r"""Turn ``\n``, ``\t``, ``\r``, ``\0`` and ``\\``, as typed in a shell, into what they mean."""
+    r"""Replace the escapes of a text typed in a shell: newline, tab, return, NUL, backslash."""
     return re.sub(r"\\[ntr0\\]", lambda found: _ESCAPES[found[0]], text)
 
 
@@ -46,7 +46,7 @@ def unescape(text: str) -> str:
 
 
 def record_as_json(record: ReceivedRecord, *, json_values: bool = False) -> str:
-    """Write a record in one line. What is not UTF-8 is ``{"base64": ...}``.
+    """Return a record as a line of JSON; bytes that are not UTF-8 are ``{"base64": ...}``.
 
     ``json_values``: a value that is JSON is written as it is, not as text that holds it.
     """

@@ -137,7 +137,7 @@ class Answer:
         return ErrorCode.NONE
 
     def keep(self, topic_partition: TopicPartition) -> Guard | None:
-        """Hand over a partition's guard, to take or release it later; None if it has no guard."""
+        """Return a partition's guard, which the caller must take or release, or None."""
         return self._guarded.pop(topic_partition, None)
 
     def release(self) -> None:

@@ -36,7 +36,7 @@ BEGINNINGS_MAX: Final = 10_000
 
 
 class Log(Protocol):
-    """Partition log, as far as this file needs it: its identity and its producers."""
+    """Parts of a partition log that guards use: its identity and its producers."""
 
     @property
     def producers(self) -> ProducerState:

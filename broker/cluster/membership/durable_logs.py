@@ -132,7 +132,7 @@ class StoredLogs:
                 self._take_brought(next(iter(self._brought)))
 
     def _take_brought(self, partition_id: int) -> LogBeginning | None:
-        """Remove and return the beginning of a log, or ``None`` if it is not kept."""
+        """Remove and return the stored beginning of a log, or ``None``."""
         brought = self._brought.pop(partition_id, None)
         if brought is not None:
             self._brought_bytes -= _HEAD_BYTES + _size_of(brought)
@@ -362,7 +362,7 @@ class StoredLogs:
         except StoreDamaged:
             self._answer_apart(way, together)
             return
-        except Exception as error:  # noqa: BLE001  Raised to each of those who asked.
+        except Exception as error:  # noqa: BLE001  Raised to each caller.
             for each in together:
                 each.error = error
         self._complete([each for each in together if each not in unanswered])

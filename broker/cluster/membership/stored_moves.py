@@ -72,7 +72,7 @@ class StoredMoves:
         return self._picture.takes_partitions(node_id)
 
     async def want(self, wishes: Mapping[int, int | None]) -> None:
-        """Write wishes; see ``Moves``."""
+        """Store wanted leaders; see ``Moves``."""
         await self._request(lambda index: index.want, wishes)
 
     async def pin(self, pins: Mapping[int, int | None]) -> None:

@@ -86,7 +86,7 @@ class Variable(NamedTuple):
 
 
 def key_of(name: str) -> str | None:
-    """Return the key that a variable sets, None if it sets none."""
+    """Return the key that a variable sets, or None."""
     if name in SPECIAL:
         return SPECIAL[name]
     if name in EXCLUDED or name in SECRETS or not name.startswith(PREFIX):
@@ -129,7 +129,7 @@ def from_environment(environment: Mapping[str, str]) -> list[Variable]:
 
 
 def _secret_of(name: str) -> str | None:
-    """Return the key whose value is in the file that a variable names, None if it names none."""
+    """Return the key whose value is in the file that a variable names, or None."""
     key = key_of(name.removesuffix(FILE_SUFFIX)) if name.endswith(FILE_SUFFIX) else None
     if key is None:
         return None
@@ -147,13 +147,13 @@ def is_secret(key: str) -> bool:
 
 
 def ignored_variables(environment: Mapping[str, str]) -> list[str]:
-    """Return the variables that set something for Kafka's start scripts and nothing here."""
+    """Return the variables for Kafka's start scripts that have no effect here."""
     read = set() if _jaas_file_of(environment) is None else {_JAVA_OPTIONS}
     return sorted(EXCLUDED & environment.keys() - SPECIAL.keys() - _QUIET - read)
 
 
 def _jaas_file_of(environment: Mapping[str, str]) -> str | None:
-    """Return the file with users that Java's options name; of several the last counts."""
+    """Return the JAAS file that Java's options name; the last one counts."""
     found = _JAAS_FILE.findall(environment.get(_JAVA_OPTIONS, ""))
     return "".join(found[-1]) if found else None
 
@@ -165,5 +165,5 @@ def _topics(value: str, separator: str) -> str:
 
 
 def _precedence(name: str) -> tuple[bool, bool, str]:
-    """Special names lose to plain ones, and those to Bitnami's, whose images set both."""
+    """Return the precedence of a name: Bitnami's before plain before special ones."""
     return name not in SPECIAL, name.startswith(BITNAMI_PREFIX), name

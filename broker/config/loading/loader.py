@@ -112,7 +112,7 @@ def load_config(
 
 
 def check_together(config: BrokerConfig) -> None:
-    """Check what only shows when all values are known; raises ConfigError."""
+    """Check rules about several values; raises ConfigError."""
     _ = config.endpoints
     _ = config.http_address
     check_cordoned(config.cordoned_log_dirs, config.data_directory)

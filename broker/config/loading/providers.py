@@ -59,7 +59,7 @@ def resolved(given: Mapping[str, Setting], environment: Mapping[str, str]) -> di
 
 
 def is_reference(text: str) -> bool:
-    """Whether a value is one reference and nothing beside it."""
+    """Return whether a value is a single reference."""
     return _REFERENCE.fullmatch(text.strip()) is not None
 
 
@@ -111,7 +111,7 @@ def _parameters(given: Mapping[str, Setting], name: str, kind: str) -> dict[str,
 
 
 def _check_others(given: Mapping[str, Setting], providers: Mapping[str, LookUp]) -> None:
-    """Refuse what is about a provider that is not listed: it would restrict nothing."""
+    """Refuse settings of an unlisted provider, which would have no effect."""
     for key, setting in given.items():
         if key.startswith(f"{KEY}.") and key.split(".")[2] not in providers:
             raise ConflictingValues(
@@ -174,7 +174,7 @@ def _allowed_paths(parameters: Mapping[str, str]) -> list[Path] | None:
 
 
 def _read(path: str, allowed: list[Path] | None) -> str:
-    """Return the text of a file, which may be a link to one that is allowed, too."""
+    """Return the text of an allowed file, or of a link to one."""
     real = Path(path).resolve()
     if not os.path.isabs(path):
         raise _Unresolved(f"{path} is not an absolute path")

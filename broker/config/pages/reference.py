@@ -41,50 +41,22 @@ Written by `make docs-configuration` from the tables in `broker/config/broker_co
 ## Most used keys
 """
 
-_MOST_USED: Final = {
-    "listeners": (
-        "addresses for clients: a name other than localhost, or `0.0.0.0`, serves other machines",
-        "[Security](security.md#listeners)",
-    ),
-    "advertised.listeners": (
-        "the address that clients connect to, if it differs from the listener's",
-        "[Production](production.md#before-you-start)",
-    ),
-    "log.dirs": ("the data directory", "[Quick start](quickstart.md)"),
-    "num.partitions": ("partitions of a new topic", "[Production](production.md#sizing)"),
-    "log.retention.hours": ("age at which records are deleted", "[Production](production.md)"),
-    "log.retention.bytes": (
-        "size of a partition from which its oldest records are deleted",
-        "[Production](production.md)",
-    ),
-    "barnabas.disk.reserve.bytes": (
-        "free space that the broker keeps",
-        "[A full disk](monitoring.md#a-full-disk)",
-    ),
-    "max.connections.per.ip": (
-        "connections of one address",
-        "[Production](production.md#limits)",
-    ),
-    "barnabas.http.listener": (
-        "address of metrics, probes and console; empty: none",
-        "[Monitoring](monitoring.md)",
-    ),
-    "barnabas.http.bearer.token": (
-        "token for the HTTP port",
-        "[HTTP port](security/reference.md#http-port)",
-    ),
-    "sasl.enabled.mechanisms": (
-        "how users authenticate",
-        "[Passwords](security/passwords.md)",
-    ),
-    "authorizer.class.name": ("turns ACLs on", "[ACLs](security/acls.md)"),
-    "super.users": ("users that may do everything", "[ACLs](security/acls.md)"),
-    "barnabas.metadata": (
-        "the PostgreSQL of a cluster; without it the broker is alone",
-        "[A cluster](cluster.md)",
-    ),
-    "node.id": ("number of a broker in its cluster", "[A cluster](cluster.md)"),
-}
+_MOST_USED: Final = """\
+listeners | addresses for clients; `0.0.0.0`: all | [Security](security.md#listeners)
+advertised.listeners | another address for clients | [Production](production.md#before-you-start)
+log.dirs | the data directory | [Quick start](quickstart.md)
+num.partitions | partitions of a new topic | [Production](production.md#sizing)
+log.retention.hours | age at which records are deleted | [Production](production.md)
+log.retention.bytes | size at which a partition is shortened | [Production](production.md)
+barnabas.disk.reserve.bytes | space kept free | [A full disk](monitoring.md#a-full-disk)
+max.connections.per.ip | connections of one address | [Production](production.md#limits)
+barnabas.http.listener | address of metrics and console; empty: none | [Monitoring](monitoring.md)
+barnabas.http.bearer.token | token for them | [HTTP port](security/reference.md#http-port)
+sasl.enabled.mechanisms | how users authenticate | [Passwords](security/passwords.md)
+authorizer.class.name | turns ACLs on | [ACLs](security/acls.md)
+super.users | users that may do everything | [ACLs](security/acls.md)
+barnabas.metadata | the PostgreSQL of a cluster; without it, no cluster | [A cluster](cluster.md)
+node.id | number of a broker in its cluster | [A cluster](cluster.md)"""
 """Purpose of the keys that the quick start and the pages about production, security and clusters
 use most, and the page that explains each."""
 
@@ -156,7 +128,7 @@ def _lines() -> Iterator[str]:
         ("Key", "Default", "Purpose", "Page"),
         (
             (f"[`{name}`](#{name})", _default_and_accepted(BROKER_CONFIGS[name])[0], *row)
-            for name, row in _MOST_USED.items()
+            for name, *row in (line.split(" | ") for line in _MOST_USED.splitlines())
         ),
     )
     yield _SOURCES

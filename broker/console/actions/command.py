@@ -46,7 +46,7 @@ class Command:
         return WireClient(self.broker, self.access)
 
     def may_see(self, topic: str) -> bool:
-        """Whether the user may know of a topic."""
+        """Return whether the user may see a topic."""
         return self.access.may_see(ResourceType.TOPIC, topic)
 
     def text(self, name: str, otherwise: str = "") -> str:

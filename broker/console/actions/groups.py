@@ -67,7 +67,7 @@ async def reset_offsets(command: Command, plan: Plan) -> None:
 
 
 async def _work_out(command: Command) -> _Reset:
-    """Return offsets of an idle group before and after; raises KafkaError."""
+    """Return the old and new offsets of a group without members; raises KafkaError."""
     old = _offsets(command, is_idle=True)
     wanted = _chosen(command, old)
     if not wanted:
@@ -116,7 +116,7 @@ async def _offsets_at(command: Command, keys: list[tuple[str, int]], at: int) ->
 
 
 def _chosen(command: Command, old: Offsets) -> list[tuple[str, int]]:
-    """Return the partitions that are meant: those of a topic, one of them, or all it has read."""
+    """Return the chosen partitions: one, all of a topic, or all with committed offsets."""
     name, index = command.text("topic"), command.number("partition")
     catalogue = command.broker.catalogue
     if not name:

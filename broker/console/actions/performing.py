@@ -36,7 +36,7 @@ PARAMETERS: Final = (
 
 
 class Found(NamedTuple):
-    """An action, and what of the path stands for something."""
+    """An action, with the names in the path of its request."""
 
     action: Action
     names: dict[str, str]
@@ -60,14 +60,14 @@ def find(method: str, parts: tuple[str, ...]) -> Found | None:
 
 
 def methods_of(parts: tuple[str, ...]) -> list[str]:
-    """Return by which methods there are actions at a path."""
+    """Return the methods of the actions at a path."""
     return sorted({each.method for each in ACTIONS if find(each.method, parts) is not None})
 
 
 async def perform(
     found: Found, broker: ObservedBroker, given: Asked, jobs: Jobs, readers: RecordReaders
 ) -> Effect:
-    """Do an action, or say what it would do; raises KafkaError, Conflict."""
+    """Perform an action, or return its effect only; raises KafkaError, Conflict."""
     action, names = found
     access, query, body = given
     is_dry = bool(read_query(PARAMETERS, query)["dry_run"])

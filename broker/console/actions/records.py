@@ -77,7 +77,7 @@ def _batch(record: Record, number: int | None) -> bytes:
 
 
 def _producer_number(command: Command, record: Record) -> int | None:
-    """Return the producer id that a key and a record make; None without a key."""
+    """Return the producer ID derived from a key and a record, or None without a key."""
     key = command.text("once")
     if not key:
         return None
@@ -93,7 +93,7 @@ def _record(command: Command) -> Record:
 
 
 def _bytes(command: Command, side: str) -> bytes | None:
-    """Return key or value; null is a choice of its own, since a tombstone is no empty text."""
+    """Return the bytes of key or value; null, as in a tombstone, is not an empty text."""
     text = command.text(side)
     is_key_left_out = side == "key" and side not in command.values
     match command.text(f"{side}_format", "null" if is_key_left_out else "text"):
@@ -122,7 +122,7 @@ def _bytes(command: Command, side: str) -> bytes | None:
 
 
 def _partition(command: Command, record: Record) -> int | None:
-    """Return the partition that is meant: the one named, else that of the key; None for any."""
+    """Return the named partition, else that of the key, or None for any."""
     topic, index = command.topic(), command.number("partition")
     count = len(topic.partitions)
     if index is not None:

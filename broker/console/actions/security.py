@@ -65,7 +65,7 @@ _PRINCIPAL: Final = "User:"
 
 
 async def plan_set_user(command: Command) -> Plan:
-    """Return whether a user would be created, or get another password."""
+    """Return whether the action would create the user or change the password."""
     name, mechanism = command.text("user"), command.text("mechanism", MECHANISM_DEFAULT)
     before = await _mechanisms(command, name)
     if not name or not command.text("password"):
@@ -76,7 +76,7 @@ async def plan_set_user(command: Command) -> Plan:
 
 
 async def set_user(command: Command, _: Plan) -> None:
-    """Store what a password is verified by, not the password; sessions by another one end."""
+    """Store the verifier of a password; sessions with the previous password end."""
     mechanism = MECHANISMS[command.text("mechanism", MECHANISM_DEFAULT)]
     salt, count = new_salt(), ITERATIONS_MIN
     work = partial(salted_password, mechanism, command.text("password"), salt, count)
@@ -110,7 +110,7 @@ async def _mechanisms(command: Command, name: str) -> tuple[str, ...]:
 
 
 async def _alter_user(command: Command, request: AlterUserScramCredentialsRequest) -> None:
-    """Change one credential: a request may name a user only once."""
+    """Change one credential; raises KafkaError if the broker refuses."""
     for each in (await command.wire.ask(ALTER_USER_SCRAM_CREDENTIALS, request)).results:
         check(each.error_code, each.error_message)
 
@@ -136,7 +136,7 @@ async def plan_create_acl(command: Command) -> Plan:
 
 
 async def create_acl(command: Command, _: Plan) -> None:
-    """Make a rule."""
+    """Create an ACL."""
     acl = _acl(command, command.text("principal"))
     request = CreateAclsRequest([AclCreation(*_as_asked(acl))])
     for each in (await command.wire.ask(CREATE_ACLS, request)).results:
@@ -153,7 +153,7 @@ async def plan_delete_acl(command: Command) -> Plan:
 
 
 async def delete_acl(command: Command, _: Plan) -> None:
-    """Take exactly one rule away."""
+    """Delete exactly one ACL."""
     acl = _acl(command, command.names["principal"])
     request = DeleteAclsRequest([DeleteAclsFilter(*_as_asked(acl))])
     for each in (await command.wire.ask(DELETE_ACLS, request)).filter_results:
@@ -163,7 +163,7 @@ async def delete_acl(command: Command, _: Plan) -> None:
 def _as_asked(
     acl: AclRow,
 ) -> tuple[ResourceType, str, PatternType, str, str, Operation, Permission]:
-    """Return a rule as requests name it, to make it and to take it away."""
+    """Return an ACL in the form of the requests that create and delete it."""
     return (
         _RESOURCE_TYPES[acl.resource_type],
         acl.name,
@@ -220,7 +220,7 @@ async def plan_set_quota(command: Command) -> Plan:
 
 
 async def set_quota(command: Command, _: Plan) -> None:
-    """Set limits, and take others away."""
+    """Set some quotas and remove others."""
     await _alter_quota(command, validate_only=False)
 
 

@@ -64,7 +64,7 @@ async def plan_create(command: Command) -> Plan:
 
 
 async def create(command: Command, _: Plan) -> None:
-    """Make a topic."""
+    """Create a topic."""
     await _create(command, validate_only=False)
 
 
@@ -120,7 +120,7 @@ async def _configure(command: Command, *, validate_only: bool) -> None:
 async def alter(
     command: Command, resource_type: ResourceType, name: str, field: str, *, validate_only: bool
 ) -> None:
-    """Set what has a value, delete what has none; raises KafkaError."""
+    """Set keys with a value, and remove those without; raises KafkaError."""
     configs = [
         AlterableConfig(key, DELETE if value is None else SET, value)
         for key, value in command.entries(field).items()
@@ -145,7 +145,7 @@ async def plan_add_partitions(command: Command) -> Plan:
 
 
 async def add_partitions(command: Command, _: Plan) -> None:
-    """Give a topic more partitions."""
+    """Add partitions to a topic."""
     await _add_partitions(command, validate_only=False)
 
 
@@ -177,7 +177,7 @@ async def plan_delete(command: Command) -> Plan:
 
 
 async def delete(command: Command, _: Plan) -> None:
-    """Delete the previewed topic, not another one of its name."""
+    """Delete the topic of the dry run, not another one of its name."""
     request = DeleteTopicsRequest([DeleteTopicState(None, command.topic().topic_id)])
     for each in (await command.wire.ask(DELETE_TOPICS, request)).responses:
         check(each.error_code, each.error_message)
@@ -215,7 +215,7 @@ async def delete_records(command: Command, _: Plan) -> None:
 
 
 def _first_kept(command: Command) -> list[tuple[Partition, int]]:
-    """Return the partitions that are meant, with the first offset that each keeps."""
+    """Return the chosen partitions with the first offset that each keeps."""
     topic, index = command.topic(), command.number("partition")
     before = command.number("before_offset")
     if index is None and before is not None:

@@ -53,7 +53,7 @@ class _ConsoleAsPeer(PeerWithoutLogin):
         self.link: PeerLink | None = None
 
     def close(self, reason: str) -> None:
-        """Never come to pass either: no other broker asks here."""
+        """Raise AssertionError: other brokers send no requests here."""
         raise AssertionError(reason)
 
 
@@ -68,7 +68,7 @@ class WireClient:
         self._quotas = broker.quotas
 
     def _quota(self) -> ClientQuota | None:
-        """Return the limits of the user, as they are now."""
+        """Return the present quotas of the user."""
         name = self._access.principal.partition(":")[2]
         return self._quotas.client_quota(name, CLIENT_ID)
 
@@ -83,7 +83,7 @@ class WireClient:
     async def ask(
         self, api: Api[Asked, Answered], request: Asked, version: int | None = None
     ) -> Answered:
-        """Return the answer, which is durable; raises KafkaError where the whole is refused."""
+        """Return the response, which is durable; raises KafkaError for an error of the request."""
         route = self._routes.get(api.key)
         assert route is not None, api.name
         asked_version = route.max_version if version is None else version
@@ -103,6 +103,6 @@ class WireClient:
 
 
 def check(code: int, words: str | None = None) -> None:
-    """Raise KafkaError where an answer has an error."""
+    """Raise KafkaError if a response has an error."""
     if code:
         raise KafkaError(ErrorCode(code), words)

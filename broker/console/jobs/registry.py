@@ -36,7 +36,7 @@ FAILED: Final = "failed"
 
 @dataclass(slots=True)
 class Job:
-    """A job, and how far it is."""
+    """A job with its progress."""
 
     name: str
     access: Access
@@ -101,13 +101,13 @@ class Jobs:
         return next((each for each in known if each.access.principal == access.principal), None)
 
     def check_room(self) -> None:
-        """Raise KafkaError where no more jobs may run."""
+        """Raise KafkaError if the maximum number of jobs runs."""
         if sum(not each.is_over for each in self) >= RUNNING_MOST:
             words = f"{RUNNING_MOST} jobs run already: wait for one, or cancel it"
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, words)
 
     def add(self, make: Callable[[str], Job]) -> Job:
-        """Add the job that is made for a name; raises KafkaError where no more may run."""
+        """Create a job for a name and add it; raises KafkaError at the maximum number."""
         self.check_room()
         job = make(self.next_name)
         self._started += 1

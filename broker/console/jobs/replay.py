@@ -206,7 +206,7 @@ class Replay:
                 raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
 
     async def _open(self) -> None:
-        """Begin the transaction, at the first record."""
+        """Start the transaction at the first record."""
         if self._until_s:
             return
         timeout_ms = self._broker.config.transaction_max_timeout_ms
@@ -239,7 +239,7 @@ class Replay:
         job.size_bytes += size
 
     async def _wait(self, throttle_ms: float) -> None:
-        """Wait as long as the user's quota says, or until it is cancelled."""
+        """Wait for the user's quota, or until the job is cancelled."""
         if throttle_ms >= 1:
             try:
                 async with self._broker.clock.timeout(throttle_ms / 1000):
@@ -251,7 +251,7 @@ class Replay:
 def _encode(
     rows: list[FoundRecord], writing: Writing, producer: _Producer, now_ms: int, pace: ThreadPace
 ) -> tuple[list[Batch], list[FoundRecord]]:
-    """On a thread: make a batch of each partition, of the first records for it.
+    """Make a batch for each partition from its first records. Runs on a thread.
 
     Returns what is left for the next request, too: one has one batch of a partition.
     """
@@ -289,7 +289,7 @@ def _encode(
 def _records(
     found: list[FoundRecord], writing: Writing, now_ms: int, pace: ThreadPace
 ) -> Iterator[Record]:
-    """Yield records as they are written."""
+    """Yield the records in the form in which they are written."""
     for number, row in enumerate(found):
         pace.step()
         origin = f"{writing.origin}/{row.partition}/{row.offset}".encode()

@@ -9,7 +9,7 @@ from barnabas.broker.console.shapes import Wide
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job, and how far it is."""
+    """A job with its progress."""
 
     transactional_id: str
     """Name of the job, and its transactional id."""

@@ -69,11 +69,11 @@ class Transaction:
 
     @property
     def has_begun(self) -> bool:
-        """Whether there is anything to end."""
+        """Whether a transaction has started."""
         return bool(self._partitions)
 
     async def initialize(self, timeout_ms: int) -> None:
-        """Become the only producer of the id, which fences one of an earlier broker."""
+        """Initialize the producer of the ID, which fences an earlier one."""
         request = InitProducerIdRequest(self._id, timeout_ms)
 
         async def send() -> int:

@@ -226,7 +226,7 @@ class _Reading(NamedTuple):
 
 
 async def list_readers(question: Question) -> ReaderPage:
-    """List what connections read, by their last fetches."""
+    """List the partitions that connections read, by their last fetches."""
     wanted, topic = question.text("filter").casefold(), question.text("topic")
     only_alone = bool(question.values["without_group"])
     selection, found = question.selection(READER_ORDERS), {}
@@ -260,7 +260,7 @@ async def list_readers(question: Question) -> ReaderPage:
 
 
 def _partition(question: Question, fetched: Asked) -> Partition | None:
-    """Return the partition of a fetch, if it is led here and visible to the user."""
+    """Return the partition of a fetch if this broker leads it and the user may see it."""
     catalogue = question.broker.catalogue
     topic = catalogue.topic(fetched.topic) or catalogue.topic_by_id(fetched.topic_id)
     if topic is None or not question.access.may_see(TOPIC, topic.name):

@@ -38,7 +38,7 @@ def with_leader(error: KafkaError, view: ClusterView) -> KafkaError:
 
 
 def _choice(topic: Topic) -> str:
-    """Return which partitions of the topic can be chosen here; empty if there are none."""
+    """Return the partitions of the topic that this broker leads, as text."""
     here = [str(partition.index) for partition, _ in topic.partitions_here()]
     if not here:
         return ""

@@ -19,7 +19,7 @@ EVENT_UNITS: Final = 2
 
 
 async def list_events(question: Question) -> BrokerEventPage:
-    """List what has changed."""
+    """List the changes of the broker."""
     ring = question.broker.events
     wanted, kind = question.text("filter").casefold(), question.text("kind")
     since_ms = int(question.values["since_ms"])

@@ -87,13 +87,13 @@ class Lag(NamedTuple):
 
     @property
     def shown(self) -> tuple[int | None, int | None, int | None]:
-        """Lag, readable and held back; all None without a committed offset to count from."""
+        """Total, readable and blocked lag; three times None if no offset is committed."""
         if not self.partitions:
             return None, None, None
         return self.lag, self.lag_readable, self.lag_held_back
 
     def plus(self, other: Lag) -> Lag:
-        """Add two."""
+        """Return the sum of both."""
         return Lag(
             self.lag + other.lag,
             self.lag_held_back + other.lag_held_back,
@@ -159,7 +159,7 @@ async def row_of(question: Question, machine: GroupShard, group_id: str) -> Grou
 
 
 async def lag_of(question: Question, machine: GroupShard, group_id: str) -> Lag:
-    """Return the lag of a group over all partitions that are led here and may be seen."""
+    """Return the lag of a group over all partitions of this broker that the user may see."""
     total = Lag()
     for name in list(machine.offsets.of_group(group_id)):
         total = total.plus(await lag_on(question, machine, group_id, name))
@@ -167,7 +167,7 @@ async def lag_of(question: Question, machine: GroupShard, group_id: str) -> Lag:
 
 
 async def lag_on(question: Question, machine: GroupShard, group_id: str, name: str) -> Lag:
-    """Return the lag of a group on one topic, as far as that is led here and may be seen."""
+    """Return the lag of a group on the topic's partitions that this broker leads and may show."""
     total = Lag()
     topic = question.broker.catalogue.topic(name)
     if topic is None or not question.access.may_see(TOPIC, name):
@@ -204,7 +204,7 @@ def loaded(request: ConsoleRequest) -> Groups:
 
 
 def machine_of(request: ConsoleRequest) -> GroupShard | None:
-    """Return the machine of the group that a path names; None where there is no such group.
+    """Return the machine of the group in the path, or None without that group.
 
     Raises KafkaError where that cannot be said.
     """
@@ -216,7 +216,7 @@ def machine_of(request: ConsoleRequest) -> GroupShard | None:
 
 
 def machine_that_knows(groups: Groups, group_id: str) -> GroupShard | None:
-    """Return the machine of a group; None where there is no such group, or not here."""
+    """Return the machine of a group, or None if this broker does not have the group."""
     if groups.refusal(group_id):
         return None
     machine = groups.machine_of(group_id)
@@ -259,7 +259,7 @@ async def describe_one(question: Question) -> GroupDescription:
 
 
 def _assignor_and_epoch(machine: GroupShard, group: Group | None) -> tuple[str | None, int | None]:
-    """Return assignor and epoch of a group, as far as its kind has them."""
+    """Return assignor and epoch of a group, each None if its protocol has none."""
     if isinstance(group, ConsumerGroup):
         members = list(group.members.values())
         return assignor_of(group, members, machine.config.consumer_assignors), group.epoch
@@ -269,7 +269,7 @@ def _assignor_and_epoch(machine: GroupShard, group: Group | None) -> tuple[str |
 async def _members(
     question: Question, group: Group | None
 ) -> tuple[tuple[GroupMember, ...], dict[tuple[str, int], str]]:
-    """Return the first members, and whose each partition is, of all of them."""
+    """Return the first members, and the owner of each partition."""
     shown: list[GroupMember] = []
     owners: dict[tuple[str, int], str] = {}
     isolation = {} if group is None else await isolation_of_clients(question)
@@ -292,7 +292,7 @@ async def _members(
 def _assigned(
     question: Question, group: Group | None
 ) -> Iterator[tuple[str, str | None, str, str, Partitions]]:
-    """Yield the members with what they own, what they are to give back included."""
+    """Yield the members with their partitions, including those that they have to revoke."""
     if isinstance(group, ConsumerGroup):
         for member in list(group.members.values()):
             together: dict[bytes, frozenset[int]] = defaultdict(frozenset)
@@ -328,7 +328,7 @@ class _GroupView:
         self._now_ms = question.now_ms
 
     async def page(self) -> tuple[tuple[GroupPartition, ...], str | None]:
-        """Return a page of them, and the cursor of the next."""
+        """Return a page of the members, and the cursor of the next one."""
         question = self._question
         selection = question.selection(PARTITION_ORDERS)
         sort = question.text("sort").removeprefix("-")

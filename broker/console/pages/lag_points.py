@@ -36,7 +36,7 @@ class LagRing:
         self._written = 0
 
     def add(self, point: LagPoint) -> None:
-        """Take in a point, in place of the oldest."""
+        """Add a point, which replaces the oldest."""
         at = NUMBERS * (self._written % POINTS)
         self._numbers[at : at + NUMBERS] = array("q", point)
         self._written += 1

@@ -132,7 +132,7 @@ def _buckets(histogram: Histogram) -> tuple[Bucket, ...]:
 
 
 async def list_settings(question: Question) -> SettingPage:
-    """List the keys of the configuration, as they are now."""
+    """List the present settings."""
     wanted, changed = question.text("filter").casefold(), bool(question.values["changed"])
     selection = question.selection(SETTING_ORDERS)
     entries = {}
@@ -205,7 +205,7 @@ async def history(question: Question) -> HistoryOfBroker:
 
 
 def _series_of(text: str) -> tuple[list[str], list[str]]:
-    """Return the names that a request wants, of series and of histograms; raises KafkaError."""
+    """Return the requested names of series and of histograms; raises KafkaError."""
     wanted = list(dict.fromkeys(text.split(",")))
     for name in wanted:
         if name not in DOCS and name not in HEAT:

@@ -70,7 +70,7 @@ async def users_of(wire: WireClient) -> list[UserRow]:
 
 
 async def acls_of(wire: WireClient) -> list[AclRow]:
-    """Return all ACLs; raises KafkaError, of SECURITY_DISABLED without access control."""
+    """Return all ACLs; raises KafkaError SECURITY_DISABLED without access control."""
     answer = await wire.ask(DESCRIBE_ACLS, DescribeAclsRequest(*AclFilter()))
     check(answer.error_code, answer.error_message)
     return [
@@ -88,7 +88,7 @@ async def acls_of(wire: WireClient) -> list[AclRow]:
 
 
 async def quotas_of(wire: WireClient) -> list[QuotaRow]:
-    """Return all limits of users, client ids and addresses; raises KafkaError."""
+    """Return all quotas of users, client IDs and addresses; raises KafkaError."""
     answer = await wire.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest([], strict=False))
     check(answer.error_code, answer.error_message)
     rows = []
@@ -120,7 +120,7 @@ async def list_users(question: Question) -> UserPage:
 
 
 async def list_acls(question: Question) -> AclPage:
-    """List who may do what."""
+    """List the ACLs."""
     try:
         rows = await acls_of(WireClient(question.broker, question.access))
     except KafkaError as error:
@@ -132,7 +132,7 @@ async def list_acls(question: Question) -> AclPage:
 
 
 async def list_quotas(question: Question) -> QuotaPage:
-    """List limits."""
+    """List the quotas."""
     rows = await quotas_of(WireClient(question.broker, question.access))
     following, page = await _page(question, rows)
     return QuotaPage(question.now_ms, following, page)

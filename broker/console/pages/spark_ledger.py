@@ -123,7 +123,7 @@ class SparkLedger:
 
 
 def taken_in(state: LedgerState, piece: Piece, pace: ThreadPace) -> LedgerState:
-    """On a thread: return what the ledger says after some more of it."""
+    """Return the state of the ledger after one more piece of it. Runs on a thread."""
     entries = dict(state.entries)
     undecided = dict(state.undecided)
     for batch in piece.batches:
@@ -232,7 +232,7 @@ def _count_of(counts: Any) -> int | None:  # noqa: ANN401
 
 
 def _durations_of(measured: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the durations of an entry; none if they are unreadable, which hides nothing else."""
+    """Return the durations of an entry, or none if they are unreadable."""
     try:
         batch = int(measured["batchId"])
         decide_ms, commit_ms = float(measured["decideMs"]), float(measured["commitMs"])
@@ -245,7 +245,7 @@ def _durations_of(measured: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _topics_of(fields: Mapping[str, Any], side: str) -> tuple[str, ...]:
-    """Return the topics of an entry; one of the first version does not say them."""
+    """Return the topics of an entry; none for an entry of the first version."""
     return _names(name for name in fields.get(side, {}).get("topics", {}) if name != LEDGER_TOPIC)
 
 

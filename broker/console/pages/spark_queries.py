@@ -59,7 +59,7 @@ def sink_of(transactional_id: str, sinks: Collection[str]) -> str | None:
 
 
 async def list_queries(question: Question) -> SparkQueryPage:
-    """List what has an entry in the ledger."""
+    """List the queries with an entry in the ledger."""
     topic = question.broker.catalogue.topic(LEDGER_TOPIC)
     reason = _hidden_reason(question)
     if topic is None or reason is not None:

@@ -46,7 +46,7 @@ ORDERS: Final[Mapping[str, tuple[type, ...]]] = {"time_ms": (int,)}
 
 
 async def list_events(question: Question) -> TransactionEventPage:
-    """List what has happened to transactional ids."""
+    """List the events of transactional IDs."""
     events = question.broker.transactions.events
     kind = question.text("kind")
     selection, found = question.selection(ORDERS), {}

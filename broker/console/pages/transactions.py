@@ -167,7 +167,7 @@ def row_of(question: Question, found: Transaction, now_ms: int) -> TransactionRo
 
 
 async def list_holders(question: Question) -> HolderPage:
-    """List the partitions whose readers wait, with whom they wait for."""
+    """List the partitions with blocked consumers, and the blocking transactions."""
     loaded(question)
     selection = question.selection(HOLDER_ORDERS)
     by_held_back = question.text("sort").removeprefix("-") == "held_back"
@@ -185,7 +185,7 @@ async def list_holders(question: Question) -> HolderPage:
 
 
 async def held_partitions(question: Question) -> AsyncIterator[tuple[Partition, int]]:
-    """Yield the partitions led here whose readers wait, and how many offsets are held back."""
+    """Yield this broker's partitions with blocked consumers, and the blocked offsets."""
     pace, access = question.pace, question.access
     wanted = question.text("filter").casefold()
     for topic in list(question.broker.catalogue.topics.values()):
@@ -213,7 +213,7 @@ async def held_rows(question: Question, page: Iterable[Place], now_ms: int) -> l
 def owner_of(
     transactions: Transactions, partition: Partition, entry: ProducerEntry
 ) -> Transaction | None:
-    """Return the transaction that owns a partition's open one, or None if that one hangs.
+    """Return the transaction that owns a partition's open one, or None if it hangs.
 
     Its markers carry its epoch or the next one, and end every transaction without a later one.
     """

@@ -108,7 +108,7 @@ async def _walk(question: Question, pace: Pace) -> Worst:
 
 
 async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
-    """Return the number of groups, the number that wait, and those with the largest lag."""
+    """Return the number of groups, of blocked ones, and those with the largest lag."""
     coordinator = groups.loaded(question)
     selection, waiting = question.selection(groups.ORDERS), 0
     for machine in coordinator.machines:
@@ -129,7 +129,7 @@ async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
 
 
 async def _held_back(question: Question, as_of: int) -> tuple[tuple[HeldPartition, ...], Waiting]:
-    """Return the partitions of which most is held back, and sums of all that wait for long."""
+    """Return the partitions with most blocked offsets, and sums over long waits."""
     selection = question.selection(transactions.HOLDER_ORDERS)
     producers: dict[str, bool] = {}
     partitions = records = 0
@@ -146,7 +146,7 @@ async def _held_back(question: Question, as_of: int) -> tuple[tuple[HeldPartitio
 
 
 def _is_long(first: OpenTransaction, now_ms: int) -> bool:
-    """Return whether readers have waited for a transaction for long, or wait for one that hangs."""
+    """Return whether a transaction has blocked consumers for long, or hangs."""
     known = first.transaction
     since_ms = None if known is None else known.start_time_ms
     begun_ms = first.last_timestamp_ms if since_ms is None else since_ms

@@ -45,7 +45,7 @@ class Events(ABC):
         return Answer(200, "text/event-stream", Stream(self._joined, self._left))
 
     def end(self) -> None:
-        """Cut the stream off."""
+        """End the stream at once."""
         if self._task is not None:
             self._viewer.abort()
 
@@ -80,7 +80,7 @@ class Events(ABC):
         """Send all events to the end; raises KafkaError."""
 
     def show(self, text: str) -> bool:
-        """Show events unless those before wait to be read."""
+        """Send events unless the client has not read the previous ones."""
         return self._viewer.show(text)
 
     async def shown(self, text: str) -> None:

@@ -41,7 +41,7 @@ class Content(NamedTuple):
 
     @property
     def is_cut(self) -> bool:
-        """Whether there is more of it."""
+        """Whether the record is cut."""
         return len(self.data) < self.size_bytes
 
 
@@ -116,7 +116,7 @@ class Examined:
 
 
 def examine(piece: Piece, wanted: Wanted, pace: ThreadPace) -> Examined:
-    """Find the wanted records of a piece, in the order that is wanted."""
+    """Find the matching records of a piece, in the requested order."""
     newest_first = wanted.newest_first
     whole = max(wanted.low, piece.from_offset) if newest_first else piece.until_offset
     found = Examined(whole, bytes=piece.size_bytes, unread=list(piece.unread))
@@ -214,7 +214,7 @@ def records_of(batch: Batch) -> Iterator[Record]:
 
 
 def _is_wanted(record: Record, header: BatchHeader, state: str, wanted: Wanted) -> bool | None:
-    """Whether a record is wanted; None where its filter cannot tell."""
+    """Return whether a record matches, or None if the filter cannot decide."""
     if not wanted.all_states and state not in VISIBLE:
         return False
     if not wanted.since_ms <= record.timestamp < wanted.until_ms:
@@ -263,7 +263,7 @@ def _marker(batch: Batch) -> Content:
 
 
 def _kept_headers(record: Record, most: int) -> tuple[tuple[str, Content | None], ...]:
-    """Return the first headers of a record; of all of them ``most`` bytes, or a list's share."""
+    """Return the first headers of a record, up to ``most`` bytes or a list's share."""
     left = max(most, HEADERS_KEPT * HEADER_BYTES_KEPT)
     each_most = most if most >= EXPANDED_BYTES_MAX else max(HEADER_BYTES_KEPT, most // 8)
     kept = []

@@ -68,7 +68,7 @@ async def export(question: Question) -> Answer:
 
 
 def _lines(found: Iterable[FoundRecord], pace: ThreadPace) -> deque[_Line]:
-    """On a thread: return what is to be written of each record."""
+    """Return each record with whether its contents are text. Runs on a thread."""
     lines: deque[_Line] = deque()
     for each in found:
         contents = (each.key, each.value, *(value for _, value in each.headers))
@@ -77,7 +77,7 @@ def _lines(found: Iterable[FoundRecord], pace: ThreadPace) -> deque[_Line]:
 
 
 def _is_text(content: Content | None, pace: ThreadPace) -> bool:
-    """Whether bytes are UTF-8, without a copy of all of them as text."""
+    """Return whether bytes are UTF-8, without a full copy as text."""
     pace.step()
     if content is None or len(content.data) <= _TEXT_BYTES:
         try:
@@ -96,7 +96,7 @@ def _is_text(content: Content | None, pace: ThreadPace) -> bool:
 
 
 def _body(topic: str, lines: deque[_Line]) -> Iterator[bytes]:
-    """Yield lines in pieces; a record goes once it is written."""
+    """Yield lines in pieces; free each record after its line."""
     parts: list[bytes] = []
     size = 0
     while lines:
@@ -135,7 +135,7 @@ def _line(topic: str, line: _Line) -> Iterator[bytes]:
 
 
 def _whole(content: Content | None, *, is_text: bool) -> Iterator[bytes]:
-    """Yield bytes as text, or as ``{"base64": ...}`` where they are not UTF-8."""
+    """Yield bytes as text, or as ``{"base64": ...}`` if they are not UTF-8."""
     if content is None:
         yield b"null"
     elif is_text:

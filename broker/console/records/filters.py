@@ -69,7 +69,7 @@ class Filter:
         return not self.terms
 
     def matches(self, record: Record) -> Verdict:
-        """Whether a record passes; None where it is too large to tell."""
+        """Return whether a record passes, or None if it is too large to decide."""
         verdict: Verdict = True
         for term in self.terms:
             found = term(record)
@@ -160,7 +160,7 @@ def _places(record: Record, where: str) -> Iterator[bytes]:
 
 
 def contains(data: bytes, needle: bytes) -> bool:
-    """Whether bytes hold others, in capitals or not (of ASCII); no long work in one go."""
+    """Return whether bytes contain others, ignoring ASCII case, with pauses."""
     step = max(_PIECE_BYTES, len(needle))
     for start in range(0, max(1, len(data)), step):
         if needle in data[start : start + step + len(needle) - 1].lower():
@@ -217,7 +217,7 @@ def _of_json(found: re.Match[str]) -> Term:
 
 
 def _literal(text: str) -> Any:  # noqa: ANN401  any JSON value
-    """Return the value after a "=": JSON, or else a text without quotes."""
+    """Return the value after "=": JSON, or else text without quotes."""
     try:
         return read_json(text)
     except ValueError:

@@ -60,7 +60,7 @@ def _text(content: Content, most: int, pace: ThreadPace) -> tuple[str, bool]:  #
 
 
 def _decoded(content: Content) -> str:
-    """Return UTF-8 as text; where it is cut in the middle of a character, without that."""
+    """Return UTF-8 as text, without an incomplete last character."""
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(
             content.data, final=not content.is_cut
@@ -204,7 +204,7 @@ def guess(topic: str, samples: Sequence[Content | None], pace: ThreadPace) -> st
 
 
 def _is_json_like(content: Content, pace: ThreadPace) -> bool:
-    """Whether it is a list or an object: a number alone is text as well."""
+    """Return whether a text is a JSON list or object: a number alone is text."""
     if content.data.lstrip()[:1] not in {b"{", b"["}:
         return False
     try:

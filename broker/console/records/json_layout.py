@@ -46,7 +46,7 @@ class _Layout:
 
     @property
     def is_full(self) -> bool:
-        """Whether enough is laid out."""
+        """Whether the limit is reached."""
         return self.size > self._most
 
     def put(self, text: str) -> None:
@@ -55,7 +55,7 @@ class _Layout:
         self.size += len(text)
 
     def take(self, part: str, kind: str) -> bool:
-        """Take in a part; False where it may not stand here."""
+        """Add a part; return False if it is invalid here."""
         if kind != "mark":
             return self._take_value(part, is_string=kind == "string")
         if part in "{[":
@@ -122,7 +122,7 @@ class _Layout:
 
 
 def lay_out(text: str, most: int, pace: ThreadPace, *, is_cut: bool) -> tuple[str, bool]:
-    """Return a text of JSON in lines, and whether that is only its beginning.
+    """Return JSON text laid out in lines, and whether it was cut.
 
     About ``most`` characters; ``is_cut``: the text itself is only a beginning. Raises NotJson.
     """

@@ -33,7 +33,7 @@ def read_json(text: str | bytes) -> Any:  # noqa: ANN401  any JSON value
 
 
 def is_same(one: Any, other: Any) -> bool:  # noqa: ANN401
-    """Whether two values of JSON are the same; true is not 1 there."""
+    """Return whether two JSON values are equal; true is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     try:

@@ -85,7 +85,7 @@ async def list_records(question: Question) -> Answer:
 
 
 def _body(page: RecordPage, rows: list[str]) -> Iterator[str]:
-    """Yield a page with rows that are JSON already, in pieces; a row goes as it is written."""
+    """Yield a page with encoded rows in pieces; free each row after it."""
     head = [
         f'"{name}":{text_of(getattr(page, name))}'
         for name in fields_of(RecordPage)
@@ -237,7 +237,7 @@ async def download(question: Question) -> Answer:
 
 
 def _bytes_of(piece: Piece, offset: int, part: str, pace: ThreadPace) -> bytes | None:
-    """Return a part of a record; raises KafkaError where there is no such record."""
+    """Return a part of a record; raises KafkaError for a missing record."""
     _examined(piece, 0, offset, 0, pace)  # It may be below the log's start by now.
     record = _record(piece, offset, pace)
     kind, _, number = part.partition(":")

@@ -120,7 +120,7 @@ class RecordReaders:
         return await self.run_within(2 * size_bytes + KEPT_BYTES_MOST, work)
 
     async def run_within(self, size_bytes: int, work: Callable[[], Result]) -> Result:
-        """Run work on a thread, once its bytes fit into the budget; they count until it ends.
+        """Run work on a thread once its bytes fit into the budget, which holds them until its end.
 
         That may be later than this call, which may be cancelled.
         """
@@ -129,7 +129,7 @@ class RecordReaders:
         return await pool.run_counted(work, end)
 
     async def offset_at(self, log: PartitionLog, timestamp_ms: int) -> int:
-        """Return the first offset that is not older than a time; where the log ends if none is."""
+        """Return the first offset not older than a time, or the end of the log."""
         try:
             found = await self._search(offset_for_timestamp(log, timestamp_ms))
         except (Corrupt, OffsetOffline, OffsetOutOfRange, OSError, CorruptBatch) as error:
@@ -147,14 +147,14 @@ class RecordReaders:
             return found
 
     async def before(self, log: PartitionLog, end: int, size_bytes: int, pace: ThreadPace) -> Piece:
-        """Read the last batches that begin before an offset: about so much, and at least one."""
+        """Read the last batches before an offset: about the given size, and at least one."""
         start = max(start_of_piece(log, end, size_bytes), log.log_start_offset)
         return await self._piece(log, start, end, None, pace)
 
     async def after(
         self, log: PartitionLog, start: int, end: int, size_bytes: int, pace: ThreadPace
     ) -> Piece:
-        """Read the first batches from an offset on, as far as another one: about so much."""
+        """Read the first batches between two offsets, about the given size."""
         return await self._piece(log, max(start, log.log_start_offset), end, size_bytes, pace)
 
     async def _piece(
@@ -212,7 +212,7 @@ def _known_expansion(batch: Batch, most_bytes: int) -> int:
 
 
 def _largest_expansion(batches: Sequence[Batch], most_bytes: int) -> int:
-    """On a thread: return what the largest of these batches expands to, ``most_bytes`` at most."""
+    """Return the expanded size of the largest batch, at most ``most_bytes``. Runs on a thread."""
     largest = 0
     for header, data in batches:
         size_bytes = 0
@@ -235,7 +235,7 @@ def _skip(log: PartitionLog, end: int, found: _Found, reason: str) -> bool:
 
 
 def _walk(plan: FileSpan | MemorySlice, end: int, found: _Found, pace: ThreadPace) -> bool:
-    """On a thread: load what was planned, and find its batches."""
+    """Load the planned ranges and find their batches. Runs on a thread."""
     if isinstance(plan, FileSpan):
         loaded = plan.load(read_waiting)
         chunks = [] if loaded is None else [loaded.data]
@@ -259,7 +259,7 @@ def _walk(plan: FileSpan | MemorySlice, end: int, found: _Found, pace: ThreadPac
 
 
 def start_of_piece(log: PartitionLog, end: int, size_bytes: int) -> int:
-    """Return an offset before ``end`` from which on there are about so many bytes."""
+    """Return an offset about this many bytes before ``end``."""
     unflushed = log.unflushed
     if unflushed and unflushed[0].base_offset < end:
         at = bisect_left(unflushed, end, key=_base_offset) - 1

@@ -78,7 +78,7 @@ class Places:
         self._searches: dict[Viewing, Callable[[], None]] = {}
 
     def take(self, access: Access) -> Place:
-        """Take a place; raises KafkaError where none is left.
+        """Take a place; raises KafkaError if none is free.
 
         Where users have more places than this one would have, one of their unread answers is
         closed.
@@ -95,7 +95,7 @@ class Places:
         return Place(self.readers, holding)
 
     def replace_search(self, viewing: Viewing, end: Callable[[], None]) -> None:
-        """End the search that a viewer has under way; ``end`` ends the new one."""
+        """End the present search of a viewer; ``end`` ends the new one."""
         before = self._searches.pop(viewing, None)
         if before is not None:
             before()

@@ -64,7 +64,7 @@ def read_partitions(text: str) -> frozenset[int] | None:
 
 
 def chosen(topic: Topic, *wanted: frozenset[int] | None) -> list[Partition]:
-    """Return the partitions that are in all of what is wanted; raises KafkaError."""
+    """Return the partitions that all selections contain; raises KafkaError."""
     named = [each for each in wanted if each is not None]
     if not named and len(topic.partitions) > PARTITIONS_MOST:
         words = f"of {len(topic.partitions)} partitions choose at most {PARTITIONS_MOST}"

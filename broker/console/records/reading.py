@@ -48,7 +48,7 @@ class Reading:
 
 
 def check_shown(question: Question) -> None:
-    """Do the same for the topic that a request's path names."""
+    """Check the topic in the path as ``check_readable`` does."""
     check_readable(question.broker, question.access, question.names["topic"])
 
 
@@ -63,7 +63,7 @@ def check_readable(broker: ObservedBroker, access: Access, topic: str) -> None:
 async def begin(
     question: Question, place: Place, pace: ThreadPace, kept_bytes: int = KEPT_BYTES
 ) -> Reading:
-    """Understand a request; ``kept_bytes`` of a key and of a value are. Raises KafkaError."""
+    """Parse a request; ``kept_bytes`` of each key and value are kept. Raises KafkaError."""
     topic, readers = topic_of(question), place.readers
     wanted = read_filter(question.text("filter"))
     order = question.text("order")

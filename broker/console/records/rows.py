@@ -46,7 +46,7 @@ class Formats:
     value: str
 
     def guessed(self, topic: str, some: Sequence[FoundRecord], pace: ThreadPace) -> Formats:
-        """Return the same with what was left open guessed from the first records."""
+        """Return the formats, with open ones guessed from the first records."""
         first = [each for each in some if each.state != MARKER][:GUESSED_FROM]
         key, value = self.key, self.value
         if key == AUTO:
@@ -122,7 +122,7 @@ def _header(content: Content | None, pace: ThreadPace, characters: int) -> Shown
 
 
 def written_bytes(found: Iterable[FoundRecord], characters: int = SHOWN_CHARACTERS) -> int:
-    """Return the memory that records may take while they are written as JSON, at most.
+    """Return the maximum memory of records while they are written as JSON.
 
     Laid out, JSON has more characters than its record has bytes: ``characters`` of each content.
     """

@@ -217,7 +217,7 @@ class Scan:
     # ----------------------------------------------------------------------------- what is summary
 
     def left(self) -> str | None:
-        """Return the cursor for what was not handed out; None where that is nothing."""
+        """Return the cursor for the remaining records, or None without any."""
         return cursor_of(self._terms.order, map(self._left_of, self._parts.values()))
 
     def _left_of(self, part: _Part) -> Range:
@@ -250,7 +250,7 @@ class Scan:
 
 
 def _youngest_ms(log: PartitionLog) -> int:
-    """Return a time that the last records of a log are not younger than."""
+    """Return an upper limit of the timestamps of a log's last records."""
     for segment in reversed(log.segments):
         if segment.size_bytes:
             try:

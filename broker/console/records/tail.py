@@ -94,7 +94,7 @@ class _Tail(Events):
                 self.show(text)
 
     async def _news(self) -> str:
-        """Return events of what has come since the last time."""
+        """Return the events since the last call."""
         found = await self._examine()
         chosen_ones = self._sample(found)
         text = ""
@@ -118,7 +118,7 @@ class _Tail(Events):
         return text
 
     def _sample(self, found: list[FoundRecord]) -> list[FoundRecord]:
-        """Return as many as may be shown, evenly from all."""
+        """Return an even sample within the limit."""
         count = min(len(found), int(self._records_left))
         return [found[at * len(found) // count] for at in range(count)]
 
@@ -131,7 +131,7 @@ class _Tail(Events):
         return await run(partial(json_rows, found, self._formats, behinds, pace))
 
     async def _examine(self) -> list[FoundRecord]:
-        """Return the wanted records that have come; what is too much is passed over."""
+        """Return the new records that match; those above the limit are skipped and counted."""
         rows: list[FoundRecord] = []
         left = LOOKED_BYTES
         for partition in self._partitions:

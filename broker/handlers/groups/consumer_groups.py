@@ -61,7 +61,7 @@ def refuse_heartbeat(
 def consumer_group_heartbeat(
     groups: Groups, context: RequestContext, request: ConsumerGroupHeartbeatRequest
 ) -> ConsumerGroupHeartbeatResponse | Deferred[ConsumerGroupHeartbeatResponse]:
-    """Join, stay, report, leave: see coordinator/groups/consumer/heartbeat.py."""
+    """Process a heartbeat; see coordinator/groups/consumer/heartbeat.py."""
     # An empty group id is the machine's to refuse: it is INVALID_REQUEST in this API.
     code = groups.refusal(request.group_id)
     if code:
@@ -77,7 +77,7 @@ def consumer_group_heartbeat(
 
 
 def _subscribed_to(groups: Groups, request: ConsumerGroupHeartbeatRequest) -> Iterable[str]:
-    """The topics that a member names, or has named before; none if it leaves."""
+    """Return the topics that a member names or has named before; none if it leaves."""
     if request.subscribed_topic_names is not None:
         return request.subscribed_topic_names
     group = groups.machine_of(request.group_id).groups.get(request.group_id)
@@ -92,7 +92,7 @@ def _may_describe_all(access: Access, names: Iterable[str]) -> bool:
 
 
 def new_member_id() -> str:
-    """Make up an id for a client of version 0, in the form of Kafka's UUIDs."""
+    """Return a new ID for a client of version 0, in the form of Kafka's UUIDs."""
     return urlsafe_b64encode(new_topic_id()).decode().rstrip("=")
 
 
@@ -115,7 +115,7 @@ def refuse_describe(
 async def consumer_group_describe(
     groups: Groups, context: RequestContext, request: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse:
-    """Describe consumer groups with their members, their assignments and what they move to."""
+    """Describe consumer groups with members, assignments and target assignments."""
     refuse_too_many_groups(len(request.group_ids))
     access, refusals = context.access, groups.refusals
 
@@ -172,7 +172,7 @@ def _described(groups: Groups, access: Access, group_id: str) -> DescribedGroup:
 
 
 def _without_hidden_topics(access: Access, group: DescribedGroup) -> DescribedGroup:
-    """The group as it is, or nothing of it if a member has a topic that is hidden."""
+    """Return the group, or an error if a member has a topic that the client may not describe."""
     names = {
         topic.topic_name
         for member in group.members

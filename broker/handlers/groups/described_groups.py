@@ -18,7 +18,7 @@ GROUPS_PER_REQUEST_MAX: Final = 10_000
 
 
 def refuse_too_many_groups(count: int) -> None:
-    """Raise KafkaError for a request that names more groups than one may name."""
+    """Raise KafkaError for a request with too many groups."""
     if count > GROUPS_PER_REQUEST_MAX:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST, f"at most {GROUPS_PER_REQUEST_MAX} groups per request"

@@ -67,7 +67,7 @@ NO_ROOM: Final = (
 async def list_groups(
     groups: Groups, context: RequestContext, request: ListGroupsRequest
 ) -> ListGroupsResponse:
-    """Name all groups, or those of some states and types; case does not matter.
+    """List all groups, or those of some states and types, ignoring case.
 
     Who may not describe the cluster finds the groups that it may describe.
     """
@@ -164,7 +164,7 @@ def _described(groups: Groups, context: RequestContext, group_id: str) -> Descri
 def delete_groups(
     groups: Groups, context: RequestContext, request: DeleteGroupsRequest
 ) -> DeleteGroupsResponse | Deferred[DeleteGroupsResponse] | Run[DeleteGroupsResponse]:
-    """Remove empty groups with their offsets; each has an answer of its own."""
+    """Delete empty groups with their offsets; each has its own result."""
     refuse_too_many_groups(len(request.groups_names))
     handle = partial(_delete_groups, groups, context)
     return Run(in_parts(request, BY_NAME, handle)) if BY_NAME.is_long(request) else handle(request)

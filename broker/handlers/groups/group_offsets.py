@@ -96,7 +96,7 @@ async def _commit_in_slices(
     request: OffsetCommitRequest,
     mark: int,
 ) -> OffsetCommitResponse:
-    """Commit what exists of very many partitions as one batch of records: all of it, or nothing.
+    """Commit existing ones of very many partitions as one batch: all, or none.
 
     ``mark`` is that of the client's access before the first slice: rights may change between two.
     """
@@ -127,7 +127,7 @@ async def _commit_long(
     known: list[OffsetCommitRequest],
     mark: int,
 ) -> list[OffsetCommitResponse] | ErrorCode:
-    """Hand all parts to the group's machine; return the response to each, or one error for all.
+    """Submit all parts to the group; return the response to each, or one error for all.
 
     ``mark``: that of the client's access when the parts' permissions were checked.
     """
@@ -199,7 +199,7 @@ def _commit(
     request: OffsetCommitRequest,
     refused: OffsetCommitResponse,
 ) -> Deferred[OffsetCommitResponse]:
-    """Hand the existing topics to the group's machine; ``refused`` becomes part of the response."""
+    """Submit the existing topics to the group; ``refused`` becomes part of the response."""
     pending: Deferred[OffsetCommitResponse] = Deferred()
 
     def respond(response: OffsetCommitResponse) -> None:
@@ -220,7 +220,7 @@ def _commit(
 
 
 def _denial_since(access: Access, mark: int, parts: Iterable[OffsetCommitRequest]) -> ErrorCode:
-    """Return the error of a commit that is not allowed any more after a wait, or NONE.
+    """Return the error of a permission lost during a wait, or NONE.
 
     ``mark`` is that of ``access`` before the wait; while it is unchanged nothing is checked.
     """
@@ -235,7 +235,7 @@ def _denial_since(access: Access, mark: int, parts: Iterable[OffsetCommitRequest
 
 
 def _merged(refused: OffsetCommitResponse, response: OffsetCommitResponse) -> OffsetCommitResponse:
-    """Each topic once, its refused partitions first, as Kafka answers them."""
+    """Merge two responses: each topic once, with its refused partitions first, as in Kafka."""
     if not refused.topics and len(response.topics) == 1:
         return response  # As nearly always.
     topics = {(topic.name, topic.topic_id): topic for topic in refused.topics}
@@ -289,7 +289,7 @@ class _GroupAnswers:
         return None
 
     def answer(self, number: int, group: OffsetFetchResponseGroup) -> None:
-        """Take the answer of one of the groups."""
+        """Receive the response of one of the groups."""
         self.is_closed = self.is_closed or needs_new_connection(group.error_code, self._seen)
         self.answers[number] = group
         self._missing -= 1
@@ -386,7 +386,7 @@ async def _offset_fetch(
 
 
 def _asked_groups(request: OffsetFetchRequest, version: int) -> list[OffsetFetchRequestGroup]:
-    """The groups of a request, as v8 and above name them."""
+    """Return the groups of a request in the form of version 8."""
     if version >= FETCH_GROUPS_SINCE:
         return request.groups
     topics = None
@@ -547,7 +547,7 @@ def _take_out_unknown(
 def _merged_deletions(
     refused: list[OffsetDeleteResponseTopic], topics: list[OffsetDeleteResponseTopic]
 ) -> list[OffsetDeleteResponseTopic]:
-    """Each topic once, its refused partitions first."""
+    """Merge two responses: each topic once, with its refused partitions first."""
     merged = {topic.name: topic for topic in refused}
     for topic in topics:
         earlier = merged.setdefault(topic.name, topic)

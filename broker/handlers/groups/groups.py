@@ -61,7 +61,7 @@ def group_refusal(groups: Groups, group_id: str) -> ErrorCode:
 def refuse_join_group(
     _request: JoinGroupRequest, code: ErrorCode, _message: str | None
 ) -> JoinGroupResponse:
-    """Return an error, without a member and without a null in any version."""
+    """Return a response with an error, without a member and without nulls."""
     return JoinGroupResponse(error_code=code)
 
 
@@ -69,7 +69,7 @@ def refuse_join_group(
 def join_group(
     groups: Groups, host: Host, context: RequestContext, request: JoinGroupRequest
 ) -> JoinGroupResponse | Deferred[JoinGroupResponse]:
-    """Bring a member into the group's next generation; it waits for the others."""
+    """Add a member to the group's next generation, which waits for the others."""
     pending: Deferred[JoinGroupResponse] = Deferred()
 
     def respond(response: JoinGroupResponse) -> None:
@@ -117,7 +117,7 @@ def _member_refusal(host: Host, context: RequestContext, request: JoinGroupReque
 def sync_group(
     groups: Groups, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
-    """Give a member its assignment, as soon as the leader has brought it."""
+    """Return a member's assignment once the leader has sent it."""
     pending: Deferred[SyncGroupResponse] = Deferred()
     code = ErrorCode.NONE
     if context.api_version >= PROTOCOL_MUST_MATCH_SINCE and (

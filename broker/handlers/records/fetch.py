@@ -170,7 +170,7 @@ async def _fetch_when_enough(
 
 
 async def _fetch_cold(readers: DiskReaders, reader: Reader) -> FetchResponse:
-    """Start over once a thread has read what is not in the page cache."""
+    """Repeat the read once a thread has loaded the pages missing in the cache."""
     for _ in range(COLD_ROUNDS_MAX - 1):
         await Aside(lambda: readers.run(reader.warm))
         result = reader.read()
@@ -221,7 +221,7 @@ async def _fetch_in_slices(
 
 
 async def _read_in_slices(readers: DiskReaders, reader: Reader, watch: Watch) -> Result:
-    """Read, and read again what a thread had to read."""
+    """Read, and read again after a thread has loaded missing pages."""
     for _ in range(COLD_ROUNDS_MAX):
         result = await reader.read_in_slices(watch.wait_on)
         if not reader.cold:
@@ -232,6 +232,6 @@ async def _read_in_slices(readers: DiskReaders, reader: Reader, watch: Watch) ->
 
 
 def _is_of_replica(request: FetchRequest) -> bool:
-    """Whether a fetch says that it comes from another broker; the id has moved in version 15."""
+    """Return whether a fetch has a replica ID, whose field version 15 has moved."""
     state = request.replica_state
     return request.replica_id >= 0 or (state is not None and state.replica_id >= 0)

@@ -66,7 +66,7 @@ class Readable:
         self.mark = self._access.mark
 
     def has(self, named: Asked, name: str) -> bool:
-        """Whether the client may read a topic, of which ``named`` is a partition."""
+        """Return whether the client may read the topic ``name`` of the partition ``named``."""
         if named.allowed_mark == self.mark and not self._is_replica:
             return True
         if self._is_replica:  # No consumer gets past its own rights by calling itself one.
@@ -132,7 +132,7 @@ class Reader:
         self._may_wait = False
 
     def read(self) -> Result:
-        """Read every partition within the request's bounds; what is cold is only noted."""
+        """Read every partition within the request's limits; record those not in the cache."""
         result = Result()
         self.cold = []
         self._read_some(self.plan.asked, result)
@@ -183,7 +183,7 @@ class Reader:
         self._may_wait = True
 
     def warm(self) -> None:
-        """Load what was cold, on a thread; errors come out where the data would have been used."""
+        """Load uncached data on a thread; its errors are raised where the data is used."""
         for key, span in self.cold:
             try:
                 loaded = span.load(read_waiting)
@@ -274,7 +274,7 @@ class Reader:
     def _load(
         self, log: PartitionLog, named: Asked, plan: FileSpan | MemorySlice, result: Result
     ) -> tuple[memoryview, int] | None:
-        """Batches and the offset behind them; None when they are cold, or too much with the rest.
+        """Return batches and the next offset, or None if they are uncached or too large.
 
         Many are left in the page cache: a ``FileSlice`` represents them, and only its length is
         used until the connection sends it.
@@ -319,7 +319,7 @@ class Reader:
     # The response
 
     def respond(self, result: Result) -> FetchResponse:
-        """Build the response; in an incremental session only of what is new."""
+        """Build the response; in an incremental session only with changes."""
         response = FetchResponse(session_id=self.plan.session_id)
         if self._is_within_quota(response, result):
             self._respond_some(response, result.data)
@@ -407,7 +407,7 @@ def _is_news(named: Asked, data: PartitionData) -> bool:
 
 
 def failed(wanted: FetchPartition, error: ErrorCode) -> PartitionData:
-    """Return the answer for a partition of which nothing can be read."""
+    """Return the result of a partition that cannot be read."""
     return PartitionData(
         wanted.partition,
         error,

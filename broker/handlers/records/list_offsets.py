@@ -134,7 +134,7 @@ def _list_offsets(
 
 
 def _asked_twice(request: ListOffsetsRequest) -> set[tuple[str, int]]:
-    """Partitions that a request names more than once: their results could not be distinguished."""
+    """Return the partitions that a request names more than once."""
     seen: set[tuple[str, int]] = set()
     twice: set[tuple[str, int]] = set()
     for topic in request.topics:
@@ -163,7 +163,7 @@ def _error(
 def _look_up(
     log: PartitionLog, timestamp: int, isolation: int, result: ListOffsetsPartitionResponse
 ) -> Search | None:
-    """Fill in ``result``, or answer the search that has to be run for it."""
+    """Fill in ``result``, or return the search for it."""
     if timestamp == LATEST:
         committed = isolation == READ_COMMITTED
         result.offset = log.last_stable_offset if committed else log.high_watermark
@@ -189,7 +189,7 @@ class _Sought(NamedTuple):
 
     @property
     def has_moved(self) -> bool:
-        """Whether the log is not this broker's any more: then no result from it is returned."""
+        """Return whether this broker no longer leads the log, so that results are invalid."""
         return self.partition.log is not self.log
 
     def fails(self, code: ErrorCode) -> None:
@@ -235,7 +235,7 @@ async def _fill_in(readers: DiskReaders, sought: _Sought) -> None:
 
 
 async def _found_by(readers: DiskReaders, search: Search) -> TimestampOffset | None:
-    """Drive a search by timestamp: its steps here, the work between them on a thread."""
+    """Run a search by timestamp: its steps on the loop, its reads on a thread."""
     try:
         work = next(search)
         while True:

@@ -186,7 +186,7 @@ class ProduceHandler:
     async def _after_inspection(
         self, context: RequestContext, request: ProduceRequest, known: Known, aside: Aside
     ) -> ProduceResponse | None:
-        """Append once a thread has looked into some batches, and has changed their codecs."""
+        """Append after a thread has inspected some batches and converted their codecs."""
         allowance = Allowance()
         inspections = [
             Inspection(data.records, encoding, allowance)
@@ -248,10 +248,10 @@ class ProduceHandler:
         return response if refusal is None else without_refused(response, refusal)
 
     def _inspect(self, context: RequestContext, request: ProduceRequest) -> tuple[Known, Aside]:
-        """Inspect batches as the logs will need it; return work that would block the loop apart.
+        """Inspect batches for the logs; return separately the work that would block the loop.
 
-        Small batches of known writers are left to the logs, as long as there are few of them, and
-        in the codec of their topic.
+        The logs inspect small batches of known writers themselves if there are few, in the codec
+        of their topic.
         """
         known: Known = {}
         aside: Aside = []
@@ -302,7 +302,7 @@ class ProduceHandler:
         request: ProduceRequest,
         answer: Answer | None = None,
     ) -> Verification:
-        """Judge the transactional batches that have a partition to go to, all at once.
+        """Verify all transactional batches of existing partitions at once.
 
         ``answer`` is that of another coordinator; what it admits has to be appended now.
 
@@ -338,7 +338,7 @@ class ProduceHandler:
     def may_wait(
         self, context: RequestContext, request: ProduceRequest, verification: Verification
     ) -> bool:
-        """Whether a request may wait until what is pending is known.
+        """Return whether a request may wait for pending results.
 
         For another coordinator any may, for the transaction before it only one that adds: KIP-890
         made that Kafka's, too.
@@ -536,7 +536,7 @@ def _keep_records(context: RequestContext, request: ProduceRequest) -> None:
 
 
 def _names_transactions(request: ProduceRequest) -> bool:
-    """Whether any batch says that it is part of a transaction, wherever it goes."""
+    """Return whether any batch of the request is transactional."""
     for topic in request.topic_data:
         for data in topic.partition_data:
             if is_transactional(data.records):
@@ -555,7 +555,7 @@ def _size(request: ProduceRequest) -> int:
 
 
 def _is_zstd(records: memoryview | None) -> bool:
-    """Whether a batch is compressed in a way that old clients cannot know of."""
+    """Return whether a batch has a codec that old versions do not support."""
     return (
         records is not None
         and len(records) > ATTRIBUTES_LOW_BYTE

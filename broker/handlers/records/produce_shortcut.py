@@ -143,7 +143,7 @@ class CommonRequest:
         return self._index_position + _INDEX_AND_SIZE_BYTES
 
     def is_like(self, frame: memoryview, span: tuple[int, int, int]) -> bool:
-        """Whether a whole frame is of this kind; ``span`` as ``locate`` would answer it."""
+        """Return whether a complete frame has this shape; ``span`` is the result of ``locate``."""
         try:
             found = self.locate(bytes(frame[: self.head_bytes]), 0, len(frame))
         except (IndexError, error):
@@ -231,7 +231,7 @@ class ProduceShortcut:
     # ------------------------------------------------------------------------------------ learning
 
     def learn(self, frame: memoryview, position: int, request: ProduceRequest) -> None:
-        """Remember the fixed bytes of a request that was decoded, if it is of the common kind.
+        """Remember the fixed bytes of a decoded request if it has the common shape.
 
         ``position`` is where the body begins in ``frame``.
         """
@@ -266,7 +266,7 @@ class ProduceShortcut:
             self._learn_answer(topic)
 
     def _producer_of(self, transactional_id: str | None, records: memoryview) -> int:
-        """The producer id of a request's batch, if it is that of its transactional id."""
+        """Return the producer id of a request's batch, if it is that of its transactional id."""
         if not transactional_id or len(records) < HEADER_BYTES:
             return NO_PRODUCER_ID
         producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
@@ -274,7 +274,7 @@ class ProduceShortcut:
         return producer_id if known else NO_PRODUCER_ID
 
     def _plain_producer_of(self, records: memoryview) -> int:
-        """The producer id of a request's batch, if it may be used outside of transactions."""
+        """Return the producer ID of a request's batch if it is valid outside of transactions."""
         if len(records) < HEADER_BYTES or not self._is_alone:
             return NO_PRODUCER_ID
         producer_id: int = _producer(records, PRODUCER_ID_POSITION)[0]
@@ -282,7 +282,7 @@ class ProduceShortcut:
         return NO_PRODUCER_ID if refused else producer_id
 
     def _may_write(self, topic_data: TopicProduceData, transactional_id: str | None) -> bool:
-        """Whether the client may write what a request names, batches of transactions included."""
+        """Return whether the client may write the batches of a request, also transactional ones."""
         access = self._access
         if access.is_open:
             return True
@@ -331,7 +331,7 @@ class ProduceShortcut:
     def _take_large(
         self, common: CommonRequest, frames: FrameBuffer, view: memoryview, end: int
     ) -> ShortProduce | None:
-        """Take one request; its records are copied once, into the journal's group."""
+        """Handle one request; its records are copied once, into the journal."""
         if end > len(view):
             return None
         head = bytes(view[: _LENGTH_BYTES + common.head_bytes])
@@ -347,7 +347,7 @@ class ProduceShortcut:
     def _take_small(
         self, common: CommonRequest, frames: FrameBuffer, data: bytes
     ) -> ShortProduce | None:
-        """Take as many requests for one partition as have come in together."""
+        """Handle all received requests for one partition together."""
         correlation_ids: list[int] = []
         batches: list[bytes] = []
         ends: list[int] = []
@@ -439,7 +439,7 @@ class ProduceShortcut:
         return pending
 
     def _is_admitted(self, log: PartitionLog, records: memoryview) -> bool:
-        """Whether a batch needs no look at its transaction or its records."""
+        """Return whether a batch needs no check of its transaction or its records."""
         if len(records) < HEADER_BYTES:
             return False
         if not self._client.is_known_writer and read_record_count(records) > FEW_RECORDS:

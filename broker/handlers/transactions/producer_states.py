@@ -55,7 +55,7 @@ async def describe_producers(
     context: RequestContext,
     request: DescribeProducersRequest,
 ) -> DescribeProducersResponse:
-    """List the producers of each partition asked for."""
+    """List the producers of each requested partition."""
     described = _Described(catalogue, context.access)
     # What another broker has forwarded is described here, or not at all.
     if peers is not None and context.connection.link is None:

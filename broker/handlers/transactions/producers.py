@@ -60,7 +60,7 @@ async def init_producer_id(
     context: RequestContext,
     request: InitProducerIdRequest,
 ) -> InitProducerIdResponse:
-    """Give a producer an id that was never given before (S10), with epoch 0."""
+    """Return a producer ID that was never assigned before (S10), with epoch 0."""
     code = _denial(context.access, request)
     if code:
         raise KafkaError(code)
@@ -104,7 +104,7 @@ async def _init_transactional(
     request: InitProducerIdRequest,
     transactional_id: str,
 ) -> InitProducerIdResponse:
-    """Fence the producer that had the transactional id before, and end what it left open."""
+    """Fence the previous producer of the transactional ID, and abort its open transaction."""
     timeout_ms = request.transaction_timeout_ms
     if not transactional_id:
         raise KafkaError(ErrorCode.INVALID_REQUEST)

@@ -62,7 +62,7 @@ async def write_txn_markers(
     context: RequestContext,
     request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse:
-    """Write each marker to each partition; answered when all are durable, offsets shown (R5)."""
+    """Write each marker to each partition; respond when all are durable and visible (R5)."""
     count = sum(len(topic.partition_indexes) for named in request.markers for topic in named.topics)
     if count > MARKERS_MAX:
         raise CloseConnection(f"a request for {count} markers, more than {MARKERS_MAX}")
@@ -75,7 +75,7 @@ async def write_txn_markers(
 
 
 def _latest_epoch(catalogue: Catalogue, transactions: Transactions, brokers: Brokers) -> int:
-    """Return the latest epoch that a coordinator has, in so far as it is known here."""
+    """Return the latest known epoch of a coordinator."""
     own = transactions.coordinator_epoch
     topic = catalogue.topic(TRANSACTION_STATE) if brokers.are_several else None
     if topic is None:

@@ -87,7 +87,7 @@ async def list_transactions(
     context: RequestContext,
     request: ListTransactionsRequest,
 ) -> ListTransactionsResponse:
-    """Name the transactional ids that pass every filter, and their states."""
+    """List the transactional IDs that pass every filter, with their states."""
     pattern = request.transactional_id_pattern
     if pattern and problem_of(pattern) is not None:
         raise KafkaError(ErrorCode.INVALID_REGULAR_EXPRESSION)
@@ -120,7 +120,7 @@ async def list_transactions(
 
 
 def _filter(request: ListTransactionsRequest, now_ms: int) -> Include:
-    """Every filter that the request has but its pattern, in one."""
+    """Combine all filters of a request, except its pattern, in one function."""
     filters: list[Include] = []
     if request.state_filters:
         states = STORABLE & {STATES.get(name) for name in request.state_filters}

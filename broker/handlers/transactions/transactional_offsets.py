@@ -154,7 +154,7 @@ async def _commit_after_answer(
     request: TxnOffsetCommitRequest,
     again: Callable[[], _Commit],
 ) -> TxnOffsetCommitResponse:
-    """Commit as the coordinator says, which is another broker."""
+    """Commit by the decision of a coordinator on another broker."""
     answer = await Asked(remote_coordinators, question, ASKED_MS)
     return await _committed(
         access, request, again, lambda commit: commit.use(remote_coordinators, answer)
@@ -167,7 +167,7 @@ async def _committed(
     again: Callable[[], _Commit],
     refusal: Callable[[_Commit], ErrorCode],
 ) -> TxnOffsetCommitResponse:
-    """Hand a commit that has waited to its group; what is refused now is the response."""
+    """Submit a delayed commit to its group, or return its refusal."""
     code = transaction_denial(access, request.transactional_id, request.group_id)
     if code:
         refused: TxnOffsetCommitResponse = mirror(TxnOffsetCommitResponse, request, code, None)
@@ -249,7 +249,7 @@ class _Commit:
         return Question(*asked, {partition.topic_partition: log}, adds)
 
     def use(self, remote_coordinators: RemoteCoordinators, answer: Answer) -> ErrorCode:
-        """Use another coordinator's answer; return the error of the commit as a whole, or NONE."""
+        """Apply another coordinator's response; return the error of the whole commit, or NONE."""
         code = self._groups.refusal(self._request.group_id)
         if code:
             return code
@@ -299,7 +299,7 @@ class _Commit:
         return self._sent(code)
 
     def _sent(self, code: ErrorCode) -> ErrorCode:
-        """The coordinator's error as a producer knows it, by version."""
+        """Return the error that a producer receives for one of the coordinator, by version."""
         if code == ErrorCode.PRODUCER_FENCED:
             return ErrorCode.INVALID_PRODUCER_EPOCH
         if code == ErrorCode.TRANSACTION_ABORTABLE and self._context.api_version < ABORTABLE_SINCE:
@@ -320,7 +320,7 @@ class _Commit:
         return self._groups.must_wait(self._request.group_id)
 
     def submit(self) -> Deferred[TxnOffsetCommitResponse]:
-        """Hand the commit to its group, which completes the answer."""
+        """Submit the commit to its group, which completes the response."""
         pending: Deferred[TxnOffsetCommitResponse] = Deferred()
         refuse = partial(refuse_commit, self._command.request)
 
@@ -343,14 +343,14 @@ class _Commit:
         return self.answered(refuse_commit(self._command.request, code))
 
     def answered(self, response: OffsetCommitResponse) -> TxnOffsetCommitResponse:
-        """Return the response to the request, of which ``response`` is about a part."""
+        """Return the response to the whole request; ``response`` has its permitted partitions."""
         return _answer(self._context, self._request, self._denied, response)
 
 
 def _known(
     catalogue: Catalogue, request: TxnOffsetCommitRequest, denied: frozenset[str]
 ) -> OffsetCommitRequest:
-    """The partitions that exist and are not denied, in the words of OffsetCommit."""
+    """Return an OffsetCommit request for the partitions that exist and are permitted."""
     topics = []
     for asked in request.topics:
         topic = None if asked.name in denied else catalogue.topic(asked.name)

@@ -253,7 +253,7 @@ def offsets_partition(catalogue: Catalogue, group_id: str) -> TopicPartition:
 def refuse_end_txn(
     _request: EndTxnRequest, code: ErrorCode, _message: str | None
 ) -> EndTxnResponse:
-    """Return an error, and no epoch."""
+    """Return a response with an error and without an epoch."""
     return EndTxnResponse(error_code=code)
 
 

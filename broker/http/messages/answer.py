@@ -32,7 +32,7 @@ class Viewer(Protocol):
     """Reader of an endless response."""
 
     def show(self, piece: Piece) -> bool:
-        """Send a piece; False, and nothing is sent, while the pieces before are not read."""
+        """Send a piece; return False without sending while previous pieces are unread."""
 
     def abort(self) -> None:
         """Stop sending."""
@@ -82,7 +82,7 @@ class Framing:
         """Whether another request may follow on the connection."""
 
     def head(self, answer: Answer, size_bytes: int | None) -> bytes:
-        """Return the head of an answer; ``size_bytes`` of its body, None where it is not known."""
+        """Return the head of a response; ``size_bytes``: that of its body, or None if unknown."""
         headers = {"Content-Type": answer.content_type, **_ALWAYS, **answer.headers}
         if size_bytes is not None and answer.status not in WITHOUT_BODY:
             headers["Content-Length"] = str(size_bytes)

@@ -44,7 +44,7 @@ class Holding:
         self._memory.hold(self, size_bytes)
 
     def on_release(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` once nothing is held any more."""
+        """Call ``callback`` once all bytes are released."""
         self._on_release.append(callback)
 
     def release(self) -> None:
@@ -72,7 +72,7 @@ class AnswerMemory:
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
 
     def holding(self, owner: str) -> Holding:
-        """Return a holding of no bytes yet, for a response to ``owner``."""
+        """Return an empty holding for a response to ``owner``."""
         holding = Holding(self, owner)
         self._holdings[holding] = None
         return holding
@@ -150,7 +150,7 @@ class AnswerMemory:
         return self.held_bytes + self.work_bytes + size_bytes <= self._limit_bytes
 
     def _admit(self) -> None:
-        """Admit work that waits, in the order in which it came."""
+        """Admit waiting work in its order of arrival."""
         while self._waiting and self._has_room(self._waiting[0][0]):
             size_bytes, admitted = self._waiting.popleft()
             if not admitted.cancelled():

@@ -57,7 +57,7 @@ class Request:
 
     @property
     def path(self) -> str:
-        """The path as text: for pages whose parts are words."""
+        """Path as text, for pages without encoded names."""
         return "/" + "/".join(self.parts)
 
     @property
@@ -86,12 +86,12 @@ class RequestReader:
         self._body_bytes = 0
 
     def receive(self, data: bytes) -> None:
-        """Take bytes that have come in. Take the request out before receiving more."""
+        """Add received bytes. Take the request out before receiving more."""
         self._data += data
 
     @property
     def has_begun(self) -> bool:
-        """Whether a part of a request is here."""
+        """Whether a part of a request was received."""
         return bool(self._data) or self._head is not None
 
     @property
@@ -105,7 +105,7 @@ class RequestReader:
         )
 
     def next_request(self) -> Request | None:
-        """Return the request that is here as a whole; raises BadRequest, and is of no use then."""
+        """Return the complete request, or None. After BadRequest the parser is unusable."""
         if self._head is None and not self._read_head():
             return None
         head = self._head
@@ -131,7 +131,7 @@ class RequestReader:
 
 
 def parse_head(head: bytes) -> Request:
-    """Read the head of a request, its empty line included; raises BadRequest."""
+    """Parse the head of a request with its empty line; raises BadRequest."""
     lines = head.removesuffix(HEAD_END).split(b"\r\n")
     match = _REQUEST_LINE.fullmatch(lines[0])
     if match is None:
@@ -157,7 +157,7 @@ def parse_head(head: bytes) -> Request:
 
 
 def _target(target: bytes) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Read path and query out of a target, with or without a host before it."""
+    """Return path and query of a target, with or without a host."""
     try:
         split = urlsplit(target.decode("ascii"))
         if not split.path.startswith("/") and (split.path or not split.netloc):

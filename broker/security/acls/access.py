@@ -121,7 +121,7 @@ class Access:
     def may_see(
         self, resource_type: ResourceType, name: str, operation: Operation = Operation.DESCRIBE
     ) -> bool:
-        """Whether a resource belongs into an answer that leaves out what is not allowed."""
+        """Return whether the client may see a resource in a list."""
         return self._may(operation, resource_type, name, quiet=True)
 
     def may_either(self, *choices: tuple[Operation, ResourceType, str]) -> bool:

@@ -221,7 +221,7 @@ class _Patterns:
                 yield from self._prefixed.get(name[:size], ())
 
     def covers(self, acl: Acl) -> bool:
-        """Whether every name that an ACL applies to is one that these apply to."""
+        """Return whether these ACLs apply to every name to which ``acl`` applies."""
         if WILDCARD in self._literal:
             return True
         is_literal = acl.pattern == PatternType.LITERAL

@@ -30,9 +30,9 @@ class PlainUsers:
         return len(self._digests)
 
     def verify(self, user: str, password: str) -> bool:
-        """Whether a password is a user's, in a time that tells neither users nor passwords.
+        """Return whether a password is a user's; the time it takes depends on neither.
 
-        Digests of one length are compared, and for a user that there is not, too.
+        It compares digests of one length, also for an unknown user.
         """
         known = self._digests.get(user)
         is_same = hmac.compare_digest(known or self._key, self._digest(password))

@@ -55,7 +55,7 @@ class KeySet:
         return len(self._keys)
 
     def for_token(self, key_id: str | None, algorithm: str) -> Sequence[Any]:
-        """Return the keys that a token may be signed with; without an id all of its algorithm."""
+        """Return the possible keys of a token: by its key ID, or all of its algorithm."""
         return [
             each.key
             for each in self._keys
@@ -63,12 +63,12 @@ class KeySet:
         ]
 
     def has_id(self, key_id: str | None) -> bool:
-        """Whether there is a key of this id."""
+        """Return whether a key has this ID."""
         return any(each.key_id == key_id for each in self._keys)
 
 
 def parse_keys(text: bytes, algorithms: Sequence[str]) -> KeySet:
-    """Read a set of keys, those that are for one of ``algorithms``; raises MalformedKeys."""
+    """Parse a key set; return the keys for ``algorithms``. Raises MalformedKeys."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -89,7 +89,7 @@ def parse_keys(text: bytes, algorithms: Sequence[str]) -> KeySet:
 
 
 def _key_of(entry: Mapping[str, Any], allowed: Sequence[str]) -> TokenKey | None:
-    """Return a key that may verify tokens; None for one of another kind or for another use."""
+    """Return a key that may verify tokens, or None for other kinds and uses."""
     key_id = entry.get("kid")
     operations = entry.get("key_ops", ["verify"])
     if not isinstance(key_id, str | None) or entry.get("use", "sig") != "sig":
@@ -111,7 +111,7 @@ def _key_of(entry: Mapping[str, Any], allowed: Sequence[str]) -> TokenKey | None
 
 
 def _loaded(public: dict[str, Any], algorithm: str) -> Any:  # noqa: ANN401  cryptography's class
-    """Return a key as the library that verifies wants it; None where it is none, or too weak."""
+    """Return a key for the verifying library, or None if it is invalid or too weak."""
     from jwt import PyJWK, PyJWTError
 
     try:

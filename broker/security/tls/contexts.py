@@ -47,7 +47,7 @@ def new_context(
 def _use_suites(
     context: ssl.SSLContext, protocols: Sequence[str], suites: Sequence[str]
 ) -> list[str]:
-    """Set the suites; return the protocols that there are any for."""
+    """Set the cipher suites; return the protocols that have one of them."""
     import ssl
 
     newer = [each for each in suites if each in TLS13_SUITES]

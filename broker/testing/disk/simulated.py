@@ -123,7 +123,7 @@ class SimulatedFile:
                 self._system.write(self._inode, self.path, [bytes(size - present)], present)
 
     def reserve(self, size: int) -> None:
-        """Take the room that ``size`` bytes need."""
+        """Reserve space for ``size`` bytes."""
         self.zero_fill(size)
 
     def size(self) -> int:
@@ -251,7 +251,7 @@ class SimulatedFileSystem:
             self.before(Operation(self.operations, name, path, position, size))
 
     def _changing(self, name: str, path: str, position: int = 0, size: int = 0) -> Operation:
-        """Count a change and run what is to happen before it."""
+        """Count a change and run the hooks before it."""
         self._check_power()
         self.operations += 1
         operation = Operation(self.operations, name, path, position, size)
@@ -269,7 +269,7 @@ class SimulatedFileSystem:
     # ------------------------------------------------------------------------------ file contents
 
     def write(self, inode: Inode, path: str, buffers: Sequence[Buffer], position: int) -> int:
-        """Write all buffers, or as much as there is room for and then ENOSPC; returns the size."""
+        """Write all buffers, or as much as fits and raise ENOSPC; return the size."""
         size = sum(len(buffer) for buffer in buffers)
         operation = self._changing("pwritev", path, position, size)
         room = self._room_for(inode, position, size)
@@ -291,7 +291,7 @@ class SimulatedFileSystem:
         return size
 
     def _room_for(self, inode: Inode, position: int, size: int) -> int:
-        """Bytes of a write of ``size`` at ``position`` that the capacity lets happen."""
+        """Return the bytes of a write of ``size`` at ``position`` that fit."""
         if self.capacity_bytes is None:
             return size
         present = len(inode.content)
@@ -342,13 +342,13 @@ class SimulatedFileSystem:
             return SimulatedFile(self, node, path)
 
     def exists(self, path: str) -> bool:
-        """Whether the path leads anywhere."""
+        """Return whether the path exists."""
         with self.lock_of_state:
             self.reading("exists", path)
             return self._is_there(path, Inode | Directory)
 
     def is_directory(self, path: str) -> bool:
-        """Whether the path leads to a directory."""
+        """Return whether the path is a directory."""
         with self.lock_of_state:
             self.reading("is_directory", path)
             return self._is_there(path, Directory)
@@ -454,7 +454,7 @@ class SimulatedFileSystem:
             self._changed(operation)
 
     def open_device(self, path: str) -> SimulatedDevice | None:  # noqa: ARG002  (there is one)
-        """The disk, if it ``syncs_whole``."""
+        """Return the disk if it ``syncs_whole``, else None."""
         return SimulatedDevice(self) if self.syncs_whole else None
 
     def sync_everything(self) -> None:
@@ -475,13 +475,13 @@ class SimulatedFileSystem:
         replace_file(self, path, data)
 
     def free_bytes(self, path: str) -> int:  # noqa: ARG002  (one device holds every path)
-        """Room left, or a large number without a capacity."""
+        """Return the free bytes, or a large number without a capacity."""
         if self.capacity_bytes is None:
             return UNLIMITED_BYTES
         return max(0, self.capacity_bytes - self.used_bytes)
 
     def total_bytes(self, path: str) -> int:  # noqa: ARG002  (one device holds every path)
-        """The capacity, or a large number without one."""
+        """Return the capacity, or a large number without one."""
         return UNLIMITED_BYTES if self.capacity_bytes is None else self.capacity_bytes
 
     def lock(self, path: str) -> SimulatedLock:
@@ -534,7 +534,7 @@ class SimulatedFileSystem:
 
 
 def _refusal(code: int, path: str) -> OSError:
-    """The error of this number; Python picks the subclass (FileNotFoundError ...)."""
+    """Return the error of this number; Python picks the subclass (FileNotFoundError ...)."""
     return OSError(code, errno.errorcode[code], path)
 
 

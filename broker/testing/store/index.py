@@ -287,7 +287,7 @@ class MemoryIndex:
             self._note_changed([each.partition_id for each in led])
 
     def want(self, nodes: Mapping[int, int | None], *, pins: bool = False) -> None:
-        """Store wanted leaders, or pins with ``pins``; see ``ClusterIndex``."""
+        """Store wanted leaders, or pins if ``pins`` is true; see ``ClusterIndex``."""
         with self._changed:
             changed = []
             for each, node_id in nodes.items():

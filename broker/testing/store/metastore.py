@@ -93,7 +93,7 @@ class MemoryMetaStore(Way, ReplacedTables):
         return self._change(self._store.allocate_producer_ids)
 
     def raise_producer_ids(self, at_least: int) -> None:
-        """Never hand out a producer id below ``at_least``."""
+        """Raise the next producer ID to ``at_least``."""
         self._change(self._store.raise_producer_ids, at_least)
 
     def load(self) -> MetadataImage:
@@ -109,7 +109,7 @@ class MemoryMetaStore(Way, ReplacedTables):
         return self._change(self._create_topic, name, topic_id, partition_count, configs)
 
     def create_partitions(self, topic_id: bytes, total_count: int) -> tuple[PartitionRow, ...]:
-        """Grow a topic to ``total_count`` partitions and return the new ones."""
+        """Extend a topic to ``total_count`` partitions and return the new ones."""
         return self._change(self._create_partitions, topic_id, total_count)
 
     def delete_topic(self, topic_id: bytes) -> None:

@@ -46,15 +46,15 @@ class Member(NamedTuple):
     """Whether it has not yet seen the end of a rebalance: it may not know its id."""
 
     def metadata(self, protocol: str | None) -> bytes:
-        """The member's metadata for ``protocol``, or empty if it does not support it."""
+        """Return the member's metadata for ``protocol``, or empty if it does not support it."""
         return next((metadata for name, metadata in self.protocols if name == protocol), b"")
 
     def settled(self) -> Member:
-        """The member once it has seen a rebalance to its end."""
+        """Return the member as one that has completed a rebalance."""
         return self._replace(is_new=False)
 
     def vote(self, candidates: set[str]) -> str:
-        """The member's most preferred protocol among the candidates."""
+        """Return the member's most preferred protocol among the candidates."""
         return next(name for name, _ in self.protocols if name in candidates)
 
 
@@ -129,7 +129,7 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def refuse_partition(self, identity: Identity, topic_id: bytes, partition: int) -> ErrorCode:
-        """Allow every partition: a classic member may commit what it likes."""
+        """Allow every partition: a classic member may commit any offset."""
         del identity, topic_id, partition
         return ErrorCode.NONE
 
@@ -139,12 +139,12 @@ class ClassicGroup:
         return ErrorCode.NONE
 
     def commit_effects(self, identity: Identity, now: Now) -> tuple[Effect, ...]:
-        """Take a commit for a sign of life."""
+        """Return the effects of a commit: the member's session starts again."""
         member = self.members.get(identity.member_id)
         return () if member is None else (self.session_timer(member, now),)
 
     def is_subscribed(self, topic: str) -> bool:
-        """Whether a member may read this topic now; true for all where that cannot be known."""
+        """Return whether a member may read this topic now; true if that is unknown."""
         if self.topics is None:
             return self.protocol_type == CONSUMER_PROTOCOL
         return topic in self.topics
@@ -154,7 +154,7 @@ class ClassicGroup:
         return self.state_since_ms if self.is_empty else -1
 
     def tombstones(self) -> tuple[Record, ...]:
-        """The record that removes the group."""
+        """Return the record that removes the group."""
         return (Record(GROUP_METADATA_RECORD, GroupMetadataKey(self.group_id), None),)
 
     # ------------------------------------------------------------------------------ about members
@@ -170,7 +170,7 @@ class ClassicGroup:
         return ErrorCode.NONE if member_id in self.members else ErrorCode.UNKNOWN_MEMBER_ID
 
     def supports(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a client that offers these protocols can be a member beside the others."""
+        """Return whether a client with these protocols can join the present members."""
         if self.state is State.EMPTY:
             return protocol_type != "" and any(True for _ in names)
         everybody = len(self.members)
@@ -179,7 +179,7 @@ class ClassicGroup:
         )
 
     def selected_protocol(self) -> str:
-        """The protocol with the most votes, out of those that all members support."""
+        """Return the protocol with the most votes, out of those that all members support."""
         everybody = len(self.members)
         candidates = {name for name, count in self.supporters.items() if count == everybody}
         votes: dict[str, int] = {}
@@ -204,7 +204,7 @@ class ClassicGroup:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def copy(self) -> ClassicGroup:
-        """A group to work on: nothing that happens to it is seen here."""
+        """Return a copy; changes of the copy do not change this group."""
         return ClassicGroup(
             self.group_id,
             self.state,

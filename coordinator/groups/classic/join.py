@@ -70,7 +70,7 @@ def join_new_group(
 
 
 def _has_room(group: ClassicGroup, member_id: str, config: GroupConfig) -> bool:
-    """Whether another member may come in; a waiting member may, too."""
+    """Return whether the group has room for another member; a waiting member counts."""
     if group.state is State.EMPTY:
         return True
     if group.state is State.PREPARING_REBALANCE:
@@ -115,7 +115,7 @@ def _join_without_id(turn: Turn, command: JoinGroup) -> Decision:
 
 
 def _join_again(turn: Turn, command: JoinGroup) -> Decision:
-    """Join a known member again: because of a rebalance, or as a reason for one."""
+    """Join a known member again, in a rebalance or as the cause of one."""
     group = turn.group
     member_id = command.request.member_id
     member = group.members[member_id]
@@ -158,7 +158,7 @@ def _add_member(turn: Turn, command: JoinGroup, member_id: str) -> Decision:
 
 
 def _restart_static_member(turn: Turn, command: JoinGroup, instance_id: str) -> Decision:
-    """Give a static member a new id; in a stable group the others do not notice."""
+    """Give a static member a new ID; a stable group does not rebalance."""
     group = turn.group
     old_leader_id = group.leader_id
     old_id = group.static_members[instance_id]
@@ -209,7 +209,7 @@ def _rebalance_timeout_ms(command: JoinGroup) -> int:
 
 
 def _protocols(command: JoinGroup) -> tuple[tuple[str, bytes], ...]:
-    """The member's protocols; of a repeated name Kafka keeps the first."""
+    """Return the member's protocols; of a repeated name Kafka keeps the first."""
     protocols: dict[str, bytes] = {}
     for protocol in command.request.protocols:
         protocols.setdefault(protocol.name, bytes(protocol.metadata))

@@ -79,7 +79,7 @@ def decide_leave(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
 
 
 def _leaving(command: LeaveGroup) -> list[MemberIdentity]:
-    """The members of a request; before version 3 there is one, beside the group."""
+    """Return the members of a request; before version 3 it names one, beside the group."""
     if command.caller.api_version < SEVERAL_MEMBERS_SINCE:
         return [MemberIdentity(command.request.member_id)]
     return command.request.members
@@ -110,7 +110,7 @@ def decide_timer_without_group(shard: GroupTable, command: TimerExpired, now: No
 
 
 def decide_timer(shard: GroupTable, command: TimerExpired, now: Now) -> Decision:
-    """Continue without the members whose time has expired."""
+    """Continue without the members whose timers have expired."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
     turn = Turn(group, shard.config, now)
@@ -151,7 +151,7 @@ def _session_is_over(turn: Turn, member_id: str) -> Decision:
 
 
 def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
-    """Restart all members' sessions: the broker was not able to receive heartbeats."""
+    """Restart all members' sessions, because the broker could not receive heartbeats."""
     for group in shard.groups.values():
         if isinstance(group, ClassicGroup):
             for member in group.members.values():

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.sync_group import SyncGroupResponse
 
 
 def rebalance_or_resume(turn: Turn) -> None:
-    """Begin a rebalance; if there is one already, end its first part if it can."""
+    """Start a rebalance, or end the first part of the present one if all have joined."""
     if turn.group.state in PREVIOUS[State.PREPARING_REBALANCE]:
         prepare_rebalance(turn)
     else:
@@ -31,7 +31,7 @@ def rebalance_or_resume(turn: Turn) -> None:
 
 
 def prepare_rebalance(turn: Turn) -> None:
-    """Begin to wait for the members."""
+    """Start to wait for the members."""
     group = turn.group
     if group.state is State.COMPLETING_REBALANCE:
         _call_off_assignment(turn)
@@ -49,7 +49,7 @@ def prepare_rebalance(turn: Turn) -> None:
 
 
 def complete_join_if_all_are_there(turn: Turn) -> None:
-    """End the first part of a rebalance early, but not that of an empty group."""
+    """End the first part of a rebalance if all have joined, except that of an empty group."""
     group = turn.group
     if (
         group.state is State.PREPARING_REBALANCE
@@ -60,7 +60,7 @@ def complete_join_if_all_are_there(turn: Turn) -> None:
 
 
 def join_time_is_up(turn: Turn) -> None:
-    """End the first part of a rebalance, unless an empty group's members are still coming in."""
+    """End the first part of a rebalance, unless new members still join an empty group."""
     group = turn.group
     if group.new_member_added and group.remaining_ms:
         group.new_member_added = False
@@ -110,7 +110,7 @@ def _begin_generation(turn: Turn) -> None:
 
 
 def _elect_leader(group: ClassicGroup) -> bool:
-    """Keep the leader if it has joined, or take the first member that has; False without any."""
+    """Keep a joined leader, or elect the first joined member; return False without one."""
     if group.leader_id not in group.joining:
         joined = next((name for name in group.members if name in group.joining), None)
         if joined is None:

@@ -26,7 +26,7 @@ NOT_KNOWN: Final = -1
 
 
 def group_record(group: ClassicGroup) -> Record:
-    """The record of a group that is Empty or Stable."""
+    """Return the record of a group that is Empty or Stable."""
     assert group.state in {State.EMPTY, State.STABLE}
     members = [
         MemberMetadata(
@@ -53,7 +53,7 @@ def group_record(group: ClassicGroup) -> Record:
 
 
 def put(shard: GroupTable, group: ClassicGroup) -> None:
-    """Put a group into the table, and report a generation that differs from the previous one."""
+    """Put a group into the table, and report a changed generation."""
     before = shard.groups.get(group.group_id)
     shard.groups[group.group_id] = group
     if group.generation != (before.generation if isinstance(before, ClassicGroup) else 0):
@@ -61,7 +61,7 @@ def put(shard: GroupTable, group: ClassicGroup) -> None:
 
 
 def apply_group_metadata(shard: GroupTable, record: Record, offset: int) -> None:
-    """Replace a group by its record's content. Volatile state follows by a change, if at all."""
+    """Replace a group by its record's content; state that is not stored follows by a change."""
     del offset
     group_id = record.key.group
     if record.value is not None:
@@ -73,7 +73,7 @@ def apply_group_metadata(shard: GroupTable, record: Record, offset: int) -> None
 
 
 def group_of(record: Record) -> ClassicGroup:
-    """The group as it is after a start."""
+    """Return the group that a record describes, as after a start."""
     value: GroupMetadataValue = record.value
     group = ClassicGroup(
         record.key.group,
@@ -110,7 +110,7 @@ def group_of(record: Record) -> ClassicGroup:
 
 
 def subscribed_topics(group: ClassicGroup) -> frozenset[str] | None:
-    """The topics that the members read; None where their metadata does not say it."""
+    """Return the topics that the members read, or None if their metadata does not name them."""
     if group.protocol_type != CONSUMER_PROTOCOL:
         return None
     topics: set[str] = set()

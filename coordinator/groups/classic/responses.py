@@ -21,7 +21,7 @@ def generation_of(
     leader_id: str | None = None,
     skip_assignment: bool = False,
 ) -> JoinGroupResponse:
-    """Return a member's generation; ``members`` are for the leader to assign."""
+    """Return a member's JoinGroup response; only the leader's has ``members``."""
     return JoinGroupResponse(
         generation_id=group.generation,
         protocol_type=group.protocol_type,
@@ -34,7 +34,7 @@ def generation_of(
 
 
 def everybody(group: ClassicGroup) -> list[JoinGroupResponseMember]:
-    """All members with what they say under the protocol of the generation."""
+    """Return all members with their metadata for the protocol of the generation."""
     return [
         JoinGroupResponseMember(
             member.member_id, member.instance_id, member.metadata(group.protocol_name)
@@ -44,7 +44,7 @@ def everybody(group: ClassicGroup) -> list[JoinGroupResponseMember]:
 
 
 def synced(group: ClassicGroup, member: Member) -> SyncGroupResponse:
-    """Give a member its assignment."""
+    """Return a member's SyncGroup response with its assignment."""
     return SyncGroupResponse(
         protocol_type=group.protocol_type,
         protocol_name=group.protocol_name,

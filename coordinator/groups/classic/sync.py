@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def decide_sync_without_group(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
-    """Refuse to assign in a group that does not exist."""
+    """Refuse SyncGroup for a group that does not exist."""
     del shard, command, now
     return Decision(SyncGroupResponse(error_code=ErrorCode.UNKNOWN_MEMBER_ID))
 
 
 def decide_sync(shard: GroupTable, command: SyncGroup, now: Now) -> Decision:
-    """Give an assignment, take the leader's, or let the member wait for it."""
+    """Return the assignment, store the leader's assignments, or park the member."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ClassicGroup)
     code = _refusal(group, command.request)

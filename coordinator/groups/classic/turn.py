@@ -41,7 +41,7 @@ class Become:
 
 
 def become(shard: GroupTable, change: Become) -> None:
-    """Put a group in its place."""
+    """Put a group into the table."""
     put(shard, change.group)
 
 
@@ -69,7 +69,7 @@ class Turn:
         return Decision(response, tuple(self._records), (Become(self.group),), tuple(self._effects))
 
     def refusal(self, response: Any) -> Decision:  # noqa: ANN401
-        """Respond, and change nothing except by the turn's records so far."""
+        """Return a decision with this response and only the turn's earlier records."""
         if self._records:
             return self.decision(response)
         return Decision(response)
@@ -83,7 +83,7 @@ class Turn:
         group.state_since_ms = self.now.wall_ms
 
     def persist(self) -> None:
-        """Write the group as it is at this point of the turn."""
+        """Write the present state of the group."""
         self.group.stored = group_record(self.group)
         self._records.append(self.group.stored)
 
@@ -103,7 +103,7 @@ class Turn:
         self._effects.append(self.group.session_timer(member, self.now))
 
     def expect(self, member_id: str, delay_ms: int) -> None:
-        """Expect something of a member, or of a future one, within a time of its own."""
+        """Start the session timer of a member, or of a future one, with this delay."""
         timer = Timer(self.group.group_id, SESSION, member_id)
         self._effects.append(Schedule(timer, self.now.tick_ms + delay_ms))
 
@@ -138,7 +138,7 @@ class Turn:
     # ------------------------------------------------------------------------------------- members
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """Take a member in; the first one says what the group is for, and leads it."""
+        """Add a member; the first one sets the protocol type and is the leader."""
         group = self.group
         if not group.members:
             group.protocol_type = protocol_type
@@ -152,7 +152,7 @@ class Turn:
         self._count(member, 1)
 
     def update(self, member: Member) -> None:
-        """Take a member's new metadata and timeouts."""
+        """Update a member's metadata and timeouts."""
         self._count(self.group.members[member.member_id], -1)
         self.group.members[member.member_id] = member
         self._count(member, 1)
@@ -174,7 +174,7 @@ class Turn:
         group.unsynced.pop(member_id, None)
 
     def replace_static(self, old_id: str, member: Member) -> None:
-        """Put a restarted static member in the place of its previous process, which is fenced."""
+        """Replace a static member by its restarted process; the previous one is fenced."""
         group = self.group
         code = ErrorCode.FENCED_INSTANCE_ID
         self.answer_join(old_id, join_error(code, old_id))
@@ -191,7 +191,7 @@ class Turn:
             group.unsynced[member.member_id] = None
 
     def assign(self, assignments: dict[str, bytes]) -> None:
-        """Give every member its assignment, an empty one where there is none."""
+        """Set every member's assignment; a missing one is empty."""
         members = self.group.members
         for member_id, member in members.items():
             members[member_id] = member._replace(assignment=assignments.get(member_id, b""))

@@ -39,7 +39,7 @@ Apply = Callable[[ConsumerGroup, Any, Any], None]
 
 
 def _applied(apply: Apply) -> Callable[[GroupTable, Record, int], None]:
-    """Find the group first: a value makes one, a tombstone of none means nothing.
+    """Return a function that finds or creates the group first; without one it ignores tombstones.
 
     A classic group of this name has been removed by its own tombstone before.
     """
@@ -103,7 +103,7 @@ def _apply_regex(group: ConsumerGroup, key: Any, value: Any) -> None:  # noqa: A
 
 
 def _apply_group(shard: GroupTable, record: Record, offset: int) -> None:
-    """The group's epoch; its tombstone is the end of the group."""
+    """Apply the group's epoch; a tombstone deletes the group."""
     if record.value is not None:
         _applied(_apply_epoch)(shard, record, offset)
         shard.on_generation(record.key.group_id, record.value.epoch)

@@ -54,7 +54,7 @@ SEVERAL_MEMBERS_SINCE: Final = 3
 
 
 def decide_join(shard: GroupTable, command: JoinGroup, now: Now) -> Decision:
-    """Join a consumer group by the classic protocol; answered at once."""
+    """Join a consumer group by the classic protocol, with an immediate response."""
     group = shard.groups[command.group_id]
     assert isinstance(group, ConsumerGroup)
     if group.is_empty:
@@ -96,7 +96,7 @@ def _join(draft: Draft, command: JoinGroup) -> Decision | ErrorCode:
 
 
 def _protocols(command: JoinGroup) -> dict[str, bytes]:
-    """The member's protocols; of a repeated name the first counts."""
+    """Return the member's protocols; of a repeated name the first counts."""
     found: dict[str, bytes] = {}
     for protocol in command.request.protocols:
         found.setdefault(protocol.name, bytes(protocol.metadata))
@@ -104,7 +104,7 @@ def _protocols(command: JoinGroup) -> dict[str, bytes]:
 
 
 def _is_compatible(group: ConsumerGroup, protocols: dict[str, bytes]) -> bool:
-    """Whether the classic members would still have a protocol in common."""
+    """Return whether the classic members would still share a protocol."""
     common = set(protocols)
     for member in group.members.values():
         if member.classic is not None:
@@ -115,7 +115,7 @@ def _is_compatible(group: ConsumerGroup, protocols: dict[str, bytes]) -> bool:
 def _before(
     group: ConsumerGroup, command: JoinGroup, member_id: str, holder: Member | None
 ) -> Member | ErrorCode:
-    """The member before this request; a new one if there is none."""
+    """Return the member before this request, a new one, or an error."""
     request = command.request
     if request.group_instance_id is None:
         return group.members.get(member_id) or Member(member_id)
@@ -157,7 +157,7 @@ def _moved(
     change: Change,
     subscribed: embedded.Subscription,
 ) -> Decision | ErrorCode:
-    """Follow what the member says, take its next step, answer."""
+    """Apply the member's request and its next step; return the decision or an error."""
     member, group = change.member, draft.group
     assert member is not None
     changed = draft.write_member(before, member)
@@ -189,7 +189,7 @@ def _moved(
 
 
 def _goes_back(draft: Draft, change: Change) -> bool:
-    """Whether the member takes the place of the group's last member of the new protocol."""
+    """Return whether the member replaces the last member of the new protocol."""
     holder = draft.group.members[change.replaced_id]
     return holder.classic is None and may_downgrade(draft.config, change.members_of(draft.group))
 
@@ -258,7 +258,7 @@ def _is_revoking(member: Member) -> bool:
 def _expect_join(
     group: ConsumerGroup, member: Member, now: Now
 ) -> tuple[tuple[JoinExpected, ...], tuple[Effect, ...]]:
-    """Wait for the member to join, from the first answer on that asks it to."""
+    """Start the timer for the member's JoinGroup with the first response that requests it."""
     if member.member_id in group.expected_to_join:
         return (), ()
     expected = JoinExpected(group.group_id, member.member_id, expected=True)
@@ -284,7 +284,7 @@ def decide_heartbeat(shard: GroupTable, command: Heartbeat, now: Now) -> Decisio
 
 
 def _has_to_join(group: ConsumerGroup, member: Member) -> bool:
-    """Whether a JoinGroup would bring the member on."""
+    """Whether the member must send JoinGroup to get its next assignment."""
     if member.member_epoch < group.assignment_epoch or _is_revoking(member):
         return True
     return member.state is MemberState.UNRELEASED_PARTITIONS and not _waits_for_others(
@@ -302,7 +302,7 @@ def _waits_for_others(group: ConsumerGroup, member: Member) -> bool:
 
 
 def _named(group: ConsumerGroup, member_id: str, instance_id: str | None) -> Member | ErrorCode:
-    """The member of the classic protocol that these ids name."""
+    """Return the member of the classic protocol with these IDs, or an error."""
     member = group.members.get(member_id)
     if instance_id is not None:
         member = group.static_member(instance_id)

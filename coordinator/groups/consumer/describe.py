@@ -22,7 +22,7 @@ CONSUMER_MEMBER: Final = 1
 
 
 def describe(group: ConsumerGroup, config: GroupConfig, topics: TopicsImage) -> DescribedGroup:
-    """The group with all its members."""
+    """Return the group with all its members."""
     members = list(group.members.values())
     return DescribedGroup(
         group_id=group.group_id,

@@ -27,7 +27,7 @@ CONSUMERS: Final = "consumer"
 
 
 def may_downgrade(config: GroupConfig, members: Collection[Member]) -> bool:
-    """Whether a group of just these members is to be a classic one."""
+    """Return whether a group of these members becomes a classic one."""
     return (
         0 < len(members) <= config.max_size
         and config.consumer_migration_policy in DOWNGRADES

@@ -52,11 +52,11 @@ class Draft:
         self.effects: list[Effect] = []
 
     def decision(self, response: Any) -> Decision:  # noqa: ANN401
-        """The draft as it stands."""
+        """Return the decision with the records, changes and effects of the draft."""
         return Decision(response, tuple(self.records), tuple(self.changes), tuple(self.effects))
 
     def add(self, more: Iterable[Record]) -> None:
-        """Write these, too."""
+        """Add records."""
         self.records.extend(more)
 
     # ------------------------------------------------------------------------------ subscriptions
@@ -68,7 +68,7 @@ class Draft:
         return before.topic_names != after.topic_names
 
     def replace(self, holder: Member, member: Member) -> None:
-        """Give a member the place of the one that held its instance id."""
+        """Replace the member that had the instance ID."""
         group_id = self.group.group_id
         target = self.group.targets.get(holder.member_id, NO_PARTITIONS)
         self.add(records.member_tombstones(group_id, holder.member_id))
@@ -79,7 +79,7 @@ class Draft:
             self.effects.extend(timers.none_of(group_id, holder.member_id))
 
     def change_regex(self, before: Member, change: Change) -> Refusal | bool:
-        """Follow a change of a member's regular expression.
+        """Apply a change of a member's regular expression.
 
         True if the subscription is another one at once; one that is not resolved yet changes the
         subscription later, when it is.
@@ -101,7 +101,7 @@ class Draft:
         return not new or new in self.group.resolved
 
     def resolve_regexes(self, member: Member) -> None:
-        """See to it that the regular expressions are compared with the topics when it is due.
+        """Schedule the comparison of the regular expressions with the topics.
 
         That looks at all topics, so it is put off until the answer is out, and is not done more
         often than every ten seconds for a group.
@@ -126,7 +126,7 @@ class Draft:
                 self.changes.append(TopicsShown(group.group_id, self.topics))
 
     def refresh_epoch(self, change: Change, *, subscription_changed: bool) -> None:
-        """Begin a new epoch if the subscription has changed, or the topics in it have."""
+        """Start a new epoch if the subscription or its topics have changed."""
         group = self.group
         version = self.topics.version()
         subscription_changed = subscription_changed or self.needs_assignment
@@ -140,7 +140,7 @@ class Draft:
             self.records.append(records.partition_metadata_tombstone(group.group_id))
 
     def next_epoch(self, topics_hash: int) -> None:
-        """Begin a new epoch."""
+        """Start a new epoch."""
         self.epoch += 1
         record = records.epoch_record(self.group.group_id, self.epoch, topics_hash)
         self.records.append(record)
@@ -164,7 +164,7 @@ class Draft:
         return self.epoch, targets[member.member_id]
 
     def _may_assign(self) -> bool:
-        """A time in the future means that the wall clock was set back: do not wait for it."""
+        """Return whether the assignment interval is over, or the wall clock was set back."""
         age_ms = self.now.wall_ms - self.group.assignment_timestamp_ms
         return not 0 <= age_ms < self.times.assignment_interval_ms
 
@@ -192,5 +192,5 @@ class Draft:
 
 
 def listed(owned: Owned) -> list[tuple[bytes, list[int]]]:
-    """Partitions for an answer, in order."""
+    """Return partitions in the order of a response."""
     return [(topic_id, sorted(owned[topic_id])) for topic_id in sorted(owned)]

@@ -42,7 +42,7 @@ class Given(NamedTuple):
 
 
 def _decode(message: Message[Decoded], data: bytes) -> Decoded | None:
-    """Read behind the version; every newer version begins like the newest that is known."""
+    """Decode the data after the version; a later version begins like the newest known one."""
     try:
         version = prefix(data)
         if version < 0:
@@ -63,7 +63,7 @@ def subscription(data: bytes, topics: TopicsImage) -> Subscription | None:
 
 
 def given(data: bytes, topics: TopicsImage) -> Given | None:
-    """Read a member's assignment; None if it is none. No bytes are no partitions."""
+    """Decode a member's assignment, empty without bytes; return None for invalid bytes."""
     if not data:
         return Given(NO_PARTITIONS, b"")
     found = _decode(CONSUMER_PROTOCOL_ASSIGNMENT, data)
@@ -74,13 +74,13 @@ def given(data: bytes, topics: TopicsImage) -> Given | None:
 
 
 def _by_id(listed: list[tuple[str, list[int]]], topics: TopicsImage) -> Partitions:
-    """Topics that do not exist any more are left out."""
+    """Return the partitions by topic ID, without deleted topics."""
     ids = [(topics.topic_id(name), partitions) for name, partitions in listed]
     return owned_partitions([(each, those) for each, those in ids if each is not None])
 
 
 def assignment_bytes(partitions: Partitions, like: bytes, topics: TopicsImage) -> bytes:
-    """Write an assignment in the version of a member's subscription ``like``."""
+    """Encode an assignment in the version of a member's subscription ``like``."""
     listed = []
     for topic_id in sorted(partitions):
         name = topics.name(topic_id)

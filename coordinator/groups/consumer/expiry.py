@@ -45,7 +45,7 @@ def _is_due(name: str, member: Member) -> bool:
 
 
 def _resolve(draft: Draft) -> Decision:
-    """Compare the group's regular expressions with all topics; a new epoch if that changes them.
+    """Compare the group's regular expressions with all topics; a change starts a new epoch.
 
     With all that the member sees that last asked for it, as in Kafka. Decided at once where that
     is a few milliseconds' work, or in steps.
@@ -60,7 +60,7 @@ def _resolve(draft: Draft) -> Decision:
 
 
 def _resolve_in_steps(draft: Draft) -> Generator[None, None, LongDecision]:
-    """Decide in steps. The group stays as it is meanwhile; topics may change.
+    """Decide in steps; topics may change meanwhile, the group does not.
 
     So the version of the topics is taken before their names: where it has changed since, the next
     heartbeat has them compared again.
@@ -86,7 +86,7 @@ def _resolve_in_steps(draft: Draft) -> Generator[None, None, LongDecision]:
 
 
 def begin(shard: GroupTable, now: Now) -> Iterable[Effect]:
-    """Restart all members' sessions: the broker was not able to receive heartbeats."""
+    """Restart all members' sessions, because the broker could not receive heartbeats."""
     for group in shard.groups.values():
         if isinstance(group, ConsumerGroup):
             for member in group.members.values():

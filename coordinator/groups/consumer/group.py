@@ -23,7 +23,7 @@ COMMITS_WITH_EPOCH_SINCE: Final = 9
 
 @dataclass(frozen=True, slots=True)
 class Resolved:
-    """The topics that a regular expression matched when it was last looked at."""
+    """Topics that a regular expression matched at its last evaluation."""
 
     topics: frozenset[str] = frozenset()
     version: int = -1
@@ -65,12 +65,12 @@ class ConsumerGroup:
 
     @property
     def type_name(self) -> str:
-        """CONSUMER."""
+        """Type of the group in ListGroups."""
         return CONSUMER
 
     @property
     def protocol_type(self) -> str:
-        """All of them are consumers."""
+        """Protocol type, always that of consumers."""
         return "consumer"
 
     @property
@@ -122,9 +122,7 @@ class ConsumerGroup:
         return ErrorCode.NONE
 
     def commit_effects(self, _identity: Identity, _now: Now) -> tuple[Effect, ...]:
-        """Return no effects: only heartbeats keep these members in the group, of either
-        protocol.
-        """
+        """Return no effects: only heartbeats keep members of these groups."""
         return ()
 
     def refuse_fetch(self, identity: Identity) -> ErrorCode:
@@ -141,33 +139,33 @@ class ConsumerGroup:
         return any(topic in names for names in self._subscriptions())
 
     def empty_since_ms(self) -> int:
-        """Return -1 for unknown: offsets of these groups expire by the time of their commit."""
+        """Return -1, unknown: offsets of these groups expire by the time of their commit."""
         return -1
 
     def tombstones(self) -> tuple[Record, ...]:
-        """The records that remove the group, its offsets not included."""
+        """Return the records that remove the group, its offsets not included."""
         return records.group_tombstones(self.group_id, self.members, self.resolved)
 
     # --------------------------------------------------------------------------------- looking
 
     def static_member(self, instance_id: str | None) -> Member | None:
-        """The member that holds an instance id."""
+        """Return the member that holds an instance id."""
         member_id = None if instance_id is None else self.static_members.get(instance_id)
         return None if member_id is None else self.members[member_id]
 
     def target_of(self, member: Member) -> Partitions:
-        """Return the newest assignment of a member, or of the one whose place it takes."""
+        """Return the newest assignment of a member, or of the member that it replaces."""
         holder = member.member_id
         if member.instance_id is not None:
             holder = self.static_members.get(member.instance_id, holder)
         return self.targets.get(holder, NO_PARTITIONS)
 
     def is_owned(self, topic_id: bytes, partition: int) -> bool:
-        """Whether any member owns a partition, or has not said that it gave it back."""
+        """Return whether a member owns a partition or has not confirmed its revocation."""
         return (topic_id, partition) in self._owners
 
     def subscription_of(self, member: Member) -> frozenset[str]:
-        """The names of all topics a member wants, by name or by regular expression."""
+        """Return all topics of a member's subscription, by name or by regular expression."""
         if not member.topic_regex or member.topic_regex not in self.resolved:
             return member.topic_names
         found = self.resolved[member.topic_regex].topics
@@ -180,27 +178,27 @@ class ConsumerGroup:
             yield resolved.topics
 
     def subscribed_topics(self, members: Collection[Member]) -> set[str]:
-        """The topics that ``members`` want together."""
+        """Return the topics to which any of ``members`` subscribes."""
         names = {self.subscription_of(member) for member in members}
         return set().union(*names)
 
     def regexes(self) -> set[str]:
-        """The regular expressions that members subscribe by."""
+        """Return the regular expressions that members subscribe by."""
         return {member.topic_regex for member in self.members.values() if member.topic_regex}
 
     def preferred_assignor(self, members: Collection[Member], default: str) -> str:
-        """The assignor that most members name; of several the first by name."""
+        """Return the assignor that most members name; in a tie the first by name."""
         votes = Counter(member.assignor for member in members if member.assignor)
         return min(votes, key=lambda name: (-votes[name], name), default=default)
 
     def others(self, *member_ids: str) -> list[Member]:
-        """All members but these."""
+        """Return all members except these."""
         return [member for member in self.members.values() if member.member_id not in member_ids]
 
     # ------------------------------------------------------------------------ applying records
 
     def put(self, member: Member) -> None:
-        """Take in a new state of a member."""
+        """Store a new state of a member."""
         before = self.members.get(member.member_id)
         self.members[member.member_id] = member
         if before is not None:
@@ -221,7 +219,7 @@ class ConsumerGroup:
         self.expected_to_join.discard(member_id)
 
     def change(self, member_id: str, update: Callable[[Member], Member]) -> None:
-        """Take in a part of a member's state."""
+        """Store a part of a member's state."""
         self.put(update(self.members.get(member_id) or Member(member_id)))
 
     def _forget_instance(self, member: Member) -> None:
@@ -236,7 +234,7 @@ class ConsumerGroup:
 
 
 def _stale(member: Member) -> ErrorCode:
-    """An epoch that is not the member's, in words that its protocol knows."""
+    """Return the error for an epoch that is not the member's, as its protocol defines it."""
     if member.classic is None:
         return ErrorCode.STALE_MEMBER_EPOCH
     return ErrorCode.ILLEGAL_GENERATION

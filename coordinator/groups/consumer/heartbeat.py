@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def decide_heartbeat(shard: GroupTable, command: ConsumerGroupHeartbeat, now: Now) -> Decision:
-    """Join, stay or leave."""
+    """Decide a heartbeat that joins, stays or leaves."""
     request = command.request
     assignors = shard.config.consumer_assignors
     problem = problem_of(request, command.caller.api_version, assignors)
@@ -56,14 +56,14 @@ def decide_heartbeat(shard: GroupTable, command: ConsumerGroupHeartbeat, now: No
 
 
 def refused(refusal: Refusal) -> ConsumerGroupHeartbeatResponse:
-    """The answer to a request that changes nothing."""
+    """Return the response to a request that changes nothing."""
     return ConsumerGroupHeartbeatResponse(error_code=refusal.code, error_message=refusal.message)
 
 
 def _draft(
     shard: GroupTable, command: ConsumerGroupHeartbeat, now: Now, *, may_make: bool
 ) -> Draft | Refusal:
-    """Find the group; a member that joins may make it, or turn a classic group into one."""
+    """Find the group; a joining member may create it, or convert a classic group."""
     group = shard.groups.get(command.group_id)
     if isinstance(group, ConsumerGroup):
         return Draft(shard, group, command.topics, now)
@@ -102,7 +102,7 @@ def _leave(draft: Draft, request: ConsumerGroupHeartbeatRequest) -> Decision | R
 
 
 def _existing(group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest) -> Member | Refusal:
-    """The member that a request names."""
+    """Return the member that a request names."""
     if request.instance_id is None:
         return group.members.get(request.member_id) or _unknown(request)
     member = group.static_member(request.instance_id)
@@ -124,7 +124,7 @@ def _unknown(request: ConsumerGroupHeartbeatRequest) -> Refusal:
 
 
 def _join_or_stay(draft: Draft, command: ConsumerGroupHeartbeat) -> Decision | Refusal:
-    """Join, or stay."""
+    """Decide a heartbeat that joins or stays."""
     request, group = command.request, draft.group
     member_id = request.member_id or command.new_member_id
     if len(group.members) >= draft.config.consumer_max_size and member_id not in group.members:
@@ -147,8 +147,9 @@ def _join_or_stay(draft: Draft, command: ConsumerGroupHeartbeat) -> Decision | R
 def _to_replace(
     group: ConsumerGroup, request: ConsumerGroupHeartbeatRequest
 ) -> Member | Refusal | None:
-    """The holder of the instance id that a joining member claims; it must have left, or be of the
-    classic protocol, whose members never say that they will come back.
+    """Return the member whose instance ID a joining member claims, or a refusal.
+
+    That member must have left, or use the classic protocol, whose members do not announce a return.
     """
     if request.member_epoch != JOINING:
         return None
@@ -162,7 +163,7 @@ def _to_replace(
 def _member(
     draft: Draft, request: ConsumerGroupHeartbeatRequest, member_id: str
 ) -> Member | Refusal:
-    """The member as it is before this request; a new one for a member that joins."""
+    """Return the member before this request, or a new one for a member that joins."""
     group = draft.group
     if request.member_epoch == JOINING:
         holder = group.static_member(request.instance_id)
@@ -178,7 +179,7 @@ def _member(
 
 
 def _fenced(member: Member, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
-    """Whether the epoch is not the member's.
+    """Return whether the epoch is not the member's.
 
     The epoch before is taken, too, from a member that owns no more than it should: the answer that
     named the new one may have been lost.
@@ -259,7 +260,7 @@ def _answered(
 
 
 def _replaces_another(group: ConsumerGroup, change: Change) -> bool:
-    """Whether a member takes another one's place and had one already.
+    """Return whether a known member replaces another one.
 
     No good client does that. What the first one was to own has to be assigned to a member.
     """
@@ -277,7 +278,7 @@ def _owned(request: ConsumerGroupHeartbeatRequest) -> dict[bytes, frozenset[int]
 
 
 def _is_full(request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether the request has all fields: a client sends them after an error, and expects all."""
+    """Return whether the request has all fields, as after an error; so has its response."""
     subscribes = (
         request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None
     )

@@ -14,7 +14,7 @@ from barnabas.coordinator.groups.consumer.target import metadata_hash
 
 
 def leave(draft: Draft, leaving: Sequence[Member], response: Any) -> Decision:  # noqa: ANN401
-    """Remove members. The others get their partitions in the next assignment, in a new epoch.
+    """Remove members; a new epoch assigns their partitions to the others.
 
     If only members of the classic protocol stay, the group becomes a classic one.
     """

@@ -81,16 +81,16 @@ class Member:
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
     def owned_since(self, topic_id: bytes, partition: int) -> int | None:
-        """The epoch since which it owns a partition; None if it does not."""
+        """Return the epoch since which it owns a partition, or None if it does not own it."""
         epoch = self.assigned.get(topic_id, {}).get(partition)
         return self.revoking.get(topic_id, {}).get(partition) if epoch is None else epoch
 
 
 def same_epoch(partitions: Partitions, epoch: int) -> Owned:
-    """All of ``partitions``, owned since ``epoch``."""
+    """Return ``partitions`` as owned since ``epoch``."""
     return {topic_id: dict.fromkeys(sorted(those), epoch) for topic_id, those in partitions.items()}
 
 
 def names_of(partitions: Owned) -> Partitions:
-    """The partitions alone."""
+    """Return the partitions without their epochs."""
     return {topic_id: frozenset(those) for topic_id, those in partitions.items()}

@@ -76,7 +76,7 @@ def problem_of(regex: str) -> str | None:
 def matching_in_steps(
     regexes: Iterable[str], names: Collection[str]
 ) -> Generator[None, None, Matches]:
-    """Find the names that each expression matches from their first to their last character.
+    """Find the names that each expression matches completely.
 
     Yields after each few milliseconds' work. An expression that is not valid matches nothing:
     only the log of another broker can have one.
@@ -120,5 +120,5 @@ class WholeMatch:
         return self._compiled.fullmatch(text.encode(errors="surrogatepass")) is not None
 
     def work(self, text: str) -> int:
-        """Return the work of checking a text, in the unit of ``WORK_PER_STEP``."""
+        """Return the cost of matching a text, in the unit of ``WORK_PER_STEP``."""
         return _WORK_PER_NAME + match_work(self._compiled, 4 * len(text))

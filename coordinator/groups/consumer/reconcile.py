@@ -39,7 +39,7 @@ class Step:
 
 
 def reconciled(member: Member, step: Step) -> Member | Refusal:
-    """The member after its next step; the member itself if there is none to take."""
+    """Return the member after its next step, the unchanged member without one, or a refusal."""
     if member.state is MemberState.UNKNOWN:
         if step.owned is None or step.owned:
             return Refusal(
@@ -55,14 +55,14 @@ def reconciled(member: Member, step: Step) -> Member | Refusal:
 
 
 def _holds(owned: Partitions | None, partitions: Owned) -> bool:
-    """Whether the member still owns any of these, as far as it reports."""
+    """Return whether the member reports that it owns any of these."""
     if owned is None:
         return True
     return any(those & partitions.get(topic_id, {}).keys() for topic_id, those in owned.items())
 
 
 def _without_unwanted(member: Member, step: Step) -> Member:
-    """Stop owning topics that the member no longer wants, before there is a new assignment."""
+    """Revoke topics to which the member no longer subscribes, before a new assignment."""
     unwanted = {each: member.assigned[each] for each in member.assigned.keys() - step.topic_ids}
     if not unwanted:
         return member
@@ -75,7 +75,7 @@ def _without_unwanted(member: Member, step: Step) -> Member:
 
 
 def _towards_target(member: Member, step: Step) -> Member:
-    """Revoke extra partitions; only then move on to the target's epoch and add free partitions."""
+    """Revoke extra partitions, then take the target's epoch and add free partitions."""
     kept: dict[bytes, dict[int, int]] = {}
     revoked: dict[bytes, dict[int, int]] = {}
     taken: dict[bytes, dict[int, int]] = {}

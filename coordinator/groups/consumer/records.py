@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    """The group's epoch, and what its topics looked like then."""
+    """Return the record of the group's epoch with the hash of its topics' metadata."""
     value = ConsumerGroupMetadataValue(epoch, metadata_hash)
     return Record(CONSUMER_GROUP_METADATA_RECORD, ConsumerGroupMetadataKey(group_id), value)
 
@@ -81,7 +81,7 @@ def target_record(group_id: str, member_id: str, partitions: Partitions) -> Reco
 
 
 def assignment_record(group_id: str, epoch: int, timestamp_ms: int) -> Record:
-    """The epoch that all targets together are of."""
+    """Return the record of the epoch of all targets."""
     return Record(
         CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA_RECORD,
         ConsumerGroupTargetAssignmentMetadataKey(group_id),
@@ -126,13 +126,13 @@ def regex_record(group_id: str, regex: str, resolved: Resolved) -> Record:
 
 
 def current_tombstone(group_id: str, member_id: str) -> Record:
-    """The member owns nothing any more."""
+    """Return the record that deletes the partitions that a member owns."""
     key = current.ConsumerGroupCurrentMemberAssignmentKey(group_id, member_id)
     return Record(current.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT_RECORD, key, None)
 
 
 def target_tombstone(group_id: str, member_id: str) -> Record:
-    """The member is to own nothing any more."""
+    """Return the record that deletes the target of a member."""
     key = target.ConsumerGroupTargetAssignmentMemberKey(group_id, member_id)
     return Record(target.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER_RECORD, key, None)
 
@@ -144,7 +144,7 @@ def member_tombstone(group_id: str, member_id: str) -> Record:
 
 
 def member_tombstones(group_id: str, member_id: str) -> tuple[Record, ...]:
-    """All that removes a member, in the order in which Kafka's own replay wants it."""
+    """Return the records that delete a member, in the order that Kafka's replay needs."""
     return (
         current_tombstone(group_id, member_id),
         target_tombstone(group_id, member_id),
@@ -159,7 +159,7 @@ def regex_tombstone(group_id: str, regex: str) -> Record:
 
 
 def partition_metadata_tombstone(group_id: str) -> Record:
-    """Removes what Kafka before 4.1 wrote."""
+    """Return the tombstone of a record that Kafka before 4.1 wrote."""
     key = ConsumerGroupPartitionMetadataKey(group_id)
     return Record(CONSUMER_GROUP_PARTITION_METADATA_RECORD, key, None)
 
@@ -167,7 +167,7 @@ def partition_metadata_tombstone(group_id: str) -> Record:
 def group_tombstones(
     group_id: str, member_ids: Iterable[str], regexes: Iterable[str]
 ) -> tuple[Record, ...]:
-    """All that removes a group, in the order in which Kafka's own replay wants it."""
+    """Return the records that delete a group, in the order that Kafka's replay needs."""
     members = list(member_ids)
     assignment = ConsumerGroupTargetAssignmentMetadataKey(group_id)
     return (
@@ -220,7 +220,7 @@ def with_assignment(
 
 
 def without_assignment(member: Member) -> Member:
-    """The member after the tombstone of its assignment."""
+    """Return the member after the tombstone of its assignment."""
     return replace(
         member,
         member_epoch=NO_EPOCH,
@@ -231,7 +231,7 @@ def without_assignment(member: Member) -> Member:
 
 
 def _owned(topics: list[current.TopicPartitions], member_epoch: int) -> Owned:
-    """Kafka before 4.3 wrote no assignment epochs: the member's own stands for them."""
+    """Return the partitions with their epochs, or the member's: Kafka before 4.3 wrote none."""
     owned = {}
     for topic in topics:
         epochs = topic.assignment_epochs

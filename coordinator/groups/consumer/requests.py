@@ -21,7 +21,7 @@ MEMBERS_NAME_THEMSELVES_SINCE = 1
 def problem_of(
     request: ConsumerGroupHeartbeatRequest, version: int, assignors: tuple[str, ...]
 ) -> Refusal | None:
-    """The first thing that is wrong; None if nothing is."""
+    """Return the first problem of a request, or None."""
     for words in _problems(request, version):
         return Refusal(ErrorCode.INVALID_REQUEST, words)
     if request.server_assignor is not None and request.server_assignor not in assignors:
@@ -66,7 +66,7 @@ def _problems_of_joining(request: ConsumerGroupHeartbeatRequest) -> Iterator[str
 
 
 def is_too_long(member_id: str) -> bool:
-    """Whether no record could have this member in its key."""
+    """Return whether the member's ID is too long for a record's key."""
     most = MEMBER_ID_MAX_BYTES
     return len(member_id) > most or len(member_id.encode(errors="surrogatepass")) > most
 

@@ -19,7 +19,7 @@ HASH_BYTES: Final = 8
 
 
 def metadata_hash(names: Iterable[str], topics: TopicsImage) -> int:
-    """Return a number that changes when a topic appears, goes or gets partitions; 0 without any.
+    """Return a hash that changes when a topic is created, deleted or extended; 0 without any.
 
     Kafka has an XXH3 hash in this place. The record's form is the same, the number is Barnabas's: a
     group that moves from one broker to the other gets a new epoch once.
@@ -44,7 +44,7 @@ class TopicIds:
         self._known: dict[frozenset[str], frozenset[bytes]] = {}
 
     def of(self, names: frozenset[str]) -> frozenset[bytes]:
-        """The ids of those that exist."""
+        """Return the IDs of the named topics that exist."""
         found = self._known.get(names)
         if found is None:
             ids = map(self._topics.topic_id, names)
@@ -54,7 +54,7 @@ class TopicIds:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Changes to a group by the present command, as far as an assignment depends on them."""
+    """Changes of a group by the present command that affect an assignment."""
 
     member: Member | None = None
     """The new member, or the member in its new state, or None for no change."""
@@ -62,7 +62,7 @@ class Change:
     """The member whose instance id and place it takes."""
 
     def members_of(self, group: ConsumerGroup) -> list[Member]:
-        """The members there will be."""
+        """Return the members of the group after the request."""
         if self.member is None:
             return list(group.members.values())
         return [*group.others(self.member.member_id, self.replaced_id), self.member]
@@ -94,7 +94,7 @@ def assign(
 def changed_targets(
     group: ConsumerGroup, targets: dict[str, Partitions], epoch: int, now_ms: int
 ) -> list[Record]:
-    """The records of a new target assignment: the targets that are others now, and the epoch."""
+    """Return the records of a new target assignment: the changed targets and the epoch."""
     changed = [
         records.target_record(group.group_id, member_id, target)
         for member_id, target in targets.items()
@@ -104,6 +104,6 @@ def changed_targets(
 
 
 def assignor_of(group: ConsumerGroup, members: list[Member], offered: tuple[str, ...]) -> str:
-    """The assignor that most members name and that is on offer, else the default."""
+    """Return the assignor that most members name among ``offered``, else the default."""
     wanted = group.preferred_assignor([each for each in members if each.assignor in offered], "")
     return wanted or offered[0]

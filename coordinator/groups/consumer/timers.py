@@ -32,18 +32,18 @@ def session(group_id: str, member: Member, config: GroupConfig, now: Now) -> Sch
 
 
 def of_member(group_id: str, member: Member, name: str, now: Now) -> Schedule:
-    """Start one of the timers that last as long as a member's rebalance timeout."""
+    """Start a timer with a member's rebalance timeout."""
     timer = Timer(group_id, name, member.member_id)
     return Schedule(timer, now.tick_ms + max(0, member.rebalance_timeout_ms))
 
 
 def revocation(group_id: str, member: Member, now: Now) -> Effect:
-    """Start or stop waiting for a member to give back partitions."""
+    """Start or stop the timer for a member's revocation."""
     if member.state is MemberState.UNREVOKED_PARTITIONS:
         return of_member(group_id, member, REBALANCE, now)
     return Cancel(Timer(group_id, REBALANCE, member.member_id))
 
 
 def none_of(group_id: str, member_id: str) -> tuple[Cancel, ...]:
-    """Stop everything that is timed for a member."""
+    """Stop all timers of a member."""
     return tuple(Cancel(Timer(group_id, name, member_id)) for name in OF_A_MEMBER)

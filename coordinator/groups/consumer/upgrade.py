@@ -36,7 +36,7 @@ CONSUMERS: Final = "consumer"
 def upgraded(
     shard: GroupTable, classic: ClassicGroup, topics: TopicsImage, now: Now
 ) -> Draft | Refusal:
-    """Begin a decision with a consumer group in the place of a classic one that has members."""
+    """Return a draft that converts a classic group with members to a consumer group."""
     refusal = _refusal(classic, shard.config)
     if refusal is not None:
         return refusal
@@ -75,12 +75,12 @@ def _no(reason: str) -> Refusal:
 
 
 def _epoch(classic: ClassicGroup) -> int:
-    """A group whose first rebalance is not over has generation 0, which no member may have."""
+    """Return the generation as an epoch, at least 1: a group in its first rebalance has 0."""
     return max(classic.generation, FIRST_EPOCH)
 
 
 def _is_complete(group: ConsumerGroup, topics: TopicsImage) -> bool:
-    """Whether the leader's assignment has everything that there is now.
+    """Return whether the leader's assignment has all present partitions.
 
     If it has, a static member that comes back with the new protocol disturbs no other.
     """
@@ -124,7 +124,7 @@ def _converted(
 
 
 def _call_everybody_off(draft: Draft, classic: ClassicGroup) -> None:
-    """A member that waits in a rebalance of the classic group has to join again."""
+    """Send an error to all members that wait in a rebalance, so that they join again."""
     code = ErrorCode.REBALANCE_IN_PROGRESS
     for member_id, ticket in classic.joining.items():
         draft.effects.append(Answer(ticket, join_error(code, member_id)))
@@ -135,7 +135,7 @@ def _call_everybody_off(draft: Draft, classic: ClassicGroup) -> None:
 
 
 def _write(draft: Draft) -> None:
-    """All that makes the group, in Kafka's order."""
+    """Add all records of the group to the draft, in Kafka's order."""
     group, group_id = draft.group, draft.group.group_id
     members = group.members.values()
     draft.add(records.member_record(group_id, member) for member in members)

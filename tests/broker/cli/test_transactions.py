@@ -198,7 +198,10 @@ def test_no_timeout(own_broker, own_shell):
         )
         lines = own_shell("transactions", "describe", "t").lines
         assert "timeout none" in lines
-        assert "ends when somebody decides: it has no timeout (two-phase commit)" in lines
+        assert (
+            "ends when its producer or an operator decides: it has no timeout (two-phase commit)"
+            in lines
+        )
         (found,) = described(own_shell, "t")
         assert found["remaining_ms"] is None
         assert own_shell("transactions", "abort", "t", "--yes").lines == ["t aborted"]

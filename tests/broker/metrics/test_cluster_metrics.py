@@ -129,7 +129,7 @@ def test_lease_and_store_as_they_stand(world, cluster):
     broker = cluster.brokers[0]
 
     def seen(scraped):
-        names = ("lease_age_seconds", "lease_seconds", "may_serve", "store_away")
+        names = ("lease_age_seconds", "lease_seconds", "may_serve", "store_unavailable")
         return [scraped(f"barnabas_cluster_{name}") for name in names]
 
     age_s, lease_s, *rest = seen(scrape(broker))

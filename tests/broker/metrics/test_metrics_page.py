@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from barnabas.broker.metrics.families import OLD_NAMES
 from tests.site.metrics import PAGE, Metric, alone, in_cluster, main, of_spark, page
 
 
@@ -37,6 +38,13 @@ def test_each_metric_has_one_row_with_type_labels_unit_and_meaning(text):
         assert kind in {"counter", "gauge", "histogram", "summary"}
         assert unit
         assert re.search(r"[a-z]{2}.*\.$", meaning)
+
+
+def test_old_names_are_called_old(text):
+    found = rows(text)
+    for name, old in OLD_NAMES.items():
+        assert found[f"`{old}`"][:3] == found[f"`{name}`"][:3]
+        assert found[f"`{old}`"][3] == f"{found[f'`{name}`'][3]} Old name of {name}."
 
 
 def test_labels_are_those_of_the_samples(text):

@@ -155,8 +155,10 @@ def test_markers_that_cannot_be_written(broker, client):
     client.send(INIT_PRODUCER_ID, request, 4)
     client.receive()
     seen = scrape(broker)
-    assert seen("barnabas_transaction_requests_held_total") == 2
-    assert seen("barnabas_transaction_requests_given_up_total") == 2
+    assert seen("barnabas_transaction_requests_delayed_total") == 2
+    assert seen("barnabas_transaction_requests_timed_out_total") == 2
+    for old in ("requests_held_total", "requests_given_up_total"):
+        assert seen(f"barnabas_transaction_{old}") == 2
     assert seen("barnabas_transaction_requests_waiting") == 0
     broker.call(lambda: setattr(phase, "_write_one", write_one))
     broker.clock.advance(seconds=2)

@@ -14,7 +14,7 @@ from barnabas.coordinator.groups.consumer.member import Partitions
 
 
 def assign(subscribers: Subscribers, partition_count: PartitionCount) -> dict[str, Partitions]:
-    """Cut every topic into runs for its subscribers."""
+    """Divide every topic into runs of partitions for its subscribers."""
 
     def place(member_id: str) -> tuple[bool, str]:
         instance_id = subscribers[member_id].instance_id
@@ -33,7 +33,7 @@ def assign(subscribers: Subscribers, partition_count: PartitionCount) -> dict[st
 
 
 def _runs(count: int, members: Sequence[str]) -> dict[str, range]:
-    """The first ones get one more where it does not come out even; those with none are left out."""
+    """Divide ``count`` partitions into one run for each member; members without any are absent."""
     least, rest = divmod(count, len(members))
     runs = {}
     start = 0

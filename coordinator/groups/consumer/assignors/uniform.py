@@ -27,7 +27,7 @@ TopicPartition = tuple[bytes, int]
 
 
 def assign(subscribers: Subscribers, partition_count: PartitionCount) -> dict[str, Partitions]:
-    """Keep partitions that may stay, assign the rest, balance."""
+    """Keep valid partitions, assign the others, then balance."""
     if not subscribers:
         return {}
     plan = _Plan(subscribers, partition_count)
@@ -59,7 +59,7 @@ class _Plan:
             self.owners.update(dict.fromkeys(kept, member_id))
 
     def _still_wanted(self, subscribers: Subscribers, member_id: str) -> Iterator[TopicPartition]:
-        """Yield the member's previous partitions that it may have again."""
+        """Yield the member's previous partitions that it may keep."""
         subscriber = subscribers[member_id]
         for topic_id in sorted(subscriber.topic_ids & subscriber.target.keys()):
             for partition in sorted(subscriber.target[topic_id]):
@@ -74,7 +74,7 @@ class _Plan:
                     yield topic_id, partition
 
     def result(self) -> dict[str, Partitions]:
-        """The plan as assignors answer it."""
+        """Return the plan in the form of an assignor's result."""
         found: dict[str, dict[bytes, set[int]]] = {member_id: {} for member_id in self.members}
         for (topic_id, partition), member_id in self.owners.items():
             found[member_id].setdefault(topic_id, set()).add(partition)
@@ -120,7 +120,7 @@ class _Plan:
                 heapreplace(loads, (load + 1, member_id))
 
     def balance(self) -> None:
-        """Move partitions from those with most to those with least until nothing is gained."""
+        """Move partitions from the members with most to those with fewest while that helps."""
         topic_ids = [each for each in self._most_crowded_first() if len(self.takers[each]) > 1]
         for _ in range(ROUNDS_MAX):
             if not sum(self._balance_topic(topic_id) for topic_id in topic_ids):
@@ -155,7 +155,7 @@ class _Plan:
         return moved
 
     def _most_crowded_first(self) -> list[bytes]:
-        """Topics with many partitions for few takers; they leave least choice."""
+        """Return topics in order: first those with many partitions for few subscribers."""
 
         def order(topic_id: bytes) -> tuple[float, int, bytes]:
             takers = len(self.takers[topic_id])
