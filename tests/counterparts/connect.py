@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -60,7 +60,7 @@ class ConnectWorker:
     """`with ConnectWorker(directory, servers) as worker:` a worker that is ready for connectors.
 
     ``servers`` is the Kafka cluster of the worker's own topics. ``settings`` replace SETTINGS.
-    ``plugins`` has a directory of jars for each plugin that is not on the class path.
+    ``plugins`` are directories, each with the jars of a plugin that is not on the class path.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class ConnectWorker:
         servers: str,
         *,
         settings: Mapping[str, str] | None = None,
-        plugins: Path | None = None,
+        plugins: Sequence[Path] = (),
     ) -> None:
         self.directory = directory
         self.url = f"http://{HOST}:{free_port()}"
@@ -77,9 +77,10 @@ class ConnectWorker:
             **SETTINGS,
             "bootstrap.servers": servers,
             "listeners": self.url,
-            **({"plugin.path": str(plugins)} if plugins else {}),
+            "plugin.path": str(directory / "plugins"),
             **(settings or {}),
         }
+        self._plugins = plugins
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -89,7 +90,7 @@ class ConnectWorker:
 
     def launch(self) -> None:
         """Start the process, and return before it is ready."""
-        self.directory.mkdir(exist_ok=True)
+        self._link_plugins()
         properties = self.directory / "worker.properties"
         properties.write_text("".join(f"{k}={v}\n" for k, v in self._settings.items()))
         logging = self.directory / "log4j2.properties"
@@ -100,6 +101,15 @@ class ConnectWorker:
             self._process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
             )
+
+    def _link_plugins(self) -> None:
+        """Make the directory of plugins, which has a link to each of them."""
+        plugins = self.directory / "plugins"
+        plugins.mkdir(parents=True, exist_ok=True)
+        for each in self._plugins:
+            link = plugins / each.name
+            if not link.exists():
+                link.symlink_to(each)
 
     def kill(self) -> None:
         """Kill -9 the process, and wait until it has ended."""

@@ -90,6 +90,11 @@ def connect_class_path() -> str:
     return f"{kafka_jars()}/*:{fetched('connect', _pinned('connect_jars.txt'))}/*"
 
 
+def debezium_postgresql() -> Path:
+    """Return the directory of Debezium's connector for PostgreSQL: a plugin of Kafka Connect."""
+    return fetched("debezium", _pinned("debezium_jars.txt"))
+
+
 def pinned_kafka_jars() -> list[PinnedJar]:
     """Return the pinned jars of Apache Kafka."""
     return _pinned("kafka_jars.txt")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from random import Random
 
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.connect import ConnectWorker
 from tests.workload.faults import Cure, Fault, Nemesis
-from tests.workload.fleet import Fleet
 
 WEIGHTS = {"kill_broker": 1.0, "kill_worker": 1.0}
 KILLS = 2
@@ -21,16 +20,22 @@ REST_S = (1.0, 4.0)
 
 
 class ConnectFaults:
-    """Kills the brokers and the worker; keeps the worker and the clients of ``fleet`` running."""
+    """Kills the brokers and the worker, and starts a worker again that has ended.
+
+    ``work`` is called all the time, between the faults: it writes what the connectors copy.
+    """
 
     def __init__(
-        self, brokers: Sequence[BrokerProcess], worker: ConnectWorker, fleet: Fleet | None = None
+        self,
+        brokers: Sequence[BrokerProcess],
+        worker: ConnectWorker,
+        work: Callable[[], object],
     ) -> None:
         self.ended = 0
         """The number of times that the worker ended by itself."""
         self._brokers = brokers
         self._worker = worker
-        self._fleet = fleet
+        self._work = work
         self._is_killed = False
 
     def draw(self, kind: str, chance: Random, harmed: Collection[int]) -> Fault | None:
@@ -57,8 +62,7 @@ class ConnectFaults:
             # It gives up if its broker does not respond when it starts.
             self.ended += 1
             self._worker.launch()
-        for member in self._fleet.members if self._fleet else ():
-            member.restart_if_ended()
+        self._work()
 
     def finish(self) -> None:
         """Wait until the worker is ready again."""

@@ -97,7 +97,11 @@ class Mirrored(Torture):
         return nullcontext(NoCuts())
 
     def nemesis(self, fleet: Fleet, proxy: object, seed: int, *, harms_broker: bool) -> Kills:
-        return kills(ConnectFaults(self._brokers, self._worker, fleet), seed)
+        def supervise() -> None:
+            for member in fleet.members:
+                member.restart_if_ended()
+
+        return kills(ConnectFaults(self._brokers, self._worker, supervise), seed)
 
 
 @pytest.fixture
@@ -231,7 +235,7 @@ def copy_of(outcome: Outcome, target: Look) -> History:
         for each in outcome.history
         if each.kind in {TRANSACTION, SEND}
     ]
-    # Records of a transaction that a kill aborted are copied again: only committed ones are once.
+    # Connect copies the records of an aborted transaction again: only committed ones are unique.
     found = read_at_the_end(target, "copy", PLACES, {})
     return written + [each for each in found if each.isolation == COMMITTED]
 
