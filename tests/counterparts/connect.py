@@ -117,6 +117,16 @@ class ConnectWorker:
             self._process.kill()
             self._process.wait()
 
+    def pause(self) -> None:
+        """Stop the process with SIGSTOP: for the others it looks dead."""
+        assert self._process is not None, "not started"
+        self._process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Continue the process after ``pause``."""
+        assert self._process is not None, "not started"
+        self._process.send_signal(signal.SIGCONT)
+
     def stop(self) -> int:
         """Send SIGTERM to the process; return its exit code."""
         assert self._process is not None, "not started"

@@ -1,4 +1,4 @@
-"""Kills of brokers and of a Connect worker, until each has happened often enough."""
+"""Faults of brokers and of Connect workers, until each kind has happened often enough."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.connect import ConnectWorker
 from tests.workload.faults import Cure, Fault, Nemesis
 
-WEIGHTS = {"kill_broker": 1.0, "kill_worker": 1.0}
-KILLS = 2
-"""The least number of kills of each kind."""
+KILL_BROKER, KILL_WORKER, PAUSE_WORKER = "kill_broker", "kill_worker", "pause_worker"
+KILLS = (KILL_BROKER, KILL_WORKER)
+FAULTS_EACH = 2
+"""The least number of faults of each kind."""
 MOST_ROUNDS = 40
+ROUND_S = 20.0
 BROKER_DOWN_S = (0.0, 3.0)
 WORKER_DOWN_S = (0.0, 2.0)
+SESSION_MS = 6000
+"""The `session.timeout.ms` of workers that are paused: for longer, so that others take over."""
+PAUSE_S = (7.0, 10.0)
 REST_S = (1.0, 4.0)
 
 
 class ConnectFaults:
-    """Kills the brokers and the worker, and starts a worker again that has ended.
+    """Harms the brokers, and one worker at a time; starts a worker again that has ended.
 
     ``work`` is called all the time, between the faults: it writes what the connectors copy.
     """
@@ -28,75 +33,81 @@ class ConnectFaults:
     def __init__(
         self,
         brokers: Sequence[BrokerProcess],
-        worker: ConnectWorker,
+        workers: Sequence[ConnectWorker],
         work: Callable[[], object],
     ) -> None:
         self.ended = 0
-        """The number of times that the worker ended by itself."""
+        """The number of times that a worker ended by itself."""
         self._brokers = brokers
-        self._worker = worker
+        self._workers = workers
         self._work = work
-        self._is_killed = False
+        self._harmed: ConnectWorker | None = None
 
     def draw(self, kind: str, chance: Random, harmed: Collection[int]) -> Fault | None:
-        if kind == "kill_worker":
-            if self._is_killed or not self._works():
-                return None
-            return Fault(kind, chance.uniform(*WORKER_DOWN_S))
         number = chance.randrange(len(self._brokers))
-        return None if number in harmed else Fault(kind, chance.uniform(*BROKER_DOWN_S), (number,))
+        if kind == KILL_BROKER:
+            down_s = chance.uniform(*BROKER_DOWN_S)
+            return None if number in harmed else Fault(kind, down_s, (number,))
+        worker = chance.randrange(len(self._workers))
+        if not self._all_work():
+            return None
+        seconds = chance.uniform(*(PAUSE_S if kind == PAUSE_WORKER else WORKER_DOWN_S))
+        return Fault(kind, seconds, client=str(worker))
 
     def begin(self, fault: Fault) -> Cure:
-        if fault.kind == "kill_worker":
-            self._is_killed = True
-            self._worker.kill()
-            return self._start_worker
-        (number,) = fault.brokers
-        self._brokers[number].kill()
-        return self._brokers[number].restart
+        if fault.kind == KILL_BROKER:
+            (number,) = fault.brokers
+            self._brokers[number].kill()
+            return self._brokers[number].restart
+        worker = self._harmed = self._workers[int(fault.client)]
+        if fault.kind == PAUSE_WORKER:
+            worker.pause()
+            return lambda: self._cure(worker.resume)
+        worker.kill()
+        return lambda: self._cure(worker.launch)
 
     def supervise(self, harmed: Collection[int]) -> None:
         for number, broker in enumerate(self._brokers):
             assert number in harmed or broker.is_running, f"a broker ended: {broker.output()}"
-        if not self._is_killed and not self._worker.is_running:
-            # It gives up if its broker does not respond when it starts.
-            self.ended += 1
-            self._worker.launch()
+        for worker in self._workers:
+            if worker is not self._harmed and not worker.is_running:
+                # It gives up if its broker does not respond when it starts.
+                self.ended += 1
+                worker.launch()
         self._work()
 
     def finish(self) -> None:
-        """Wait until the worker is ready again."""
+        """Wait until the workers are ready again."""
         self.supervise(())
-        self._worker.wait_until_ready()
+        for worker in self._workers:
+            worker.wait_until_ready()
 
-    def _start_worker(self) -> None:
-        self._is_killed = False
-        self._worker.launch()
+    def _cure(self, cure: Callable[[], object]) -> None:
+        self._harmed = None
+        cure()
 
-    def _works(self) -> bool:
-        """Return whether all connectors run, so that another kill finds them at work."""
-        return self._worker.is_running and self._worker.all_run()
+    def _all_work(self) -> bool:
+        """Return whether all connectors run, so that another fault finds them at work."""
+        return self._harmed is None and all(
+            each.is_running and each.is_ready() and each.all_run() for each in self._workers
+        )
 
 
-class Kills:
-    """Faults in rounds until each kind has happened KILLS times."""
+class Rounds:
+    """Faults in rounds, until each kind has happened FAULTS_EACH times."""
 
-    def __init__(self, nemesis: Nemesis) -> None:
-        self._nemesis = nemesis
+    def __init__(self, faults: ConnectFaults, seed: int, kinds: Sequence[str] = KILLS) -> None:
+        self._kinds = kinds
+        self._nemesis = Nemesis(faults, dict.fromkeys(kinds, 1.0), Random(seed), REST_S, print)
 
     @property
     def faults(self) -> Counter[str]:
         return self._nemesis.faults
 
-    def run(self, duration_s: float) -> None:
+    def run(self, duration_s: float = ROUND_S) -> None:
         """Make faults in rounds of ``duration_s``."""
         for _ in range(MOST_ROUNDS):
             self._nemesis.run(duration_s)
-            if all(self.faults[kind] >= KILLS for kind in WEIGHTS):
+            if all(self.faults[kind] >= FAULTS_EACH for kind in self._kinds):
                 return
         raise AssertionError(f"too few faults in {MOST_ROUNDS} rounds: {self.faults}")
-
-
-def kills(faults: ConnectFaults, seed: int) -> Kills:
-    """Return the kills of brokers and of the worker, drawn from a seed."""
-    return Kills(Nemesis(faults, WEIGHTS, Random(seed), REST_S, print))

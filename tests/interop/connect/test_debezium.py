@@ -18,7 +18,7 @@ from tests.counterparts.jars import debezium_postgresql
 from tests.counterparts.postgresql_servers import HOST, ROLE, Server
 from tests.interop.administration import create
 from tests.interop.connect.changes import Changes
-from tests.interop.connect.faults import ConnectFaults, kills
+from tests.interop.connect.faults import ConnectFaults, Rounds
 from tests.products import for_the_night
 from tests.seeds import SEED
 from tests.waiting import wait_until
@@ -28,7 +28,6 @@ TOPIC = "changes.public.orders"
 ROWS_AT_ONCE = 5
 UPDATED, DELETED = 3, 5
 """Each third row is updated, each fifth one deleted, in the transaction that inserts it."""
-ROUND_S = 20.0
 JSON = {
     "key.converter": "org.apache.kafka.connect.json.JsonConverter",
     "value.converter": "org.apache.kafka.connect.json.JsonConverter",
@@ -97,12 +96,12 @@ def is_followed(database: Server) -> bool:
 def test_debezium_copies_each_change_once_through_kills(broker, database, worker, say):
     with database.connect() as connection:
         changes = Changes(TOPIC, lambda numbers: change(connection, numbers))
-        faults = ConnectFaults([broker], worker, lambda: changes.add(ROWS_AT_ONCE))
-        fate = kills(faults, SEED)
-        fate.run(ROUND_S)
+        faults = ConnectFaults([broker], [worker], lambda: changes.add(ROWS_AT_ONCE))
+        rounds = Rounds(faults, SEED)
+        rounds.run()
     changes.judge(broker, worker.output, change_of)
     assert worker.failures() == []
-    say(f"{len(changes.values)} changes of rows, {dict(fate.faults)};")
+    say(f"{len(changes.values)} changes of rows, {dict(rounds.faults)};")
     say(f"the worker ended {faults.ended} times by itself")
 
 

@@ -30,7 +30,7 @@ from tests.history.model import (
     Partition,
     Read,
 )
-from tests.interop.connect.faults import ConnectFaults, Kills, kills
+from tests.interop.connect.faults import ROUND_S, ConnectFaults, Rounds
 from tests.products import for_the_night
 from tests.seeds import SEED
 from tests.torture.torture import Outcome, Torture
@@ -44,7 +44,6 @@ from tests.workload.settings import GROUP, INPUTS, PLACES, TOPICS, Kind
 
 MIRROR = "org.apache.kafka.connect.mirror"
 BYTES = "org.apache.kafka.connect.converters.ByteArrayConverter"
-ROUND_S = 20.0
 COPY_S = 240
 KINDS = (
     Kind("writer", "confluent"),
@@ -96,12 +95,12 @@ class Mirrored(Torture):
     def proxy(self, seed: int) -> AbstractContextManager[NoCuts]:
         return nullcontext(NoCuts())
 
-    def nemesis(self, fleet: Fleet, proxy: object, seed: int, *, harms_broker: bool) -> Kills:
+    def nemesis(self, fleet: Fleet, proxy: object, seed: int, *, harms_broker: bool) -> Rounds:
         def supervise() -> None:
             for member in fleet.members:
                 member.restart_if_ended()
 
-        return kills(ConnectFaults(self._brokers, self._worker, supervise), seed)
+        return Rounds(ConnectFaults(self._brokers, [self._worker], supervise), seed)
 
 
 @pytest.fixture
@@ -168,6 +167,7 @@ def test_mirror_maker_copies_each_record_once_through_kills(brokers, worker, tmp
         lambda: f"{count(committed(target))} of {count(original)} copied: {worker.output()}",
         seconds=COPY_S,
     )
+    say(f"{count(original)} records")
     wait_for_ends([(HOST, brokers[1].port)])
     copied = copy_of(outcome, target)
     report = checker.check(copied)
