@@ -84,6 +84,12 @@ class ConnectWorker:
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
+    def pid(self) -> int:
+        """The process ID."""
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
     def is_running(self) -> bool:
         """Whether the process lives."""
         return self._process is not None and self._process.poll() is None
@@ -116,16 +122,6 @@ class ConnectWorker:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
-
-    def pause(self) -> None:
-        """Stop the process with SIGSTOP: for the others it looks dead."""
-        assert self._process is not None, "not started"
-        self._process.send_signal(signal.SIGSTOP)
-
-    def resume(self) -> None:
-        """Continue the process after ``pause``."""
-        assert self._process is not None, "not started"
-        self._process.send_signal(signal.SIGCONT)
 
     def stop(self) -> int:
         """Send SIGTERM to the process; return its exit code."""
@@ -195,6 +191,10 @@ class ConnectWorker:
         except (URLError, OSError):
             return False
         return bool(found) and all(len(each) > 1 and {*each} == {"RUNNING"} for each in found)
+
+    def is_at_work(self) -> bool:
+        """Return whether the worker accepts requests, and all connectors run."""
+        return self.is_ready() and self.all_run()
 
     def failures(self) -> list[str]:
         """Return the traces of connectors and tasks that have failed."""

@@ -1,13 +1,19 @@
-"""Faults of brokers and of Connect workers, until each kind has happened often enough."""
+"""Faults of brokers and of Connect workers, until each kind has happened often enough.
+
+A worker may be another system's process, too.
+"""
 
 from __future__ import annotations
 
+import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from random import Random
+from typing import Protocol
 
 from tests.counterparts.broker_process import BrokerProcess
-from tests.counterparts.connect import ConnectWorker
 from tests.workload.faults import Cure, Fault, Nemesis
 
 KILL_BROKER, KILL_WORKER, PAUSE_WORKER = "kill_broker", "kill_worker", "pause_worker"
@@ -24,6 +30,28 @@ PAUSE_S = (7.0, 10.0)
 REST_S = (1.0, 4.0)
 
 
+class Worker(Protocol):
+    """A process that uses the brokers."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def is_running(self) -> bool: ...
+
+    def launch(self) -> None:
+        """Start the process, and return before it is ready."""
+
+    def kill(self) -> None:
+        """Kill -9 the process, and wait until it has ended."""
+
+    def is_at_work(self) -> bool:
+        """Return whether it does all of its work, so that a fault interrupts it."""
+
+    def wait_until_ready(self) -> None:
+        """Wait until the process accepts requests."""
+
+
 class ConnectFaults:
     """Harms the brokers, and one worker at a time; starts a worker again that has ended.
 
@@ -33,7 +61,7 @@ class ConnectFaults:
     def __init__(
         self,
         brokers: Sequence[BrokerProcess],
-        workers: Sequence[ConnectWorker],
+        workers: Sequence[Worker],
         work: Callable[[], object],
     ) -> None:
         self.ended = 0
@@ -41,11 +69,15 @@ class ConnectFaults:
         self._brokers = brokers
         self._workers = workers
         self._work = work
-        self._harmed: ConnectWorker | None = None
+        self._kills: Counter[int] = Counter()
+        """The number of kills of each broker."""
+        self._harmed: Worker | None = None
 
     def draw(self, kind: str, chance: Random, harmed: Collection[int]) -> Fault | None:
-        number = chance.randrange(len(self._brokers))
         if kind == KILL_BROKER:
+            # Of several brokers the one with the fewest kills: none is left out.
+            numbers = chance.sample(range(len(self._brokers)), len(self._brokers))
+            number = min(numbers, key=lambda each: self._kills[each])
             down_s = chance.uniform(*BROKER_DOWN_S)
             return None if number in harmed else Fault(kind, down_s, (number,))
         worker = chance.randrange(len(self._workers))
@@ -57,12 +89,13 @@ class ConnectFaults:
     def begin(self, fault: Fault) -> Cure:
         if fault.kind == KILL_BROKER:
             (number,) = fault.brokers
+            self._kills[number] += 1
             self._brokers[number].kill()
             return self._brokers[number].restart
         worker = self._harmed = self._workers[int(fault.client)]
         if fault.kind == PAUSE_WORKER:
-            worker.pause()
-            return lambda: self._cure(worker.resume)
+            os.kill(worker.pid, signal.SIGSTOP)
+            return lambda: self._cure(partial(os.kill, worker.pid, signal.SIGCONT))
         worker.kill()
         return lambda: self._cure(worker.launch)
 
@@ -87,9 +120,8 @@ class ConnectFaults:
         cure()
 
     def _all_work(self) -> bool:
-        """Return whether all connectors run, so that another fault finds them at work."""
         return self._harmed is None and all(
-            each.is_running and each.is_ready() and each.all_run() for each in self._workers
+            each.is_running and each.is_at_work() for each in self._workers
         )
 
 
