@@ -102,7 +102,7 @@ def registry(broker, tmp_path) -> Iterator[Registry]:
 
 
 @for_the_night(
-    beside="tests/spark/test_schema_registry.py::test_schema_that_is_registered_later_ends_the_query"
+    beside="tests/interop/test_idempotence.py::test_nothing_is_lost_doubled_or_reordered_through_kills"
 )
 @pytest.mark.timeout(1200)
 def test_registry_in_topics_keeps_each_schema_through_kills(broker, registry, say):
