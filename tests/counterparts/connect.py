@@ -1,0 +1,223 @@
+"""Kafka Connect 4.3.0 in distributed mode: one worker as a process, with its REST API."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import urllib.request
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+from urllib.error import HTTPError, URLError
+
+from tests.counterparts.broker_process import HOST
+from tests.counterparts.jars import connect_class_path
+from tests.counterparts.java import java
+from tests.counterparts.probe import free_port
+from tests.http_client import urlopen
+from tests.waiting import wait_until
+
+MAIN_CLASS = "org.apache.kafka.connect.cli.ConnectDistributed"
+JVM_OPTIONS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
+START_TIMEOUT_S = 180
+STOP_TIMEOUT_S = 60
+REST_TIMEOUT_S = 90
+"""The time limit of Connect itself for a request."""
+SETTINGS = {
+    "group.id": "connect",
+    "exactly.once.source.support": "enabled",
+    "config.storage.topic": "connect-configs",
+    "offset.storage.topic": "connect-offsets",
+    "status.storage.topic": "connect-status",
+    "config.storage.replication.factor": "1",
+    "offset.storage.replication.factor": "1",
+    "offset.storage.partitions": "3",
+    "status.storage.replication.factor": "1",
+    "status.storage.partitions": "1",
+    "key.converter": "org.apache.kafka.connect.storage.StringConverter",
+    "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+    # By default Connect waits five minutes for a killed worker to return.
+    "scheduled.rebalance.max.delay.ms": "0",
+}
+_LOGGING = """
+appenders=console
+appender.console.type=Console
+appender.console.name=console
+appender.console.layout.type=PatternLayout
+appender.console.layout.pattern=%d %p %c{1}: %m%n
+rootLogger.level=INFO
+rootLogger.appenderRef.console.ref=console
+logger.quiet.name=org.apache.kafka.clients
+logger.quiet.level=WARN
+logger.configs.name=org.apache.kafka.common.config
+logger.configs.level=WARN
+"""
+
+
+class ConnectWorker:
+    """`with ConnectWorker(directory, servers) as worker:` a worker that is ready for connectors.
+
+    ``servers`` is the Kafka cluster of the worker's own topics. ``settings`` replace SETTINGS.
+    ``plugins`` are directories, each with the jars of a plugin that is not on the class path.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        servers: str,
+        *,
+        settings: Mapping[str, str] | None = None,
+        plugins: Sequence[Path] = (),
+    ) -> None:
+        self.directory = directory
+        self.url = f"http://{HOST}:{free_port()}"
+        self._settings = {
+            **SETTINGS,
+            "bootstrap.servers": servers,
+            "listeners": self.url,
+            "plugin.path": str(directory / "plugins"),
+            **(settings or {}),
+        }
+        self._plugins = plugins
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        """The process ID."""
+        assert self._process is not None, "not started"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the process lives."""
+        return self._process is not None and self._process.poll() is None
+
+    def launch(self) -> None:
+        """Start the process, and return before it is ready."""
+        self._link_plugins()
+        properties = self.directory / "worker.properties"
+        properties.write_text("".join(f"{k}={v}\n" for k, v in self._settings.items()))
+        logging = self.directory / "log4j2.properties"
+        logging.write_text(_LOGGING)
+        options = [*JVM_OPTIONS, f"-Dlog4j2.configurationFile={logging}"]
+        command = [str(java()), *options, "-cp", connect_class_path(), MAIN_CLASS, str(properties)]
+        with self._output_path.open("ab") as output:
+            self._process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+            )
+
+    def _link_plugins(self) -> None:
+        """Make the directory of plugins, which has a link to each of them."""
+        plugins = self.directory / "plugins"
+        plugins.mkdir(parents=True, exist_ok=True)
+        for each in self._plugins:
+            link = plugins / each.name
+            if not link.exists():
+                link.symlink_to(each)
+
+    def kill(self) -> None:
+        """Kill -9 the process, and wait until it has ended."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+
+    def stop(self) -> int:
+        """Send SIGTERM to the process; return its exit code."""
+        assert self._process is not None, "not started"
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            return self._process.wait(STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"the worker ignored SIGTERM: {self.output()}") from None
+
+    def output(self, *, limit: int = 4000) -> str:
+        """Return the end of the worker's log."""
+        return self._output_path.read_text(errors="replace")[-limit:]
+
+    @property
+    def _output_path(self) -> Path:
+        return self.directory / "output.log"
+
+    # -- REST --------------------------------------------------------------------------------------
+
+    def request(self, method: str, path: str, body: object = None) -> Any:
+        """Return the response to a request as parsed JSON; raise HTTPError, URLError."""
+        request = urllib.request.Request(
+            f"{self.url}{path}",
+            method=method,
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urlopen(request, timeout=REST_TIMEOUT_S) as response:
+            return json.loads(response.read() or b"null")
+
+    def is_ready(self) -> bool:
+        """Return whether the worker has read its topics and accepts requests."""
+        try:
+            return bool(self.request("GET", "/health")["status"] == "healthy")
+        except (URLError, OSError):
+            return False
+
+    def wait_until_ready(self) -> None:
+        """Wait until the worker accepts requests; fail if its process ends before."""
+
+        def is_ready() -> bool:
+            assert self.is_running, f"the worker ended: {self.output()}"
+            return self.is_ready()
+
+        wait_until(is_ready, self.output, seconds=START_TIMEOUT_S)
+
+    def configure(self, name: str, config: Mapping[str, str]) -> None:
+        """Create a connector, or change its configuration."""
+        try:
+            self.request("PUT", f"/connectors/{name}/config", dict(config))
+        except HTTPError as error:
+            said = error.read().decode(errors="replace")
+            raise AssertionError(f"connector {name} refused: {error.code} {said}") from error
+
+    def states(self, name: str) -> list[str]:
+        """Return the state of a connector, followed by the states of its tasks."""
+        status = self.request("GET", f"/connectors/{name}/status")
+        return [each["state"] for each in (status["connector"], *status["tasks"])]
+
+    def all_run(self) -> bool:
+        """Return whether connectors exist and they and their tasks run; each has at least one."""
+        try:
+            names = self.request("GET", "/connectors")
+            found = [self.states(name) for name in names]
+        except (URLError, OSError):
+            return False
+        return bool(found) and all(len(each) > 1 and {*each} == {"RUNNING"} for each in found)
+
+    def is_at_work(self) -> bool:
+        """Return whether the worker accepts requests, and all connectors run."""
+        return self.is_ready() and self.all_run()
+
+    def failures(self) -> list[str]:
+        """Return the traces of connectors and tasks that have failed."""
+        status = [
+            self.request("GET", f"/connectors/{name}/status")
+            for name in self.request("GET", "/connectors")
+        ]
+        parts = [part for each in status for part in (each["connector"], *each["tasks"])]
+        return [each.get("trace", "") for each in parts if each["state"] == "FAILED"]
+
+    def __enter__(self) -> Self:
+        try:
+            self.launch()
+            self.wait_until_ready()
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.kill()

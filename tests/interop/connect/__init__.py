@@ -1,0 +1,1 @@
+"""Kafka Connect and the connectors in it, through kills of its workers and of the brokers."""
