@@ -85,6 +85,11 @@ def kafka_class_path() -> str:
     return f"{kafka_jars()}/*"
 
 
+def listed_jars(family: str) -> Path:
+    """Return a directory with the jars of a list, ``<family>_jars.txt``, and no others."""
+    return fetched(family, _pinned(f"{family}_jars.txt"))
+
+
 def pinned_kafka_jars() -> list[PinnedJar]:
     """Return the pinned jars of Apache Kafka."""
     return _pinned("kafka_jars.txt")
