@@ -87,7 +87,12 @@ def kafka_class_path() -> str:
 
 def listed_jars(family: str) -> Path:
     """Return a directory with the jars of a list, ``<family>_jars.txt``, and no others."""
-    return fetched(family, _pinned(f"{family}_jars.txt"))
+    return fetched(family, pinned_jars(family))
+
+
+def pinned_jars(family: str) -> list[PinnedJar]:
+    """Return the pinned jars of a list."""
+    return _pinned(f"{family}_jars.txt")
 
 
 def pinned_kafka_jars() -> list[PinnedJar]:

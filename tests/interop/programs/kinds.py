@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tests.counterparts.go import built
+from tests.counterparts.jars import pinned_jars
 from tests.counterparts.java_programs import java_program
-from tests.history.anomalies import DUPLICATE
+from tests.history.anomalies import DUPLICATE, NONMONOTONIC_SEND
 from tests.interop.programs.copies import INPUT, OUTPUT, PARTITIONS
 
 JAVA = Path(__file__).with_name("java")
@@ -33,6 +35,8 @@ class JavaCopy:
     """A program of `java/` on the jars of a family."""
 
     family: str
+    artifacts: tuple[str, ...]
+    """Jars whose versions `docs/ecosystem.md` states."""
     options: tuple[str, ...] = ()
     """Arguments of its own."""
     forgiven: frozenset[str] = frozenset()
@@ -41,6 +45,11 @@ class JavaCopy:
     @property
     def name(self) -> str:
         return "-".join([self.family, *self.options]).lower()
+
+    @property
+    def versions(self) -> list[str]:
+        pinned = pinned_jars(self.family)
+        return [jar.version for jar in pinned if jar.artifact in self.artifacts]
 
     def command(self, servers: str, directory: Path) -> Sequence[str]:
         """Return the command line; ``directory`` is where it may keep state."""
@@ -52,18 +61,25 @@ class JavaCopy:
 
 @dataclass(frozen=True)
 class BenthosCopy:
-    """A pipeline of Benthos, which promises each record at least once, in order."""
+    """A pipeline of Benthos, which promises each record at least once.
+
+    It sends a batch that failed again, also behind the next one.
+    """
 
     component: str
     """Name of its input and output: `kafka_franz` (franz-go) or `kafka` (Sarama)."""
     servers_key: str
     more: tuple[tuple[str, str], ...] = ()
     """Settings of its output."""
-    forgiven: frozenset[str] = frozenset({DUPLICATE})
+    forgiven: frozenset[str] = frozenset({DUPLICATE, NONMONOTONIC_SEND})
 
     @property
     def name(self) -> str:
         return f"benthos-{self.component}"
+
+    @property
+    def versions(self) -> list[str]:
+        return re.findall(r"benthos/v4 v(\S+)", (BENTHOS / "go.mod").read_text())
 
     def command(self, servers: str, directory: Path) -> Sequence[str]:
         """Write the configuration, and return the command line."""
@@ -76,8 +92,7 @@ class BenthosCopy:
                     "topics": [INPUT],
                     "consumer_group": self.name,
                     "start_from_oldest": True,
-                    # One batch of a partition at a time, for the order of its records.
-                    "checkpoint_limit": 1,
+                    "commit_period": "500ms",
                     "batching": {"count": 50, "period": "50ms"},
                 }
             },
@@ -97,13 +112,15 @@ class BenthosCopy:
         return [str(built(BENTHOS)), "-c", str(path)]
 
 
+FLINK = ("flink-runtime", "flink-connector-kafka", "kafka-clients")
+SPRING = ("spring-kafka", "kafka-clients")
 PROGRAMS = (
     BenthosCopy("kafka_franz", "seed_brokers"),
     BenthosCopy("kafka", "addresses", (("target_version", "3.6.0"),)),
-    JavaCopy("flink", ("INCREMENTING",)),
-    JavaCopy("flink", ("POOLING",)),
-    JavaCopy("streams"),
-    JavaCopy("spring", ("batch", "classic")),
-    JavaCopy("spring", ("record", "consumer")),
-    JavaCopy("pekko"),
+    JavaCopy("flink", FLINK, ("INCREMENTING",)),
+    JavaCopy("flink", FLINK, ("POOLING",)),
+    JavaCopy("streams", ("kafka-streams", "kafka-clients")),
+    JavaCopy("spring", SPRING, ("batch", "classic")),
+    JavaCopy("spring", SPRING, ("record", "consumer")),
+    JavaCopy("pekko", ("pekko-connectors-kafka_2.13", "kafka-clients")),
 )

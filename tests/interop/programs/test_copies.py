@@ -1,4 +1,4 @@
-"""The judge detects each way in which a program that copies a topic can fail."""
+"""The judge detects each fault of a program that copies a topic; the page names each program."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from tests.checkout import ROOT
 from tests.history import anomalies
 from tests.history.checker import check
 from tests.history.model import (
@@ -20,6 +21,7 @@ from tests.history.model import (
     Write,
 )
 from tests.interop.programs.copies import INPUT, INPUTS, OUTPUT, OUTPUTS, PARTITIONS, duties
+from tests.interop.programs.kinds import PROGRAMS
 
 GROUP = "copies"
 SENT = [
@@ -92,3 +94,11 @@ def test_spoiled_output_is_detected(spoil: Callable[[list[Read]], list[Read]], a
 def test_offset_behind_the_outputs_is_detected():
     found = check(history_of(right(), committed=len(SENT) - 1)).anomalies
     assert found == {anomalies.OFFSETS_DIFFER}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_ecosystem_page_names_the_program_and_its_versions(program):
+    lines = (ROOT / "docs/ecosystem.md").read_text().splitlines()
+    (row,) = [line for line in lines if f"`{program.name}`" in line]
+    assert program.versions
+    assert [version for version in program.versions if version not in row] == []

@@ -26,6 +26,8 @@ def test_program_copies_each_record_once_through_kills(program, broker_class, tm
     with broker_class(tmp_path / "broker", **BROKER_SETTINGS) as broker:
         with Life(broker, program.name, program.command, tmp_path) as life:
             history = life.run()
+        said = broker.output_path.read_text(errors="replace").splitlines()
+        assert [line for line in said if " ERROR " in line or "Traceback" in line] == []
         report = checker.check(history)
         wrong = report.anomalies - program.forgiven
         assert not wrong, "\n".join(checker.lines(report, history))

@@ -6,6 +6,7 @@ import java.util.Comparator;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
+import org.apache.flink.api.common.serialization.SerializationSchema;
 import org.apache.flink.api.common.serialization.SimpleStringSchema;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
@@ -13,12 +14,12 @@ import org.apache.flink.configuration.ExternalizedCheckpointRetention;
 import org.apache.flink.configuration.RestartStrategyOptions;
 import org.apache.flink.configuration.StateRecoveryOptions;
 import org.apache.flink.connector.base.DeliveryGuarantee;
+import org.apache.flink.connector.kafka.sink.KafkaRecordSerializationSchema;
 import org.apache.flink.connector.kafka.sink.KafkaSink;
 import org.apache.flink.connector.kafka.sink.TransactionNamingStrategy;
 import org.apache.flink.connector.kafka.source.KafkaSource;
 import org.apache.flink.connector.kafka.source.enumerator.initializer.OffsetsInitializer;
 import org.apache.flink.streaming.api.environment.StreamExecutionEnvironment;
-import org.apache.kafka.clients.producer.ProducerRecord;
 
 /** A Flink cluster in this process that copies a topic, from its latest checkpoint on. */
 final class FlinkCopy {
@@ -41,10 +42,7 @@ final class FlinkCopy {
                         .setTransactionalIdPrefix(group)
                         .setTransactionNamingStrategy(TransactionNamingStrategy.valueOf(args[5]))
                         .setProperty("transaction.timeout.ms", "120000")
-                        .setRecordSerializer(
-                                (value, context, timestamp) ->
-                                        new ProducerRecord<>(
-                                                output, Copy.partition(value), null, bytes(value)))
+                        .setRecordSerializer(serializer(output))
                         .build();
         StreamExecutionEnvironment environment =
                 StreamExecutionEnvironment.createLocalEnvironment(2, configuration(checkpoints));
@@ -55,8 +53,15 @@ final class FlinkCopy {
         environment.execute(group);
     }
 
-    private static byte[] bytes(String value) {
-        return Copy.transformed(value).getBytes(StandardCharsets.UTF_8);
+    private static KafkaRecordSerializationSchema<String> serializer(String output) {
+        SerializationSchema<String> schema =
+                value -> Copy.transformed(value).getBytes(StandardCharsets.UTF_8);
+        return KafkaRecordSerializationSchema.<String>builder()
+                .setTopic(output)
+                .setPartitioner(
+                        (value, key, bytes, topic, partitions) -> Copy.partition((String) value))
+                .setValueSerializationSchema(schema)
+                .build();
     }
 
     private static Configuration configuration(Path checkpoints) throws Exception {
