@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-MOST_ENDS = 20
+MOST_ENDS = 6
 """More often no program ends by itself because of a broker that is down for a moment."""
 SHOWN = 4000
 

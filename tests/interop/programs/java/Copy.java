@@ -8,6 +8,10 @@ final class Copy {
         return "<" + value + ">";
     }
 
+    static String original(String copied) {
+        return copied.substring(1, copied.length() - 1);
+    }
+
     /** The partition of an output, by the number at the end of the input's value. */
     static int partition(String value) {
         return Integer.parseInt(value.substring(value.lastIndexOf('.') + 1)) % PARTITIONS;

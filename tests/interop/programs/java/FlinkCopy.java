@@ -1,4 +1,3 @@
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -6,8 +5,8 @@ import java.util.Comparator;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.apache.flink.api.common.eventtime.WatermarkStrategy;
-import org.apache.flink.api.common.serialization.SerializationSchema;
 import org.apache.flink.api.common.serialization.SimpleStringSchema;
+import org.apache.flink.api.common.typeinfo.Types;
 import org.apache.flink.configuration.CheckpointingOptions;
 import org.apache.flink.configuration.Configuration;
 import org.apache.flink.configuration.ExternalizedCheckpointRetention;
@@ -48,19 +47,20 @@ final class FlinkCopy {
                 StreamExecutionEnvironment.createLocalEnvironment(2, configuration(checkpoints));
         environment
                 .fromSource(source, WatermarkStrategy.noWatermarks(), input)
+                .map(Copy::transformed)
+                .returns(Types.STRING)
                 .sinkTo(sink)
                 .name(output);
         environment.execute(group);
     }
 
     private static KafkaRecordSerializationSchema<String> serializer(String output) {
-        SerializationSchema<String> schema =
-                value -> Copy.transformed(value).getBytes(StandardCharsets.UTF_8);
         return KafkaRecordSerializationSchema.<String>builder()
                 .setTopic(output)
                 .setPartitioner(
-                        (value, key, bytes, topic, partitions) -> Copy.partition((String) value))
-                .setValueSerializationSchema(schema)
+                        (copied, key, value, topic, partitions) ->
+                                Copy.partition(Copy.original((String) copied)))
+                .setValueSerializationSchema(new SimpleStringSchema())
                 .build();
     }
 
