@@ -85,6 +85,11 @@ def kafka_class_path() -> str:
     return f"{kafka_jars()}/*"
 
 
+def pinned_kafka_jars() -> list[PinnedJar]:
+    """Return the pinned jars of Apache Kafka."""
+    return _pinned("kafka_jars.txt")
+
+
 def listed_jars(family: str) -> Path:
     """Return a directory with the jars of a list, ``<family>_jars.txt``, and no others."""
     return fetched(family, pinned_jars(family))
@@ -93,11 +98,6 @@ def listed_jars(family: str) -> Path:
 def pinned_jars(family: str) -> list[PinnedJar]:
     """Return the pinned jars of a list."""
     return _pinned(f"{family}_jars.txt")
-
-
-def pinned_kafka_jars() -> list[PinnedJar]:
-    """Return the pinned jars of Apache Kafka."""
-    return _pinned("kafka_jars.txt")
 
 
 def _pinned(file_name: str) -> list[PinnedJar]:
