@@ -100,6 +100,16 @@ def pinned_kafka_jars() -> list[PinnedJar]:
     return _pinned("kafka_jars.txt")
 
 
+def listed_jars(family: str) -> Path:
+    """Return a directory with the jars of a list, ``<family>_jars.txt``, and no others."""
+    return fetched(family, pinned_jars(family))
+
+
+def pinned_jars(family: str) -> list[PinnedJar]:
+    """Return the pinned jars of a list."""
+    return _pinned(f"{family}_jars.txt")
+
+
 def _pinned(file_name: str) -> list[PinnedJar]:
     lines = (_HERE / file_name).read_text().splitlines()
     return [_parse(line) for line in lines if line.strip()]

@@ -30,12 +30,23 @@ Groups = Mapping[str, Sequence[Partition]]
 """Partitions that each group reads."""
 
 
-def read_at_the_end(look: Look, name: str, places: Sequence[Partition], groups: Groups) -> History:
-    """Read partitions from their beginning to their end, by both isolation levels."""
+def read_at_the_end(
+    look: Look,
+    name: str,
+    places: Sequence[Partition],
+    groups: Groups,
+    isolations: Sequence[str] = (COMMITTED, UNCOMMITTED),
+) -> History:
+    """Read partitions from their beginning to their end, by both isolation levels.
+
+    ``isolations`` has to be (COMMITTED,) if a client sends a value of an aborted transaction again:
+    the value then has two offsets.
+    """
     ends = {each: look.ends(places, each) for each in (COMMITTED, UNCOMMITTED)}
     offsets = [each for group, read in groups.items() for each in look.committed(group, read)]
     history = []
-    for isolation, process in ((COMMITTED, f"{name}-committed"), (UNCOMMITTED, f"{name}-all")):
+    for isolation in isolations:
+        process = f"{name}-{'committed' if isolation == COMMITTED else 'all'}"
         begun_ns = counter_ns()
         reads = tuple(look.read(dict.fromkeys(places, 0), ends[isolation], isolation))
         done_ns = counter_ns()
