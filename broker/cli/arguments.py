@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn
 
+from barnabas.broker.admin.positions import BadPosition, Position
 from barnabas.broker.cli.client_settings import client_security
 from barnabas.broker.cli.errors import USAGE, CommandError, report
 from barnabas.broker.cli.names import name_problem
@@ -176,6 +177,11 @@ def add_unset(parser: argparse.ArgumentParser, kind: str) -> None:
     )  # fmt: skip
 
 
+def changes_in(arguments: argparse.Namespace) -> list[tuple[str, str | None]]:
+    """Return the changes that the options of ``add_settings`` and ``add_unset`` give."""
+    return [*arguments.config, *((key, None) for key in arguments.unset)]
+
+
 def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
     """Add an option without a value."""
     parser.add_argument(name, action="store_true", help=text)
@@ -290,3 +296,11 @@ def addresses(text: str) -> list[Address]:
             raise CommandError(f"{item.strip()} is not HOST:PORT", USAGE)
         found.append((match[1] or match[2], int(match[3])))
     return found
+
+
+def position(text: str) -> Position:
+    """Read a position in partitions; raises CommandError."""
+    try:
+        return Position.parse(text)
+    except BadPosition as problem:
+        raise CommandError(str(problem), USAGE) from None

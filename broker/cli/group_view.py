@@ -6,12 +6,18 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from barnabas.broker.admin.requests import TopicPartition, gathered
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check, partition_text
-from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.admin.exchange import (
+    Partition,
+    Rejected,
+    TopicPartition,
+    check,
+    gathered,
+    partition_text,
+)
+from barnabas.broker.admin.offsets import EARLIEST, LATEST, offsets_at
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.records.group_protocol import decode_assignment
-from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at
-from barnabas.broker.client.brokers import GROUP, MANY_KEYS_SINCE
+from barnabas.broker.client.brokers import GROUP
 from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
@@ -20,7 +26,6 @@ from barnabas.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
@@ -33,7 +38,6 @@ OFFSET_FETCH_BY_NAME = 9
 
 CLASSIC, CONSUMER = "classic", "consumer"
 
-UNCOMMITTED = "read_uncommitted"
 _DEAD = "Dead"
 _NO_OFFSET = -1
 
@@ -151,18 +155,6 @@ def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -
     return [found[group_id] for group_id in sorted(found)]
 
 
-def coordinators(cluster: Cluster, keys: Iterable[str], kind: int = GROUP) -> dict[str, int]:
-    """Return the node id of the coordinator of groups, or other keys; raises Rejected."""
-    if not cluster.any().speaks(FIND_COORDINATOR, MANY_KEYS_SINCE):
-        what = "groups" if kind == GROUP else "transactions"
-        raise CommandError(f"{what}: the broker is older than Kafka 3.0")
-    found = {}
-    for each in cluster.coordinators(kind, list(keys)):
-        check(each.key, each.error_code, each.error_message)
-        found[each.key] = each.node_id
-    return found
-
-
 def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     """Return a group with its lag; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
     view = view_group(cluster, group_id)
@@ -174,8 +166,8 @@ def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
     }
     keys = sorted({*view.offsets, *owners})
     led = led_partitions(cluster, keys)
-    starts = offsets_at(cluster, led, EARLIEST, UNCOMMITTED)
-    ends = offsets_at(cluster, led, LATEST, UNCOMMITTED)
+    starts = cluster.run(offsets_at(led, EARLIEST))
+    ends = cluster.run(offsets_at(led, LATEST))
     partitions = []
     for key in keys:
         committed, end = view.offsets.get(key), ends.get(key)
@@ -206,7 +198,7 @@ def led_partitions(cluster: Cluster, wanted: Collection[TopicPartition]) -> list
 
 def view_group(cluster: Cluster, group_id: str) -> GroupView:
     """Return a group's members and offsets; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
-    node_id = coordinators(cluster, [group_id])[group_id]
+    node_id = cluster.coordinator_ids(GROUP, [group_id])[group_id]
     broker = cluster.node(node_id)
     view = _consumer_group(broker, group_id, node_id) or _classic_group(broker, group_id, node_id)
     view.offsets = committed_offsets(broker, group_id)

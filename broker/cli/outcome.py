@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.broker.cli.cluster_view import check
+from barnabas.broker.admin.exchange import Rejected
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.output import print_json
 from barnabas.broker.cli.printing import print_text
@@ -23,13 +23,10 @@ class Outcome:
     def settled(self, name: str, code: int, message: str | None) -> bool:
         """Note a failure; returns whether there was none."""
         if code:
-            try:
-                check(name, code, message)
-            except CommandError as problem:
-                self.failed(problem)
+            self.failed(Rejected(name, code, message))
         return not code
 
-    def failed(self, problem: CommandError) -> None:
+    def failed(self, problem: Exception) -> None:
         """Note a failure."""
         self._problems.append(str(problem))
 

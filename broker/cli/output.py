@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 from barnabas.broker.cli.printing import escaped, print_text
 from barnabas.storage.runtime.clock import monotonic
 
+SETTING_COLUMNS = {"CONFIGURATION": "key", "VALUE": "value", "SOURCE": "source"}
 _GAP = "  "
 _PROGRESS_EVERY_SECONDS = 0.2
 _NAMES = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 
+from barnabas.broker.admin.exchange import Partition, Rejected, partition_text
+from barnabas.broker.admin.transactions import fence
 from barnabas.broker.cli.arguments import add_operand, add_topics, seconds, whole_number
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, partition_text
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.output import (
@@ -20,8 +22,8 @@ from barnabas.broker.cli.output import (
     time_text,
 )
 from barnabas.broker.cli.printing import print_text
-from barnabas.broker.cli.records.offsets import patiently
-from barnabas.broker.cli.transaction_abort import abort_everywhere, abort_hanging, check_open
+from barnabas.broker.cli.retries import patiently, repeat
+from barnabas.broker.cli.transaction_abort import abort_hanging, check_open
 from barnabas.broker.cli.transaction_view import (
     HANGING,
     NEVER_MS,
@@ -122,9 +124,9 @@ def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
         listing = list_reachable(cluster, filters)
         listing.check()
 
-    problem: CommandError | Unreachable | None = None
+    problem: Rejected | Unreachable | None = None
     try:
-        patiently(cluster, arguments.timeout, attempt)
+        patiently(cluster, attempt)
     except (Rejected, Unreachable) as error:
         if not listing.transactions:
             raise
@@ -138,7 +140,7 @@ def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
 def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print all there is to know of transactional ids."""
     ids = list(dict.fromkeys(arguments.ids))
-    found = patiently(cluster, arguments.timeout, lambda: describe_transactions(cluster, ids))
+    found = patiently(cluster, lambda: describe_transactions(cluster, ids))
     print_each(found, _print_description, arguments.format)
 
 
@@ -183,7 +185,6 @@ def holders(cluster: Cluster, arguments: argparse.Namespace) -> None:
     _chosen(cluster, arguments.topic)  # An unknown topic is reported at once.
     held = patiently(
         cluster,
-        arguments.timeout,
         lambda: held_partitions(cluster, _chosen(cluster, arguments.topic)),
     )
     if arguments.format == "json":
@@ -244,9 +245,7 @@ def _check_abort(arguments: argparse.Namespace) -> None:
 
 def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
     key = arguments.id
-    (transaction,) = patiently(
-        cluster, arguments.timeout, lambda: describe_transactions(cluster, [key])
-    )
+    (transaction,) = patiently(cluster, lambda: describe_transactions(cluster, [key]))
     check_open(transaction)
     question = (
         f"Abort {key}, open for {transaction.age_text} on "
@@ -255,7 +254,7 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if transaction.timeout_ms == NEVER_MS:
         question += " (another system may have promised to commit it: two-phase commit)"
     confirm(arguments, question)
-    patiently(cluster, arguments.timeout, lambda: abort_everywhere(cluster, transaction))
+    repeat(cluster, fence, key, transaction.timeout_ms)
     if arguments.format == "json":
         print_json({"transactional_id": key, "changed": True})
     else:
@@ -269,7 +268,7 @@ def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
         arguments,
         f"Abort what hangs on {partition_text(topic_partition)} from offset {start_offset} on",
     )
-    patiently(cluster, arguments.timeout, lambda: abort_hanging(cluster, partition, start_offset))
+    patiently(cluster, lambda: abort_hanging(cluster, partition, start_offset))
     if arguments.format == "json":
         place = dict(zip(("topic", "partition"), topic_partition, strict=True))
         print_json({**place, "start_offset": start_offset, "changed": True})

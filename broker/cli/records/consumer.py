@@ -14,11 +14,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
-from barnabas.broker.admin.requests import TopicPartition
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.admin.exchange import Rejected, TopicPartition, check, partition_text
+from barnabas.broker.admin.offsets import ISOLATION
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.interruption import Wait
-from barnabas.broker.cli.records.offsets import ISOLATION, patiently
+from barnabas.broker.cli.retries import patiently
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import (
@@ -56,7 +57,6 @@ class Consumer:
         positions: Mapping[TopicPartition, int],
         *,
         isolation: str,
-        timeout_seconds: float,
         ends: Mapping[TopicPartition, int] | None = None,
         wait: Wait = nullcontext,
     ) -> None:
@@ -64,7 +64,6 @@ class Consumer:
         self._unread: Iterator[ReceivedRecord] = iter(())
         self._cluster = cluster
         self._isolation = isolation
-        self._timeout_seconds = timeout_seconds
         self._leaders: dict[TopicPartition, int] | None = None
         self.positions = dict(positions)
         self.ends = dict(ends or {})
@@ -106,7 +105,7 @@ class Consumer:
 
     def _round(self) -> Iterator[ReceivedRecord]:
         with self._wait():
-            answers = patiently(self._cluster, self._timeout_seconds, self._fetch)
+            answers = patiently(self._cluster, self._fetch)
         for topic_partition, data in answers:
             yield from self._records(topic_partition, data)
 
@@ -120,7 +119,7 @@ class Consumer:
             by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
             for topic_partition in wanted:
                 if leaders[topic_partition] < 0:
-                    raise Rejected(partition_text(topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
+                    check(partition_text(topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
                 by_leader[leaders[topic_partition]].append(topic_partition)
             asked = [
                 (self._cluster.node(leader), topic_partitions)
@@ -129,7 +128,7 @@ class Consumer:
             for broker, topic_partitions in asked:
                 broker.send(FETCH, self._request(topic_partitions), FETCH_BY_NAME)
             return [answer for broker, _ in asked for answer in self._answers(broker)]
-        except (CommandError, Unreachable):
+        except (CommandError, Rejected, Unreachable):
             self._leaders = None
             raise
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.admin.settings import BROKER, alter_settings
 from barnabas.broker.config.listener_settings import describe_listener_settings
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.topics import alter
-from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -37,8 +36,8 @@ async def configure(command: Command, _: Plan) -> None:
 
 
 async def _configure(command: Command, *, validate_only: bool) -> None:
-    name = str(command.broker.node_id)
-    await alter(command, ResourceType.BROKER, name, "configs", validate_only=validate_only)
+    name, changes = str(command.broker.node_id), command.entries("configs").items()
+    await command.wire.run(alter_settings(BROKER, name, changes, dry_run=validate_only))
 
 
 async def plan_close(command: Command) -> Plan:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from barnabas.broker.admin.quotas import DEFAULT
 from barnabas.broker.api.checks import (
     ALTER,
     ALTER_CONFIGS,
@@ -50,7 +51,6 @@ from barnabas.broker.console.actions.fields import (
     Field,
 )
 from barnabas.broker.console.jobs.replay import NAME as REPLAY
-from barnabas.broker.console.pages.security import DEFAULT
 from barnabas.broker.console.route import is_name, parts_of
 from barnabas.broker.security.acls.access import Access
 from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType, shown

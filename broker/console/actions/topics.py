@@ -4,49 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.admin import exchange, topics
+from barnabas.broker.admin.settings import TOPIC, alter_settings
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.wire import check
 from barnabas.broker.console.pages.topics import add_up
-from barnabas.broker.handlers.alter_configs import ConfigOperation
-from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.create_partitions import (
-    CREATE_PARTITIONS,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
 from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 
 if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Partition
 
-_HIGH_WATERMARK: Final = -1
-_DEFAULT: Final = -1
-SET, DELETE = ConfigOperation.SET, ConfigOperation.DELETE
+_TIMEOUT_MS: Final = 30_000
 
 
 # ----------------------------------------------------------------------------------------- create
@@ -70,17 +44,14 @@ async def create(command: Command, _: Plan) -> None:
 
 async def _create(command: Command, *, validate_only: bool) -> None:
     partitions = command.number("partitions")
-    topic = CreatableTopic(
-        command.text("topic"),
-        _DEFAULT if partitions is None else partitions,
-        _DEFAULT,
-        configs=[
-            CreatableTopicConfig(name, value) for name, value in command.entries("configs").items()
-        ],
+    creation = topics.create_topics(
+        [command.text("topic")],
+        topics.BROKER_DEFAULT if partitions is None else partitions,
+        command.entries("configs").items(),
+        dry_run=validate_only,
     )
-    request = CreateTopicsRequest([topic], validate_only=validate_only)
-    for each in (await command.wire.ask(CREATE_TOPICS, request)).topics:
-        check(each.error_code, each.error_message)
+    for each in await command.wire.run(creation):
+        exchange.check(each.name, each.error_code, each.error_message)
 
 
 # ---------------------------------------------------------------------------------- configurations
@@ -112,24 +83,8 @@ async def configure(command: Command, _: Plan) -> None:
 
 
 async def _configure(command: Command, *, validate_only: bool) -> None:
-    await alter(
-        command, ResourceType.TOPIC, command.topic().name, "configs", validate_only=validate_only
-    )
-
-
-async def alter(
-    command: Command, resource_type: ResourceType, name: str, field: str, *, validate_only: bool
-) -> None:
-    """Set what has a value, delete what has none; raises KafkaError."""
-    configs = [
-        AlterableConfig(key, DELETE if value is None else SET, value)
-        for key, value in command.entries(field).items()
-    ]
-    resource = AlterConfigsResource(resource_type, name, configs)
-    request = IncrementalAlterConfigsRequest([resource], validate_only)
-    answer = await command.wire.ask(INCREMENTAL_ALTER_CONFIGS, request)
-    for each in answer.responses:
-        check(each.error_code, each.error_message)
+    name, changes = command.topic().name, command.entries("configs").items()
+    await command.wire.run(alter_settings(TOPIC, name, changes, dry_run=validate_only))
 
 
 # ------------------------------------------------------------------------------------- partitions
@@ -150,10 +105,8 @@ async def add_partitions(command: Command, _: Plan) -> None:
 
 
 async def _add_partitions(command: Command, *, validate_only: bool) -> None:
-    topic = CreatePartitionsTopic(command.topic().name, command.number("partitions") or 0, None)
-    request = CreatePartitionsRequest([topic], validate_only=validate_only)
-    for each in (await command.wire.ask(CREATE_PARTITIONS, request)).results:
-        check(each.error_code, each.error_message)
+    name, count = command.topic().name, command.number("partitions") or 0
+    await command.wire.run(topics.add_partitions(name, count, dry_run=validate_only))
 
 
 # ---------------------------------------------------------------------------------------- deletion
@@ -180,7 +133,7 @@ async def delete(command: Command, _: Plan) -> None:
     """Delete the previewed topic, not another one of its name."""
     request = DeleteTopicsRequest([DeleteTopicState(None, command.topic().topic_id)])
     for each in (await command.wire.ask(DELETE_TOPICS, request)).responses:
-        check(each.error_code, each.error_message)
+        exchange.check(each.name or "", each.error_code, each.error_message)
 
 
 async def plan_delete_records(command: Command) -> Plan:
@@ -189,7 +142,7 @@ async def plan_delete_records(command: Command) -> Plan:
     chosen = _first_kept(command)
     for partition, offset in chosen:
         log = partition.log_here()
-        end = log.high_watermark if offset == _HIGH_WATERMARK else offset
+        end = log.high_watermark if offset == topics.HIGH_WATERMARK else offset
         if end > log.high_watermark:
             words = f"{topic.name}-{partition.index} ends at {log.high_watermark}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, words)
@@ -204,14 +157,12 @@ async def plan_delete_records(command: Command) -> Plan:
 
 async def delete_records(command: Command, _: Plan) -> None:
     """Delete the records before an offset."""
-    partitions = [
-        DeleteRecordsPartition(partition.index, offset)
-        for partition, offset in _first_kept(command)
-    ]
-    request = DeleteRecordsRequest([DeleteRecordsTopic(command.topic().name, partitions)], 30_000)
-    for topic in (await command.wire.ask(DELETE_RECORDS, request)).topics:
-        for each in topic.partitions:
-            check(each.error_code, f"{topic.name}-{each.partition_index}")
+    node_id = command.broker.node_id
+    offsets = {
+        exchange.Partition(each.topic.name, each.index, node_id): offset
+        for each, offset in _first_kept(command)
+    }
+    await command.wire.run(topics.delete_records(offsets, _TIMEOUT_MS))
 
 
 def _first_kept(command: Command) -> list[tuple[Partition, int]]:
@@ -226,4 +177,4 @@ def _first_kept(command: Command) -> list[tuple[Partition, int]]:
     if before is not None and before < 0:
         raise invalid("before_offset: must not be negative")
     chosen = topic.partitions if index is None else [topic.partitions[index]]
-    return [(each, _HIGH_WATERMARK if before is None else before) for each in chosen]
+    return [(each, topics.HIGH_WATERMARK if before is None else before) for each in chosen]

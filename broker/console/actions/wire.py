@@ -16,6 +16,7 @@ from barnabas.broker.security.session import Session
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from barnabas.broker.admin.exchange import Exchange
     from barnabas.broker.api.dispatch import Routes
     from barnabas.broker.cluster.peers.sessions import PeerLink
     from barnabas.broker.runtime.clock import Clock
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
+T = TypeVar("T")
 
 CLIENT_ID: Final = "barnabas-console"
 ANSWER_SECONDS: Final = 30.0
@@ -79,6 +81,17 @@ class WireClient:
         """
         quota = self._quota()
         return 0.0 if quota is None else quota.produced(size_bytes)
+
+    async def run(self, exchange: Exchange[T]) -> T:
+        """Return the result of an exchange with this broker; raises KafkaError."""
+        response = None
+        while True:
+            try:
+                sent = exchange.send(response)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            response = await self.ask(sent.api, sent.request, sent.at_most)
 
     async def ask(
         self, api: Api[Asked, Answered], request: Asked, version: int | None = None
