@@ -5,7 +5,7 @@ So validation, counting, permissions and durability are the same as for every cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.direct_call import response_to
@@ -17,11 +17,10 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
     from barnabas.broker.admin.exchange import Exchange
-    from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.admin.observed import ObservedBroker
     from barnabas.broker.cluster.peers.sessions import PeerLink
-    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.acls.access import Access
-    from barnabas.broker.security.quotas.quotas import ClientQuota, Quotas
+    from barnabas.broker.security.quotas.quotas import ClientQuota
     from barnabas.protocol.api import Api
 
 Asked = TypeVar("Asked")
@@ -32,14 +31,6 @@ CLIENT_ID: Final = "barnabas-console"
 ANSWER_SECONDS: Final = 30.0
 """Maximum time of an action: it waits for the disk, or for a transaction's markers."""
 _HOST: Final = ""
-
-
-class ServesClients(Protocol):
-    """The part of the broker that its handlers need."""
-
-    routes: Routes
-    quotas: Quotas
-    clock: Clock
 
 
 class _ConsoleAsPeer(PeerWithoutLogin):
@@ -62,7 +53,7 @@ class _ConsoleAsPeer(PeerWithoutLogin):
 class WireClient:
     """Client of one broker's handlers, as a user."""
 
-    def __init__(self, broker: ServesClients, access: Access) -> None:
+    def __init__(self, broker: ObservedBroker, access: Access) -> None:
         self._routes = broker.routes
         self.clock = broker.clock
         self._access = access
