@@ -12,18 +12,11 @@ from typing import Final, NamedTuple
 
 from barnabas.broker.api.checks import (
     CLUSTER,
-    CLUSTER_DENIED,
-    DESCRIBE,
     DESCRIBE_CONFIGS,
     GROUP,
-    GROUP_DENIED,
     READ,
     TOPIC,
-    TOPIC_DENIED,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.console import session, shapes
 from barnabas.broker.console.actions import listing
@@ -39,7 +32,7 @@ from barnabas.broker.console.pages.story import STORY_ROUTES
 from barnabas.broker.console.pages.topic_users import TOPIC_USER_ROUTES
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.records.routes import RECORD_ROUTES
-from barnabas.broker.console.route import Route, names_in
+from barnabas.broker.console.route import Route, names_in, required, visible
 from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -60,23 +53,11 @@ class Match(NamedTuple):
     names: dict[str, str]
 
 
-def _each(check: Check) -> Check:
-    """Return the check of each row of a list."""
-    return check._replace(denial=Denial.LEFT_OUT)
-
-
-_TOPIC: Final = Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
-_GROUP: Final = Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.REQUEST)
-_TRANSACTION: Final = Check(
-    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
-)
-
 _THINGS: Final = (
     ("topic", "topic"),
     ("group", "group"),
     ("transactional_id", "transactional id"),
 )
-_CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
 
 ROUTES: Final[tuple[Route, ...]] = (
     Route(
@@ -84,7 +65,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "What the broker is doing, and whether anything is wrong",
         overview.overview,
         shapes.Overview,
-        _CLUSTER,
+        required(CLUSTER),
         watched="overview",
     ),
     Route(
@@ -92,7 +73,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Topics",
         topics.list_topics,
         shapes.TopicPage,
-        _each(_TOPIC),
+        visible(TOPIC),
         (
             *paged("topic", topics.TOPIC_ORDERS, "their name"),
             Parameter("internal", "Whether those of the broker itself are in it.", bool, False),
@@ -103,7 +84,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "A topic",
         topics.describe_one,
         shapes.TopicDescription,
-        _TOPIC,
+        required(TOPIC),
         watched="topic",
     ),
     Route(
@@ -111,7 +92,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Its partitions",
         topics.list_partitions,
         shapes.PartitionPage,
-        _TOPIC,
+        required(TOPIC),
         paged("partition", topics.PARTITION_ORDERS),
     ),
     Route(
@@ -119,7 +100,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Groups",
         groups.list_groups,
         shapes.GroupPage,
-        _each(_GROUP),
+        visible(GROUP),
         (
             *paged("group", groups.ORDERS, "their id"),
             Parameter("state", "Only those in this state.", choices=groups.STATES),
@@ -130,7 +111,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "A group, why it is behind, and who reads what",
         groups.describe_one,
         shapes.GroupDescription,
-        _GROUP,
+        required(GROUP),
         paged("topic", groups.PARTITION_ORDERS),
         watched="group",
     ),
@@ -139,7 +120,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Transactional ids",
         transactions.list_transactions,
         shapes.TransactionPage,
-        _each(_TRANSACTION),
+        visible(TRANSACTIONAL_ID),
         (
             *paged("transactional_id", transactions.ORDERS, "their id"),
             Parameter("state", "Only those in this state.", choices=transactions.STATES),
@@ -153,7 +134,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "A transactional id",
         transactions.describe_one,
         shapes.TransactionDescription,
-        _TRANSACTION,
+        required(TRANSACTIONAL_ID),
         paged("topic", transactions.PARTITION_ORDERS),
         watched="transaction",
     ),
@@ -162,7 +143,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Partitions whose readers of committed records wait, and for whom",
         transactions.list_holders,
         shapes.HolderPage,
-        _each(_TOPIC)._replace(operation=READ),
+        visible(TOPIC, READ),
         paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
     ),
     Route(
@@ -170,21 +151,21 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Who asks, and whether anything can be changed",
         session.session,
         session.Session,
-        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+        visible(CLUSTER),
     ),
     Route(
         "/api/v1/actions",
         "What can be changed, and how that is asked for",
         listing.list_actions,
         listing.ActionList,
-        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+        visible(CLUSTER),
     ),
     Route(
         "/api/v1/allowed",
         "What of it the user may do: to the broker, or to the things that are named",
         listing.list_allowed,
         listing.PermissionList,
-        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+        visible(CLUSTER),
         tuple(Parameter(kind, f"A {words}.") for kind, words in _THINGS),
     ),
     Route(
@@ -192,14 +173,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         "The data directory and the disk",
         overview.storage,
         shapes.Storage,
-        _CLUSTER,
+        required(CLUSTER),
     ),
     Route(
         "/api/v1/settings",
         "The configuration, and who set what",
         overview.list_settings,
         shapes.SettingPage,
-        _CLUSTER._replace(operation=DESCRIBE_CONFIGS),
+        required(CLUSTER, DESCRIBE_CONFIGS),
         (
             *paged("key", overview.SETTING_ORDERS, "the key"),
             Parameter("changed", "Only those that are not at their defaults.", bool, False),
@@ -210,7 +191,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Series of the last ten minutes, or of the last six hours",
         overview.history,
         shapes.HistoryOfBroker,
-        _CLUSTER,
+        required(CLUSTER),
         (
             Parameter(
                 "series",

@@ -12,18 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from barnabas.broker.api.checks import (
     CLUSTER,
-    CLUSTER_DENIED,
-    DESCRIBE,
     TOPIC,
-    TOPIC_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.api.client_seen import NEVER, Sample
 from barnabas.broker.console.pacing import CLIENT_UNITS, PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.pages.reader_names import ReaderNames
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required, visible
 from barnabas.broker.console.shapes_story import ClientPage, ClientRow, ReaderPage, ReaderRow
 from barnabas.broker.network.pauses import (
     BACKLOGGED,
@@ -295,7 +290,7 @@ CLIENT_ROUTES: Final = (
         "Connections",
         list_clients,
         ClientPage,
-        Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST),
+        required(CLUSTER),
         paged("connection", ORDERS, "client id, address, software or user"),
         watched="clients",
         watched_query={"sort": "-received_bytes_per_s"},
@@ -305,7 +300,7 @@ CLIENT_ROUTES: Final = (
         "What connections read, whether they are in a group or not",
         list_readers,
         ReaderPage,
-        Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.LEFT_OUT),
+        visible(TOPIC),
         (
             *paged("topic", READER_ORDERS, "the client id"),
             Parameter("topic", "Only those of this one."),

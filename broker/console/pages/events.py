@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.api.checks import CLUSTER, CLUSTER_DENIED, DESCRIBE, Check, Denial
+from barnabas.broker.api.checks import CLUSTER
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 from barnabas.broker.console.shapes_story import BrokerEvent, BrokerEventPage
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ EVENT_ROUTES: Final = (
         "What has changed in the broker, and who did it",
         list_events,
         BrokerEventPage,
-        Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST),
+        required(CLUSTER),
         (
             *paged("-time_ms", ORDERS, "any of its texts"),
             Parameter("kind", "Only those of this kind."),

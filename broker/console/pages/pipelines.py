@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     GROUP,
-    GROUP_DENIED,
     TOPIC,
     TRANSACTIONAL_ID,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.pages.groups import Lag, lag_of
 from barnabas.broker.console.parameters import paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, visible
 from barnabas.broker.console.shapes_story import PipelinePage, PipelineRow
 
 if TYPE_CHECKING:
@@ -84,7 +80,7 @@ PIPELINE_ROUTES: Final = (
         "Groups whose offsets are committed in transactions, and what these write",
         list_pipelines,
         PipelinePage,
-        Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.LEFT_OUT),
+        visible(GROUP),
         paged("group", ORDERS, "the group's id"),
         watched="pipelines",
     ),

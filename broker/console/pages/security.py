@@ -8,17 +8,13 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from barnabas.broker.admin import acls, quotas, users
 from barnabas.broker.api.checks import (
     CLUSTER,
-    CLUSTER_DENIED,
-    DESCRIBE,
     DESCRIBE_CONFIGS,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.actions.wire import WireClient
 from barnabas.broker.console.encoding import fields_of
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.parameters import paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 from barnabas.broker.console.shapes_security import (
     AclPage,
     AclRow,
@@ -114,7 +110,7 @@ def _name_of(row: UserRow | AclRow | QuotaRow) -> str:
     return row.principal if isinstance(row, AclRow) else row.name
 
 
-_CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
+_CLUSTER: Final = required(CLUSTER)
 _PAGED: Final = paged("name", ORDERS, "any of its texts")
 
 SECURITY_ROUTES: Final = (
@@ -132,7 +128,7 @@ SECURITY_ROUTES: Final = (
         "How much users, client ids and addresses may use",
         list_quotas,
         QuotaPage,
-        _CLUSTER._replace(operation=DESCRIBE_CONFIGS),
+        required(CLUSTER, DESCRIBE_CONFIGS),
         _PAGED,
     ),
 )

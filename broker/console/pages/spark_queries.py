@@ -7,20 +7,16 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     GROUP,
     READ,
     TOPIC,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.pages import groups, transactions
 from barnabas.broker.console.pages.spark_ledger import LEDGER_TOPIC, NOT_BEGUN, PARTITION
 from barnabas.broker.console.parameters import paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, visible
 from barnabas.broker.console.shapes_story import InputLag, SparkQueryPage, SparkQueryRow
 
 if TYPE_CHECKING:
@@ -174,9 +170,7 @@ SPARK_QUERY_ROUTES: Final = (
         "What the ledger says of Spark's exactly-once queries, and what they have left open",
         list_queries,
         SparkQueryPage,
-        Check(
-            DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.LEFT_OUT
-        ),
+        visible(TRANSACTIONAL_ID),
         paged("sink", ORDERS, "the sink id"),
     ),
 )

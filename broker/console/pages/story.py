@@ -9,16 +9,12 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     TOPIC,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, visible
 from barnabas.broker.console.shapes import TopicPartition
 from barnabas.broker.console.shapes_story import (
     EndedPage,
@@ -146,9 +142,7 @@ def _ended(event: TransactionEvent) -> EndedTransaction:
     )
 
 
-_TRANSACTION: Final = Check(
-    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.LEFT_OUT
-)
+_TRANSACTION: Final = visible(TRANSACTIONAL_ID)
 _FILTERS: Final = (
     *paged("-time_ms", ORDERS, "the transactional id"),
     Parameter("transactional_id", "Only those of this one."),

@@ -10,20 +10,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     GROUP,
     READ,
     TOPIC,
-    TOPIC_DENIED,
     TRANSACTIONAL_ID,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.pages import groups, transactions
 from barnabas.broker.console.pages.topics import spend_on, topic_of
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 from barnabas.broker.console.shapes_topic_users import (
     GroupOfTopicPage,
     GroupOfTopicRow,
@@ -134,15 +130,13 @@ async def list_groups(question: Question) -> GroupOfTopicPage:
     return GroupOfTopicPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
 
 
-_PRODUCERS: Final = Check(READ, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
-
 TOPIC_USER_ROUTES: Final = (
     Route(
         "/api/v1/topics/{topic}/producers",
         "The producers that its partitions know",
         list_producers,
         ProducerPage,
-        _PRODUCERS,
+        required(TOPIC, READ),
         (
             *paged("-last_write_ms", PRODUCER_ORDERS),
             Parameter("open", "Only those with an open transaction in it.", bool, False),
@@ -154,7 +148,7 @@ TOPIC_USER_ROUTES: Final = (
         "The groups that have committed offsets of it",
         list_groups,
         GroupOfTopicPage,
-        _PRODUCERS._replace(operation=DESCRIBE),
+        required(TOPIC),
         paged("group", GROUP_ORDERS, "their id"),
     ),
 )
