@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from barnabas.broker.console.jobs.registry import Jobs
 from barnabas.broker.console.pacing import Pace
@@ -99,7 +99,7 @@ class Question:
         """Return a parameter that is text, empty where it is not given."""
         return str(self.values.get(name, ""))
 
-    def selection(self, kinds: Mapping[str, tuple[type, ...]]) -> Selection:
+    def selection(self, kinds: Mapping[str, tuple[type, ...]]) -> Selection[Any]:
         """Return an empty page; ``kinds`` are those of the places of each order."""
         sort = self.text("sort")
         after = self.values.get("after")

@@ -84,15 +84,14 @@ async def list_quotas(question: Question) -> QuotaPage:
 
 async def _page(question: Question, rows: Iterable[Row]) -> tuple[str | None, tuple[Row, ...]]:
     """Return the cursor of the next page, and the rows of this one, by their names."""
-    wanted, found = question.text("filter").casefold(), sorted(rows, key=as_text)
+    wanted = question.text("filter").casefold()
     selection = question.selection(ORDERS)
-    for number, row in enumerate(found):
+    for number, row in enumerate(sorted(rows, key=as_text)):
         await question.pace.spend()
         if wanted in as_text(row).casefold():
-            selection.offer(_name_of(row), number)
-    page, following = selection.page()
+            selection.offer(row, _name_of(row), number)
     await question.pace.spend(ROW_UNITS)
-    return following, tuple(found[int(place[-1])] for place in page)
+    return selection.following, tuple(selection.page())
 
 
 def as_text(row: UserRow | AclRow | QuotaRow) -> str:

@@ -12,7 +12,6 @@ from barnabas.broker.api.checks import (
     TOPIC,
     TRANSACTIONAL_ID,
 )
-from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.route import Route, visible
 from barnabas.broker.console.shapes import TopicPartition
@@ -45,39 +44,37 @@ async def list_events(question: Question) -> TransactionEventPage:
     """List what has happened to transactional ids."""
     events = question.broker.transactions.events
     kind = question.text("kind")
-    selection, found = question.selection(ORDERS), {}
+    selection = question.selection(ORDERS)
     async for each in _seen(question):
         if kind and each.kind.name.lower() != kind:
             continue
-        found[each.number] = each
-        selection.offer(each.number)
-    page, following = selection.page()
-    rows = []
-    for (number,) in page:
-        await question.pace.spend(ROW_UNITS)
-        rows.append(_row(question, found[int(number)]))
+        selection.offer(each, each.number)
+    rows = [_row(question, each) async for each in selection.rows(question.pace)]
     await question.durable()
     return TransactionEventPage(
-        question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
+        question.now_ms,
+        selection.following,
+        events.complete_since_ms,
+        events.is_complete,
+        tuple(rows),
     )
 
 
 async def list_ended(question: Question) -> EndedPage:
     """List transactions that have ended."""
     events = question.broker.transactions.events
-    selection, found = question.selection(ORDERS), {}
+    selection = question.selection(ORDERS)
     async for each in _seen(question):
         if each.kind in ENDS:
-            found[each.number] = each
-            selection.offer(each.number)
-    page, following = selection.page()
-    rows = []
-    for (number,) in page:
-        await question.pace.spend(ROW_UNITS)
-        rows.append(_ended(found[int(number)]))
+            selection.offer(each, each.number)
+    rows = [_ended(each) async for each in selection.rows(question.pace)]
     await question.durable()
     return EndedPage(
-        question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
+        question.now_ms,
+        selection.following,
+        events.complete_since_ms,
+        events.is_complete,
+        tuple(rows),
     )
 
 
