@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.admin.exchange import Rejected, check, partition_text
+from barnabas.broker.admin.exchange import Rejected, check, gathered, partition_text
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cluster.moves import Pinning
 from barnabas.broker.cluster.view import NO_NODE
@@ -164,9 +164,7 @@ class Mover:
         )
 
     def _alter(self, changes: Iterable[tuple[Placed, ReassignablePartition]]) -> None:
-        by_topic: dict[str, list[ReassignablePartition]] = {}
-        for partition, asked in changes:
-            by_topic.setdefault(partition.topic, []).append(asked)
+        by_topic = gathered((partition.topic, asked) for partition, asked in changes)
         topics = [ReassignableTopic(*each) for each in by_topic.items()]
         request = AlterPartitionReassignmentsRequest(self._timeout_ms, topics=topics)
         response = self._cluster.ask(ALTER_PARTITION_REASSIGNMENTS, request)
@@ -218,10 +216,9 @@ class Mover:
         under_way, pins = asked_for(self._cluster)
         if pins is not None:
             return
-        by_topic: dict[str, list[int]] = {}
-        for partition, _ in moves:
-            if partition.topic_partition not in under_way:
-                by_topic.setdefault(partition.topic, []).append(partition.number)
+        by_topic = gathered(
+            each.topic_partition for each, _ in moves if each.topic_partition not in under_way
+        )
         if by_topic:
             asked = [TopicPartitions(*each) for each in by_topic.items()]
             request = ElectLeadersRequest(PREFERRED, asked, self._timeout_ms)

@@ -187,8 +187,8 @@ def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> Offsets:
         if problem.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise
         return {}
-    if view.members:
-        members = count_text(len(view.members), "member")
+    if view.group.members:
+        members = count_text(len(view.group.members), "member")
         raise CommandError(f"{group_id}: the group has {members}, which must stop first")
     return view.offsets
 

@@ -10,11 +10,18 @@ Rules of this file:
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
-from barnabas.broker.admin.exchange import Rejected, TopicPartition, check, partition_text
+from barnabas.broker.admin.exchange import (
+    Partition,
+    Rejected,
+    TopicPartition,
+    by_leader,
+    check,
+    gathered,
+    partition_text,
+)
 from barnabas.broker.admin.offsets import ISOLATION
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
@@ -116,14 +123,10 @@ class Consumer:
         wanted = self._wanted()
         try:
             leaders = self._leaders = self._leaders or self._look_up()
-            by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-            for topic_partition in wanted:
-                if leaders[topic_partition] < 0:
-                    check(partition_text(topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
-                by_leader[leaders[topic_partition]].append(topic_partition)
+            found = by_leader([Partition(*each, leaders[each]) for each in wanted])
             asked = [
-                (self._cluster.node(leader), topic_partitions)
-                for leader, topic_partitions in by_leader.items()
+                (self._cluster.node(leader), [each.topic_partition for each in led])
+                for leader, led in found.items()
             ]
             for broker, topic_partitions in asked:
                 broker.send(FETCH, self._request(topic_partitions), FETCH_BY_NAME)
@@ -148,15 +151,17 @@ class Consumer:
         return found
 
     def _request(self, topic_partitions: list[TopicPartition]) -> FetchRequest:
-        topics: dict[str, list[FetchPartition]] = defaultdict(list)
-        for topic, number in topic_partitions:
-            topics[topic].append(
+        topics = gathered(
+            (
+                each[0],
                 FetchPartition(
-                    number,
-                    fetch_offset=self.positions[topic, number],
+                    each[1],
+                    fetch_offset=self.positions[each],
                     partition_max_bytes=PARTITION_BYTES_MAX,
-                )
+                ),
             )
+            for each in topic_partitions
+        )
         return FetchRequest(
             max_wait_ms=WAIT_MS,
             min_bytes=1,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.listener_keys import PREFIX
 from barnabas.broker.config.listener_settings import (
-    describe_listener_settings,
+    describe_settings,
     is_of_one_listener,
 )
 from barnabas.broker.config.types import SOURCE_WORDS, ConfigEntry, ConfigSource
@@ -135,8 +135,7 @@ async def list_settings(question: Question) -> SettingPage:
     """List the keys of the configuration, as they are now."""
     wanted, changed = question.text("filter").casefold(), bool(question.values["changed"])
     selection = question.selection(SETTING_ORDERS)
-    config = question.broker.config
-    for each in (*config.describe(), *describe_listener_settings(config)):
+    for each in describe_settings(question.broker.config):
         await question.pace.spend()
         if wanted in each.name and not (changed and each.source is ConfigSource.DEFAULT):
             selection.offer(each, each.name)
