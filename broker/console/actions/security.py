@@ -142,7 +142,7 @@ def _words(verb: str, acl: Acl) -> str:
 async def plan_set_quota(command: Command) -> Plan:
     """Return the quotas that would change, with old and new values."""
     wanted = _limits(command)
-    await _alter_quota(command, validate_only=True)
+    await set_quota(command, dry_run=True)
     entity = _entity(command)
     found = await command.wire.run(quotas.list_quotas(entity, strict=True))
     before = found[0].limits if found else {}
@@ -153,9 +153,10 @@ async def plan_set_quota(command: Command) -> Plan:
     return Plan(f"set limits of {whose}", {"limits": len(changes)}, changes)
 
 
-async def set_quota(command: Command, _: Plan) -> None:
+async def set_quota(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
     """Set limits, and take others away."""
-    await _alter_quota(command, validate_only=False)
+    entity, limits = _entity(command), _limits(command)
+    await command.wire.run(quotas.alter_quotas(entity, limits, dry_run=dry_run))
 
 
 def _number(value: float | None) -> str | None:
@@ -180,8 +181,3 @@ def _limits(command: Command) -> dict[str, float | None]:
     if not limits:
         raise invalid("limits: name at least one quota")
     return limits
-
-
-async def _alter_quota(command: Command, *, validate_only: bool) -> None:
-    entity, limits = _entity(command), _limits(command)
-    await command.wire.run(quotas.alter_quotas(entity, limits, dry_run=validate_only))

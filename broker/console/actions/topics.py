@@ -28,7 +28,7 @@ _TIMEOUT_MS: Final = 30_000
 
 async def plan_create(command: Command) -> Plan:
     """Return the topic that would be created."""
-    await _create(command, validate_only=True)
+    await create(command, dry_run=True)
     partitions = command.number("partitions")
     count = command.broker.config.num_partitions if partitions is None else partitions
     configs = tuple(
@@ -37,18 +37,14 @@ async def plan_create(command: Command) -> Plan:
     return Plan(f"make the topic {command.text('topic')}", {"partitions": count}, configs)
 
 
-async def create(command: Command, _: Plan) -> None:
+async def create(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
     """Make a topic."""
-    await _create(command, validate_only=False)
-
-
-async def _create(command: Command, *, validate_only: bool) -> None:
     partitions = command.number("partitions")
     creation = topics.create_topics(
         [command.text("topic")],
         topics.BROKER_DEFAULT if partitions is None else partitions,
         command.entries("configs").items(),
-        dry_run=validate_only,
+        dry_run=dry_run,
     )
     for each in await command.wire.run(creation):
         exchange.check(each.name, each.error_code, each.error_message)
@@ -62,7 +58,7 @@ async def plan_configure(command: Command) -> Plan:
     topic, wanted = command.topic(), command.entries("configs")
     if not wanted:
         raise invalid("configs: name at least one setting")
-    await _configure(command, validate_only=True)
+    await configure(command, dry_run=True)
     broker_config = command.broker.catalogue.configs.broker_config
     before = {each.name: each for each in describe_topic(topic.configs, broker_config)}
     changes = tuple(
@@ -77,14 +73,10 @@ async def plan_configure(command: Command) -> Plan:
     return Plan(f"change configurations of {topic.name}", {"changes": len(changes)}, changes)
 
 
-async def configure(command: Command, _: Plan) -> None:
+async def configure(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
     """Change configurations of a topic."""
-    await _configure(command, validate_only=False)
-
-
-async def _configure(command: Command, *, validate_only: bool) -> None:
     name, changes = command.topic().name, command.entries("configs").items()
-    await command.wire.run(alter_settings(TOPIC, name, changes, dry_run=validate_only))
+    await command.wire.run(alter_settings(TOPIC, name, changes, dry_run=dry_run))
 
 
 # ------------------------------------------------------------------------------------- partitions
@@ -93,20 +85,16 @@ async def _configure(command: Command, *, validate_only: bool) -> None:
 async def plan_add_partitions(command: Command) -> Plan:
     """Return the number of partitions after the change."""
     topic, count = command.topic(), command.number("partitions")
-    await _add_partitions(command, validate_only=True)
+    await add_partitions(command, dry_run=True)
     note = "keys go to other partitions from then on"
     change = Change("partitions", str(len(topic.partitions)), str(count), note)
     return Plan(f"give {topic.name} {count} partitions", {}, (change,))
 
 
-async def add_partitions(command: Command, _: Plan) -> None:
+async def add_partitions(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
     """Give a topic more partitions."""
-    await _add_partitions(command, validate_only=False)
-
-
-async def _add_partitions(command: Command, *, validate_only: bool) -> None:
     name, count = command.topic().name, command.number("partitions") or 0
-    await command.wire.run(topics.add_partitions(name, count, dry_run=validate_only))
+    await command.wire.run(topics.add_partitions(name, count, dry_run=dry_run))
 
 
 # ---------------------------------------------------------------------------------------- deletion
