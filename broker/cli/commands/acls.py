@@ -12,8 +12,7 @@ from barnabas.broker.cli.arguments import add_flag
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.output import count_text, print_json, print_table
-from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.output import count_text, print_done, print_json, print_table
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.security.acls.acls import EVERYWHERE, Acl, AclFilter
 from barnabas.broker.security.acls.operations import (
@@ -253,10 +252,8 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
         _print_acls(found, "text")
         confirm(arguments, f"Remove {count_text(len(found), 'rule')}")
     cluster.run(acls.delete_acls(found))
-    if arguments.format == "json":
-        print_json([_as_json(acl) for acl in found])
-    else:
-        print_text(f"{count_text(len(found), 'rule')} removed")
+    removed = [_as_json(acl) for acl in found]
+    print_done(arguments.format, removed, f"{count_text(len(found), 'rule')} removed")
 
 
 _VERBS: Final = {

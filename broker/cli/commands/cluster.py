@@ -41,10 +41,10 @@ from barnabas.broker.cli.leader_moves import (
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import (
     SETTING_COLUMNS,
-    as_json,
+    print_done,
+    print_found,
     print_json,
     print_pairs,
-    print_rows,
     print_table,
 )
 from barnabas.broker.cli.printing import print_text
@@ -223,10 +223,8 @@ def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
         if each.name in arguments.keys
         or (not arguments.keys and (arguments.all or each.config_source != DEFAULT_CONFIG))
     ]
-    if arguments.format == "json":
-        print_json({"broker": node_id, "configs": as_json(found)})
-    else:
-        print_rows(found, SETTING_COLUMNS)
+    document = {"broker": node_id, "configs": found}
+    print_found(found, SETTING_COLUMNS, arguments.format, document)
 
 
 def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -241,10 +239,9 @@ def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     to = arguments.broker
     cluster.run(alter_settings(BROKER, name, changes, dry_run=arguments.dry_run, to=to))
     done = "would be altered" if arguments.dry_run else "altered"
-    if arguments.format == "json":
-        print_json({"broker": arguments.broker, "changed": not arguments.dry_run})
-    else:
-        print_text(f"{f'broker {name}' if name else 'all brokers'} {done}")
+    document = {"broker": arguments.broker, "changed": not arguments.dry_run}
+    text = f"{f'broker {name}' if name else 'all brokers'} {done}"
+    print_done(arguments.format, document, text)
 
 
 def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -298,12 +295,9 @@ def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
     _check_broker(cluster, node_id)
     if arguments.undo:
         _cordon(cluster, arguments, None)
-        if arguments.format == "json":
-            print_json({"broker": node_id, "changed": not arguments.dry_run})
-        else:
-            print_text(
-                f"broker {node_id} {'could' if arguments.dry_run else 'can'} lead partitions again"
-            )
+        verb = "could" if arguments.dry_run else "can"
+        document = {"broker": node_id, "changed": not arguments.dry_run}
+        print_done(arguments.format, document, f"broker {node_id} {verb} lead partitions again")
         return
     cordoned = _cordoned(cluster)
     takers = [each for each in cluster.node_ids if each != node_id and not cordoned.get(each)]

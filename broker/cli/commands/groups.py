@@ -23,7 +23,6 @@ from barnabas.broker.cli.group_view import (
 )
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import (
-    as_json,
     count_text,
     print_each,
     print_found,
@@ -155,11 +154,8 @@ def reset_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if not arguments.dry_run:
         repeat(cluster, groups.commit, arguments.group, new)
     resets = [Reset(*each, old.get(each), new[each]) for each in sorted(new)]
-    if arguments.format == "json":
-        changed = not arguments.dry_run
-        print_json({"group": arguments.group, "changed": changed, "offsets": as_json(resets)})
-    else:
-        print_rows(resets, _RESETS)
+    document = {"group": arguments.group, "changed": not arguments.dry_run, "offsets": resets}
+    print_found(resets, _RESETS, arguments.format, document)
 
 
 def _offsets_to_commit(cluster: Cluster, arguments: argparse.Namespace) -> tuple[Offsets, Offsets]:

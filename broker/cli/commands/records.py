@@ -11,7 +11,7 @@ from barnabas.broker.admin.topics import delete_records
 from barnabas.broker.cli.arguments import add_flag, add_operand, position, topic_partitions
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.output import as_json, print_json, print_rows
+from barnabas.broker.cli.output import print_found
 from barnabas.broker.cli.retries import patiently
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 
@@ -67,10 +67,8 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
         before = {each: offsets[each.topic_partition] for each in partitions}
         offsets = cluster.run(delete_records(before, int(arguments.timeout * 1000)))
     rows = [Start(*each, starts[each], offsets[each]) for each in sorted(offsets)]
-    if arguments.format == "json":
-        print_json({"changed": not arguments.dry_run, "partitions": as_json(rows)})
-    else:
-        print_rows(rows, _STARTS)
+    document = {"changed": not arguments.dry_run, "partitions": rows}
+    print_found(rows, _STARTS, arguments.format, document)
 
 
 _VERBS: Final = {

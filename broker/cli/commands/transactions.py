@@ -14,6 +14,7 @@ from barnabas.broker.cli.output import (
     as_json,
     count_text,
     duration_text,
+    print_done,
     print_each,
     print_found,
     print_json,
@@ -255,10 +256,7 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
         question += " (another system may have promised to commit it: two-phase commit)"
     confirm(arguments, question)
     repeat(cluster, fence, key, transaction.timeout_ms)
-    if arguments.format == "json":
-        print_json({"transactional_id": key, "changed": True})
-    else:
-        print_text(f"{key} aborted")
+    print_done(arguments.format, {"transactional_id": key, "changed": True}, f"{key} aborted")
 
 
 def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -269,11 +267,10 @@ def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
         f"Abort what hangs on {partition_text(topic_partition)} from offset {start_offset} on",
     )
     patiently(cluster, lambda: abort_hanging(cluster, partition, start_offset))
-    if arguments.format == "json":
-        place = dict(zip(("topic", "partition"), topic_partition, strict=True))
-        print_json({**place, "start_offset": start_offset, "changed": True})
-    else:
-        print_text(f"{partition_text(topic_partition)} from offset {start_offset} on aborted")
+    place = dict(zip(("topic", "partition"), topic_partition, strict=True))
+    document = {**place, "start_offset": start_offset, "changed": True}
+    text = f"{partition_text(topic_partition)} from offset {start_offset} on aborted"
+    print_done(arguments.format, document, text)
 
 
 _VERBS = {
