@@ -12,7 +12,7 @@ import binascii
 import json
 from collections.abc import AsyncIterator
 from operator import itemgetter
-from typing import Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from barnabas.broker.console.pacing import ROW_UNITS, Pace
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -27,6 +27,27 @@ Place: TypeAlias = tuple[int | float | str, ...]
 """Place of a row in an order: its sort value, then its unique name."""
 
 
+def packed(values: list[Any]) -> str:
+    """Return the cursor that stands for some values."""
+    text = json.dumps(values, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def unpacked(cursor: str) -> list[Any]:
+    """Return the values that a cursor stands for, or none of a text that is no cursor."""
+    try:
+        padded = cursor + "=" * (-len(cursor) % 4)
+        found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
+    except (binascii.Error, ValueError, RecursionError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def bad_cursor() -> KafkaError:
+    """Return the error for a cursor of another list or order."""
+    return KafkaError(ErrorCode.INVALID_REQUEST, "after: not the next of an answer in this order")
+
+
 class Order:
     """One order of a list: by ``sort``, with the types of the values in its places."""
 
@@ -38,24 +59,13 @@ class Order:
 
     def cursor(self, place: Place) -> str:
         """Return the cursor of a place."""
-        text = json.dumps([self.sort, *place], separators=(",", ":"))
-        return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+        return packed([self.sort, *place])
 
     def place(self, cursor: str) -> Place:
         """Return the place that a cursor stands for; raises KafkaError."""
-        try:
-            padded = cursor + "=" * (-len(cursor) % 4)
-            found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-        except (binascii.Error, ValueError, RecursionError):
-            found = None
-        if (
-            not isinstance(found, list)
-            or found[:1] != [self.sort]
-            or tuple(type(each) for each in found[1:]) != self.kinds
-        ):
-            raise KafkaError(
-                ErrorCode.INVALID_REQUEST, "after: not the next of an answer in this order"
-            )
+        found = unpacked(cursor)
+        if found[:1] != [self.sort] or tuple(type(each) for each in found[1:]) != self.kinds:
+            raise bad_cursor()
         return tuple(found[1:])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,6 +22,7 @@ from barnabas.broker.console.shapes import (
     TopicRow,
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.internal_records import uuid_text
 
 if TYPE_CHECKING:
     from barnabas.broker.console.pacing import Pace
@@ -178,7 +178,7 @@ async def _summary(question: Question, copies: Copies, topic: Topic) -> tuple[An
     figures = await add_up(topic, question.pace)
     return (
         topic.name,
-        base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
+        uuid_text(topic.topic_id),
         is_internal(topic),
         len(topic.partitions),
         _replica_count(copies, topic),
