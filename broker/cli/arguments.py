@@ -100,23 +100,26 @@ def hint_of(arguments: argparse.Namespace) -> str | None:
 
 
 def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) -> None:
-    """Add whom to talk to, and for how long."""
-    parser.add_argument(
-        "-b",
-        "--bootstrap-server",
-        "--bootstrap-servers",
-        metavar="HOST:PORT",
-        help=f"brokers (default {DEFAULT_SERVER})",
-    )
+    """Add the options of a cluster: its brokers, its access and the timeout of requests."""
+    add_bootstrap(parser, f"brokers (default {DEFAULT_SERVER})")
     parser.add_argument("--profile", metavar="NAME", help="profile with the brokers and settings")
     add_client_settings(parser)
+    add_timeout(parser, timeout_seconds, "timeout of each request")
+
+
+def add_bootstrap(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the option that names brokers."""
     parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=float(timeout_seconds),
-        metavar="SECONDS",
-        help=f"timeout of each request (default {timeout_seconds})",
+        "-b", "--bootstrap-server", "--bootstrap-servers", metavar="HOST:PORT", help=text
     )
+
+
+def add_timeout(parser: argparse.ArgumentParser, default: int, text: str) -> None:
+    """Add the option of a time limit in seconds."""
+    parser.add_argument(
+        "--timeout", type=seconds, default=float(default), metavar="SECONDS",
+        help=f"{text} (default {default})",
+    )  # fmt: skip
 
 
 def add_client_settings(parser: argparse.ArgumentParser) -> None:
