@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from barnabas.broker.admin.exchange import (
@@ -33,6 +33,12 @@ from barnabas.protocol.messages.delete_records import (
     DeleteRecordsPartition,
     DeleteRecordsRequest,
     DeleteRecordsTopic,
+)
+from barnabas.protocol.messages.delete_topics import (
+    DELETE_TOPICS,
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicState,
 )
 
 BROKER_DEFAULT: Final = -1
@@ -66,6 +72,16 @@ def add_partitions(
     request = CreatePartitionsRequest(topics, timeout_ms, dry_run)
     for each in (yield from send(CREATE_PARTITIONS, request)).results:
         check(name, each.error_code, each.error_message)
+
+
+def delete_topics(
+    topics: Sequence[DeleteTopicState], timeout_ms: int = TIMEOUT_MS
+) -> Exchange[list[DeletableTopicResult]]:
+    """Delete topics, named or by their ids, with all records; the results have errors."""
+    # Versions before 6 take the names from the second list.
+    names = [each.name for each in topics if each.name is not None]
+    request = DeleteTopicsRequest(list(topics), names, timeout_ms)
+    return (yield from send(DELETE_TOPICS, request)).responses
 
 
 def delete_records(offsets: Mapping[Partition, int], timeout_ms: int) -> Exchange[Offsets]:

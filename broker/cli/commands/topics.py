@@ -16,7 +16,12 @@ from barnabas.broker.admin.settings import (
     setting_of,
     settings_of,
 )
-from barnabas.broker.admin.topics import BROKER_DEFAULT, add_partitions, create_topics
+from barnabas.broker.admin.topics import (
+    BROKER_DEFAULT,
+    add_partitions,
+    create_topics,
+    delete_topics,
+)
 from barnabas.broker.cli.arguments import (
     add_flag,
     add_operand,
@@ -40,11 +45,7 @@ from barnabas.broker.cli.retries import patiently
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_records import uuid_text
-from barnabas.protocol.messages.delete_topics import (
-    DELETE_TOPICS,
-    DeleteTopicsRequest,
-    DeleteTopicState,
-)
+from barnabas.protocol.messages.delete_topics import DeleteTopicState
 from barnabas.protocol.messages.metadata import MetadataResponseTopic
 
 _PARTITIONS = {
@@ -283,13 +284,10 @@ def _check_visible(cluster: Cluster, names: list[str]) -> None:
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Delete topics."""
-    names = list(dict.fromkeys(arguments.topics))
-    timeout_ms = int(arguments.timeout * 1000)
-    # Versions before 6 take the names from the second list.
-    states = [DeleteTopicState(name=name) for name in names]
-    request = DeleteTopicsRequest(states, names, timeout_ms)
+    topics = [DeleteTopicState(name) for name in dict.fromkeys(arguments.topics)]
+    deletion = delete_topics(topics, int(arguments.timeout * 1000))
     outcome = Outcome("topic", "deleted", arguments.format)
-    for result in cluster.ask(DELETE_TOPICS, request).responses:
+    for result in cluster.run(deletion):
         name = result.name or ""
         if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and arguments.if_exists:
             outcome.unchanged(name, "was not there")

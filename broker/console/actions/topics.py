@@ -11,11 +11,7 @@ from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
 from barnabas.broker.console.pages.topics import add_up
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.delete_topics import (
-    DELETE_TOPICS,
-    DeleteTopicsRequest,
-    DeleteTopicState,
-)
+from barnabas.protocol.messages.delete_topics import DeleteTopicState
 
 if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Partition
@@ -119,8 +115,8 @@ async def plan_delete(command: Command) -> Plan:
 
 async def delete(command: Command, _: Plan) -> None:
     """Delete the previewed topic, not another one of its name."""
-    request = DeleteTopicsRequest([DeleteTopicState(None, command.topic().topic_id)])
-    for each in (await command.wire.ask(DELETE_TOPICS, request)).responses:
+    state = DeleteTopicState(None, command.topic().topic_id)
+    for each in await command.wire.run(topics.delete_topics([state])):
         exchange.check(each.name or "", each.error_code, each.error_message)
 
 
