@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Collection, Sequence
 from typing import NoReturn
 
+from barnabas.broker.admin.positions import BadPosition, Position
 from barnabas.broker.cli.client_settings import client_security
 from barnabas.broker.cli.errors import USAGE, CommandError, report
 from barnabas.broker.cli.names import name_problem
@@ -99,23 +100,26 @@ def hint_of(arguments: argparse.Namespace) -> str | None:
 
 
 def add_server(parser: argparse.ArgumentParser, *, timeout_seconds: int = 10) -> None:
-    """Add the server and the timeout."""
-    parser.add_argument(
-        "-b",
-        "--bootstrap-server",
-        "--bootstrap-servers",
-        metavar="HOST:PORT",
-        help=f"brokers (default {DEFAULT_SERVER})",
-    )
+    """Add the options of a cluster: its brokers, its access and the timeout of requests."""
+    add_bootstrap(parser, f"brokers (default {DEFAULT_SERVER})")
     parser.add_argument("--profile", metavar="NAME", help="profile with the brokers and settings")
     add_client_settings(parser)
+    add_timeout(parser, timeout_seconds, "timeout of each request")
+
+
+def add_bootstrap(parser: argparse.ArgumentParser, text: str) -> None:
+    """Add the option that names brokers."""
     parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=float(timeout_seconds),
-        metavar="SECONDS",
-        help=f"timeout of each request (default {timeout_seconds})",
+        "-b", "--bootstrap-server", "--bootstrap-servers", metavar="HOST:PORT", help=text
     )
+
+
+def add_timeout(parser: argparse.ArgumentParser, default: int, text: str) -> None:
+    """Add the option of a time limit in seconds."""
+    parser.add_argument(
+        "--timeout", type=seconds, default=float(default), metavar="SECONDS",
+        help=f"{text} (default {default})",
+    )  # fmt: skip
 
 
 def add_client_settings(parser: argparse.ArgumentParser) -> None:
@@ -174,6 +178,11 @@ def add_unset(parser: argparse.ArgumentParser, kind: str) -> None:
         "--unset", action="append", default=[], metavar="KEY",
         help=f"reset a {kind} to its default; repeatable",
     )  # fmt: skip
+
+
+def changes_in(arguments: argparse.Namespace) -> list[tuple[str, str | None]]:
+    """Return the changes that the options of ``add_settings`` and ``add_unset`` give."""
+    return [*arguments.config, *((key, None) for key in arguments.unset)]
 
 
 def add_flag(parser: argparse.ArgumentParser, name: str, text: str) -> None:
@@ -290,3 +299,11 @@ def addresses(text: str) -> list[Address]:
             raise CommandError(f"{item.strip()} is not HOST:PORT", USAGE)
         found.append((match[1] or match[2], int(match[3])))
     return found
+
+
+def position(text: str) -> Position:
+    """Read a position in partitions; raises CommandError."""
+    try:
+        return Position.parse(text)
+    except BadPosition as problem:
+        raise CommandError(str(problem), USAGE) from None

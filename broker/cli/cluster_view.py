@@ -6,48 +6,31 @@ Errors in responses are raised as Rejected; the client itself raises Unreachable
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from barnabas.broker.admin.requests import TopicPartition, gathered
+from barnabas.broker.admin.exchange import (
+    Coordinator,
+    Exchange,
+    Partition,
+    Receiver,
+    TopicPartition,
+    check,
+    partition_text,
+)
 from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.client.brokers import Brokers
-from barnabas.broker.client.connection import Address
-from barnabas.protocol.errors import ErrorCode
+from barnabas.broker.client.brokers import GROUP, MANY_KEYS_SINCE, Brokers
+from barnabas.broker.client.connection import Address, Connection
+from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
 from barnabas.protocol.messages.metadata import MetadataResponseTopic
 
 if TYPE_CHECKING:
     from barnabas.broker.client.security import ClientSecurity
 
+T = TypeVar("T")
+
 CLIENT_ID: Final = "barnabas"
-
-
-class Rejected(CommandError):
-    """An error in a broker's response; ``code`` is its number."""
-
-    def __init__(self, subject: str, code: int, message: str | None = None) -> None:
-        self.code = ErrorCode(code)
-        super().__init__(f"{subject}: {message or self.code.message} ({self.code.name})")
-
-
-class Partition(NamedTuple):
-    """One partition of a topic, ``leader_id`` -1 without a leader."""
-
-    topic: str
-    number: int
-    leader_id: int
-
-    @property
-    def topic_partition(self) -> TopicPartition:
-        """Topic and number of the partition, independent of its leader."""
-        return self.topic, self.number
-
-
-def check(subject: str, code: int, message: str | None = None) -> None:
-    """Raise Rejected unless ``code`` is NONE."""
-    if code:
-        raise Rejected(subject, code, message)
 
 
 class Cluster(Brokers):
@@ -66,6 +49,32 @@ class Cluster(Brokers):
         """Return the cluster of the arguments of ``add_server``."""
         servers = addresses(arguments.bootstrap_server)
         return cls(servers, arguments.timeout, arguments.security)
+
+    def run(self, exchange: Exchange[T]) -> T:
+        """Return the result of an exchange; raises Rejected and Unreachable."""
+        response = None
+        while True:
+            try:
+                sent = exchange.send(response)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            response = self._receiver(sent.to).ask(sent.api, sent.request, sent.at_most)
+
+    def _receiver(self, to: Receiver) -> Connection:
+        if isinstance(to, Coordinator):
+            return self.node(self.coordinator_ids(to.kind, [to.key])[to.key])
+        return self.any() if to is None else self.node(to)
+
+    def coordinator_ids(self, kind: int, keys: Iterable[str]) -> Mapping[str, int]:
+        """Return the node IDs of coordinators by their keys; raises Rejected."""
+        if not self.any().speaks(FIND_COORDINATOR, MANY_KEYS_SINCE):
+            what = "groups" if kind == GROUP else "transactions"
+            raise CommandError(f"{what}: the broker is older than Kafka 3.0")
+        found = self.coordinators(kind, list(keys))
+        for each in found:
+            check(each.key, each.error_code, each.error_message)
+        return {each.key: each.node_id for each in found}
 
     def topics(self, names: list[str] | None = None) -> list[MetadataResponseTopic]:
         """Return the Metadata of some topics, or of all by default, in the order of their names."""
@@ -94,16 +103,3 @@ class Cluster(Brokers):
                     raise CommandError(f"{name}: the topic has only {len(found)} partitions")
                 chosen[topic, number] = found[number]
         return list(chosen.values())
-
-
-def partition_text(topic_partition: TopicPartition) -> str:
-    """Return a partition as people write it: ``orders-0``."""
-    return f"{topic_partition[0]}-{topic_partition[1]}"
-
-
-def by_leader(partitions: Sequence[Partition]) -> dict[int, list[Partition]]:
-    """Return partitions by the broker that leads them; raises Rejected for one without a leader."""
-    for each in partitions:
-        if each.leader_id < 0:
-            raise Rejected(partition_text(each.topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
-    return gathered((each.leader_id, each) for each in partitions)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import dataclass, field, replace
+from typing import Final, NamedTuple
 
-from barnabas.broker.admin.requests import TopicPartition, gathered
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check, partition_text
-from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.admin.exchange import (
+    Partition,
+    Rejected,
+    TopicPartition,
+    check,
+    gathered,
+    partition_text,
+)
+from barnabas.broker.admin.offsets import EARLIEST, LATEST, Offsets, offsets_at
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.records.group_protocol import decode_assignment
-from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at
-from barnabas.broker.client.brokers import GROUP, MANY_KEYS_SINCE
+from barnabas.broker.client.brokers import GROUP
 from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.consumer_group_describe import (
@@ -20,7 +26,6 @@ from barnabas.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
@@ -33,7 +38,6 @@ OFFSET_FETCH_BY_NAME = 9
 
 CLASSIC, CONSUMER = "classic", "consumer"
 
-UNCOMMITTED = "read_uncommitted"
 _DEAD = "Dead"
 _NO_OFFSET = -1
 
@@ -62,20 +66,6 @@ class Member:
         return sum(len(each.partitions) for each in self.partitions)
 
 
-@dataclass
-class GroupView:
-    """A group as its coordinator knows it; ``offsets`` are those it has committed."""
-
-    group: str
-    state: str
-    type: str
-    coordinator: int
-    assignor: str | None
-    epoch: int | None
-    members: list[Member]
-    offsets: dict[TopicPartition, int] = field(default_factory=dict)
-
-
 @dataclass(frozen=True)
 class GroupPartition:
     """A partition that a group reads or has read, with what is left to read.
@@ -102,9 +92,16 @@ class GroupDescription:
     coordinator: int
     assignor: str | None
     epoch: int | None
-    lag: int | None
-    partitions: list[GroupPartition]
-    members: list[Member]
+    lag: int | None = None
+    partitions: list[GroupPartition] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
+
+
+class GroupView(NamedTuple):
+    """A group as its coordinator knows it, without partitions, and the offsets of the group."""
+
+    group: GroupDescription
+    offsets: Offsets
 
 
 @dataclass(frozen=True)
@@ -151,43 +148,28 @@ def list_groups(cluster: Cluster, states: Sequence[str], types: Sequence[str]) -
     return [found[group_id] for group_id in sorted(found)]
 
 
-def coordinators(cluster: Cluster, keys: Iterable[str], kind: int = GROUP) -> dict[str, int]:
-    """Return the node id of the coordinator of groups, or other keys; raises Rejected."""
-    if not cluster.any().speaks(FIND_COORDINATOR, MANY_KEYS_SINCE):
-        what = "groups" if kind == GROUP else "transactions"
-        raise CommandError(f"{what}: the broker is older than Kafka 3.0")
-    found = {}
-    for each in cluster.coordinators(kind, list(keys)):
-        check(each.key, each.error_code, each.error_message)
-        found[each.key] = each.node_id
-    return found
-
-
 def describe_group(cluster: Cluster, group_id: str) -> GroupDescription:
-    """Return a group with its lag; raises Rejected GROUP_ID_NOT_FOUND."""
-    view = view_group(cluster, group_id)
+    """Return a group with its lag; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
+    group, offsets = view_group(cluster, group_id)
     owners = {
         (each.topic, number): member.member
-        for member in view.members
+        for member in group.members
         for each in member.partitions
         for number in each.partitions
     }
-    keys = sorted({*view.offsets, *owners})
+    keys = sorted({*offsets, *owners})
     led = led_partitions(cluster, keys)
-    starts = offsets_at(cluster, led, EARLIEST, UNCOMMITTED)
-    ends = offsets_at(cluster, led, LATEST, UNCOMMITTED)
+    starts = cluster.run(offsets_at(led, EARLIEST))
+    ends = cluster.run(offsets_at(led, LATEST))
     partitions = []
     for key in keys:
-        committed, end = view.offsets.get(key), ends.get(key)
+        committed, end = offsets.get(key), ends.get(key)
         lag = None if committed is None or end is None else max(end - committed, 0)
         partitions.append(
             GroupPartition(*key, committed, starts.get(key), end, lag, owners.get(key))
         )
     lags = [each.lag for each in partitions if each.lag is not None]
-    lag = sum(lags) if lags else None
-    members = sorted(view.members, key=lambda each: each.member)
-    about = view.group, view.state, view.type, view.coordinator, view.assignor or None, view.epoch
-    return GroupDescription(*about, lag, partitions, members)
+    return replace(group, lag=sum(lags) if lags else None, partitions=partitions)
 
 
 def led_partitions(cluster: Cluster, wanted: Collection[TopicPartition]) -> list[Partition]:
@@ -205,17 +187,18 @@ def led_partitions(cluster: Cluster, wanted: Collection[TopicPartition]) -> list
 
 
 def view_group(cluster: Cluster, group_id: str) -> GroupView:
-    """Return a group's members and offsets; raises Rejected GROUP_ID_NOT_FOUND."""
-    node_id = coordinators(cluster, [group_id])[group_id]
+    """Return a group's members and offsets; Rejected GROUP_ID_NOT_FOUND if it does not exist."""
+    node_id = cluster.coordinator_ids(GROUP, [group_id])[group_id]
     broker = cluster.node(node_id)
-    view = _consumer_group(broker, group_id, node_id) or _classic_group(broker, group_id, node_id)
-    view.offsets = committed_offsets(broker, group_id)
-    if view.state == _DEAD and not view.offsets:
+    group = _consumer_group(broker, group_id, node_id) or _classic_group(broker, group_id, node_id)
+    offsets = committed_offsets(broker, group_id)
+    if group.state == _DEAD and not offsets:
         raise Rejected(group_id, ErrorCode.GROUP_ID_NOT_FOUND)
-    return view
+    group.members.sort(key=lambda each: each.member)
+    return GroupView(group, offsets)
 
 
-def _consumer_group(broker: Connection, group_id: str, node_id: int) -> GroupView | None:
+def _consumer_group(broker: Connection, group_id: str, node_id: int) -> GroupDescription | None:
     """Describe a group of the consumer protocol (KIP-848), or return ``None`` for any other."""
     if not broker.speaks(CONSUMER_GROUP_DESCRIBE, 0):
         return None
@@ -228,8 +211,9 @@ def _consumer_group(broker: Connection, group_id: str, node_id: int) -> GroupVie
         Member(m.member_id, m.instance_id, m.client_id, m.client_host, _assigned(m.assignment))
         for m in group.members
     ]
-    about = group_id, group.group_state, CONSUMER, node_id, group.assignor_name, group.group_epoch
-    return GroupView(*about, members)
+    assignor = group.assignor_name or None
+    about = group_id, group.group_state, CONSUMER, node_id, assignor, group.group_epoch
+    return GroupDescription(*about, members=members)
 
 
 def _assigned(assignment: Assignment) -> list[TopicPartitions]:
@@ -237,29 +221,29 @@ def _assigned(assignment: Assignment) -> list[TopicPartitions]:
     return by_topic((topic, number) for topic, numbers in found for number in numbers)
 
 
-def _classic_group(broker: Connection, group_id: str, node_id: int) -> GroupView:
-    """Describe a group of the classic protocol; a missing one has the state Dead."""
+def _classic_group(broker: Connection, group_id: str, node_id: int) -> GroupDescription:
+    """Describe a group of the classic protocol; one that does not exist is in state Dead."""
     (group,) = broker.ask(DESCRIBE_GROUPS, DescribeGroupsRequest([group_id], False)).groups
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
-        return GroupView(group_id, _DEAD, CLASSIC, node_id, None, None, [])
+        return GroupDescription(group_id, _DEAD, CLASSIC, node_id, None, None)
     check(group_id, group.error_code, group.error_message)
     members = [
         Member(m.member_id, m.group_instance_id, m.client_id, m.client_host,
                by_topic(decode_assignment(m.member_assignment)))
         for m in group.members
     ]  # fmt: skip
-    about = group_id, group.group_state, CLASSIC, node_id, group.protocol_data, None
-    return GroupView(*about, members)
+    about = group_id, group.group_state, CLASSIC, node_id, group.protocol_data or None, None
+    return GroupDescription(*about, members=members)
 
 
-def committed_offsets(broker: Connection, group_id: str) -> dict[TopicPartition, int]:
+def committed_offsets(broker: Connection, group_id: str) -> Offsets:
     """Return every offset that a group has committed; raises Rejected."""
     request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group_id, topics=None)])
     (group,) = broker.ask(OFFSET_FETCH, request, OFFSET_FETCH_BY_NAME).groups
     if group.error_code == ErrorCode.GROUP_ID_NOT_FOUND:
         return {}
     check(group_id, group.error_code)
-    found: dict[TopicPartition, int] = {}
+    found: Offsets = {}
     for topic in group.topics:
         for each in topic.partitions:
             topic_partition = topic.name, each.partition_index

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from barnabas.broker.cli.cluster_view import check
+from barnabas.broker.admin.exchange import Rejected, check, gathered, partition_text
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cluster.moves import Pinning
 from barnabas.broker.cluster.view import NO_NODE
@@ -35,7 +35,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 if TYPE_CHECKING:
-    from barnabas.broker.admin.requests import TopicPartition
+    from barnabas.broker.admin.exchange import TopicPartition
     from barnabas.broker.cli.cluster_view import Cluster
 
 LOOK_EVERY_S: Final = 0.1
@@ -144,7 +144,7 @@ class Mover:
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._timeout_ms = int(cluster.timeout_seconds * 1000)
-        self.problems: dict[TopicPartition, CommandError] = {}
+        self.problems: dict[TopicPartition, Rejected] = {}
         """Refused moves and their errors."""
         self.leaders: Mapping[TopicPartition, int] = {}
         """Leaders of the awaited partitions, when they were last read."""
@@ -164,9 +164,7 @@ class Mover:
         )
 
     def _alter(self, changes: Iterable[tuple[Placed, ReassignablePartition]]) -> None:
-        by_topic: dict[str, list[ReassignablePartition]] = {}
-        for partition, asked in changes:
-            by_topic.setdefault(partition.topic, []).append(asked)
+        by_topic = gathered((partition.topic, asked) for partition, asked in changes)
         topics = [ReassignableTopic(*each) for each in by_topic.items()]
         request = AlterPartitionReassignmentsRequest(self._timeout_ms, topics=topics)
         response = self._cluster.ask(ALTER_PARTITION_REASSIGNMENTS, request)
@@ -174,9 +172,8 @@ class Mover:
         for topic in response.responses:
             for each in topic.partitions:
                 place = topic.name, each.partition_index
-                try:
-                    check(f"{place[0]}-{place[1]}", each.error_code, each.error_message)
-                except CommandError as problem:
+                if each.error_code:
+                    problem = Rejected(partition_text(place), each.error_code, each.error_message)
                     self.problems[place] = problem
 
     def wait(self, moves: Sequence[Move], *, anywhere: bool = False) -> list[Move]:
@@ -219,10 +216,9 @@ class Mover:
         under_way, pins = asked_for(self._cluster)
         if pins is not None:
             return
-        by_topic: dict[str, list[int]] = {}
-        for partition, _ in moves:
-            if partition.topic_partition not in under_way:
-                by_topic.setdefault(partition.topic, []).append(partition.number)
+        by_topic = gathered(
+            each.topic_partition for each, _ in moves if each.topic_partition not in under_way
+        )
         if by_topic:
             asked = [TopicPartitions(*each) for each in by_topic.items()]
             request = ElectLeadersRequest(PREFERRED, asked, self._timeout_ms)

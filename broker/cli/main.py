@@ -15,6 +15,7 @@ import sys
 from collections.abc import Collection, Sequence
 from types import ModuleType
 
+from barnabas.broker.admin.exchange import Rejected
 from barnabas.broker.cli.arguments import Parser, choose_server, hint_of
 from barnabas.broker.cli.errors import FAILED, INTERRUPTED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.printing import print_text
@@ -71,7 +72,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except CommandError as error:
         return _ended(report(str(error), error.exit_code))
-    except Unreachable as error:
+    except (Rejected, Unreachable) as error:
         return _ended(report(str(error), FAILED))
     except WrongSetting as error:  # A store of keys that cannot be used.
         return _ended(report(str(error), USAGE))

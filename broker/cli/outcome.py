@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.broker.cli.cluster_view import check
+from barnabas.broker.admin.exchange import Rejected
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.output import print_json
 from barnabas.broker.cli.printing import print_text
@@ -23,14 +23,11 @@ class Outcome:
     def settled(self, name: str, code: int, message: str | None) -> bool:
         """Record a result; return whether it is a success."""
         if code:
-            try:
-                check(name, code, message)
-            except CommandError as problem:
-                self.failed(problem)
+            self.failed(Rejected(name, code, message))
         return not code
 
-    def failed(self, problem: CommandError) -> None:
-        """Record a failure."""
+    def failed(self, problem: Exception) -> None:
+        """Note a failure."""
         self._problems.append(str(problem))
 
     def done(self, name: str, remark: str = "", **more: object) -> None:

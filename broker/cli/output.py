@@ -17,6 +17,7 @@ from typing import Any, Self, TypeVar
 from barnabas.broker.cli.printing import escaped, print_text
 from barnabas.storage.runtime.clock import monotonic
 
+SETTING_COLUMNS = {"CONFIGURATION": "key", "VALUE": "value", "SOURCE": "source"}
 _GAP = "  "
 _PROGRESS_EVERY_SECONDS = 0.2
 _NAMES = {
@@ -85,10 +86,20 @@ def print_rows(rows: Iterable[Any], columns: Mapping[str, str]) -> None:
     print_table(list(columns), [[getattr(row, each) for each in attributes] for row in rows])
 
 
-def print_found(rows: Sequence[Any], columns: Mapping[str, str], output_format: str) -> None:
-    """Print objects as a table or as JSON."""
+def print_done(output_format: str, document: object, text: str) -> None:
+    """Print the result of a change: a document in JSON, or a line of text."""
     if output_format == "json":
-        print_json(as_json(rows))
+        print_json(document)
+    else:
+        print_text(text)
+
+
+def print_found(
+    rows: Sequence[Any], columns: Mapping[str, str], output_format: str, document: object = None
+) -> None:
+    """Print objects as a table, or as JSON: in ``document`` if they are part of one."""
+    if output_format == "json":
+        print_json(as_json(rows if document is None else document))
     else:
         print_rows(rows, columns)
 

@@ -8,9 +8,10 @@ it without a look.
 
 from __future__ import annotations
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition, check, partition_text
+from barnabas.broker.admin.exchange import Partition, partition_text
+from barnabas.broker.admin.transactions import abort_on
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.group_view import coordinators
 from barnabas.broker.cli.transaction_view import (
     ONGOING,
     PREPARED,
@@ -18,11 +19,6 @@ from barnabas.broker.cli.transaction_view import (
     Transaction,
     open_transactions,
 )
-from barnabas.broker.client.brokers import TRANSACTION
-from barnabas.protocol.ending_transactions import abort_marker, fencing
-from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
-from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
-from barnabas.protocol.versions import INIT_PRODUCER_ID_STABLE
 
 
 def check_open(transaction: Transaction) -> None:
@@ -35,31 +31,11 @@ def check_open(transaction: Transaction) -> None:
         raise CommandError(f"{key}: no transaction is open, its state is {transaction.state}")
 
 
-def abort_everywhere(cluster: Cluster, transaction: Transaction) -> None:
-    """Fence the producer of a transactional ID; raises Rejected while another fencing runs."""
-    key = transaction.transactional_id
-    request = fencing(key, transaction.timeout_ms)
-    node_id = coordinators(cluster, [key], TRANSACTION)[key]
-    answer = cluster.node(node_id).ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
-    check(key, answer.error_code)
-
-
 def abort_hanging(cluster: Cluster, partition: Partition, start_offset: int) -> None:
     """Write the marker that ends a transaction which no coordinator knows; raises CommandError."""
-    hanging = _hanging(cluster, partition, start_offset)
-    producer = hanging.producer
-    request = abort_marker(
-        partition.topic,
-        partition.number,
-        producer_id=producer.producer_id,
-        producer_epoch=producer.producer_epoch,
-        coordinator_epoch=producer.coordinator_epoch,
-    )
-    broker = cluster.node(partition.leader_id)
-    for answer in broker.ask(WRITE_TXN_MARKERS, request).markers:
-        for topic in answer.topics:
-            for each in topic.partitions:
-                check(partition_text((topic.name, each.partition_index)), each.error_code)
+    producer = _hanging(cluster, partition, start_offset).producer
+    identity = producer.producer_id, producer.producer_epoch, producer.coordinator_epoch
+    cluster.run(abort_on(partition, *identity))
 
 
 def _hanging(cluster: Cluster, partition: Partition, start_offset: int) -> Opened:

@@ -13,19 +13,20 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, TypeVar
 
-from barnabas.broker.admin.requests import TopicPartition, gathered
-from barnabas.broker.cli.cluster_view import (
-    Cluster,
+from barnabas.broker.admin.exchange import (
     Partition,
     Rejected,
+    TopicPartition,
     by_leader,
     check,
+    gathered,
     partition_text,
 )
+from barnabas.broker.admin.offsets import LATEST, offsets_at
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.group_view import coordinators
 from barnabas.broker.cli.output import duration_text
-from barnabas.broker.cli.records.offsets import LATEST, may_pass, offsets_at
+from barnabas.broker.cli.retries import may_pass
 from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
@@ -231,7 +232,7 @@ def _passes(transaction: Transaction, filters: Filters) -> bool:
 
 def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transaction]:
     """Describe transactional ids, in their order; raises Rejected."""
-    nodes = coordinators(cluster, ids, TRANSACTION)
+    nodes = cluster.coordinator_ids(TRANSACTION, ids)
     by_node = gathered((node_id, key) for key, node_id in nodes.items())
     found = {
         each.transactional_id: each
@@ -283,9 +284,9 @@ def _transaction(each: TransactionState, node_id: int) -> Transaction:
 
 
 def held_partitions(cluster: Cluster, partitions: Sequence[Partition]) -> list[HeldPartition]:
-    """Return the partitions whose last stable offset an open transaction blocks."""
-    stable = offsets_at(cluster, partitions, LATEST, "read_committed")
-    ends = offsets_at(cluster, partitions, LATEST, "read_uncommitted")
+    """Return those of the partitions whose last stable offset waits for a transaction."""
+    stable = cluster.run(offsets_at(partitions, LATEST, "read_committed"))
+    ends = cluster.run(offsets_at(partitions, LATEST))
     behind = [
         each for each in partitions if stable[each.topic_partition] < ends[each.topic_partition]
     ]

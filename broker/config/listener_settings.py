@@ -62,6 +62,11 @@ def check_replaceable(name: str, text: str, config: BrokerConfig) -> None:
         raise ConfigError(name, error.value, error.expected) from None
 
 
+def describe_settings(config: BrokerConfig) -> list[ConfigEntry]:
+    """Return every key with its value, and the settings of single listeners."""
+    return [*config.describe(), *describe_listener_settings(config)]
+
+
 def describe_listener_settings(config: BrokerConfig) -> list[ConfigEntry]:
     """Return the settings of single listeners for DescribeConfigs."""
     entries = []

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Mapping
 from typing import Final
 
+from barnabas.broker.admin.observed import ObservedBroker, check_serving
 from barnabas.broker.console.actions.command import Conflict
 from barnabas.broker.console.actions.fields import Refused, read_body
 from barnabas.broker.console.actions.performing import Asked, Found, find, methods_of, perform
@@ -25,7 +26,7 @@ from barnabas.broker.console.pages.elsewhere import with_leader
 from barnabas.broker.console.pages.lag_history import LagHistory
 from barnabas.broker.console.pages.worst import WorstFinder
 from barnabas.broker.console.parameters import read_query
-from barnabas.broker.console.questions import ObservedBroker, Question, check_serving
+from barnabas.broker.console.questions import Question
 from barnabas.broker.console.records.pieces import RecordReaders
 from barnabas.broker.console.records.places import Places
 from barnabas.broker.console.route import Route

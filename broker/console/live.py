@@ -18,16 +18,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 from urllib.parse import unquote
 
+from barnabas.broker.admin.observed import ObservedBroker, check_serving
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.pages.elsewhere import with_leader
 from barnabas.broker.console.parameters import read_query
-from barnabas.broker.console.questions import (
-    FindsWorst,
-    ObservedBroker,
-    Question,
-    RemembersLag,
-    check_serving,
-)
+from barnabas.broker.console.questions import FindsWorst, Question, RemembersLag
 from barnabas.broker.console.route import Route
 from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.console.shapes import Error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
@@ -10,62 +10,14 @@ from barnabas.broker.console.jobs.registry import Jobs
 from barnabas.broker.console.pacing import Pace
 from barnabas.broker.console.paging import Order, Selection
 from barnabas.broker.console.records.places import Places
-from barnabas.broker.http.pages import Observed
-from barnabas.broker.runtime.stage import Stage
-from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from barnabas.broker.api.dispatch import Routes
-    from barnabas.broker.cluster.view import ClusterView
+    from barnabas.broker.admin.observed import ObservedBroker
     from barnabas.broker.console.pages.lag_points import LagPoint
     from barnabas.broker.console.shapes import Worst
-    from barnabas.broker.http.messages.answer_memory import AnswerMemory
-    from barnabas.broker.metadata.catalogue import Catalogue
-    from barnabas.broker.metrics.history import History
-    from barnabas.broker.runtime.clock import Clock
-    from barnabas.broker.runtime.events import EventRing
     from barnabas.broker.security.acls.access import Access
-    from barnabas.broker.security.audit import AuditLog
-    from barnabas.broker.security.quotas.quotas import Quotas
-    from barnabas.broker.upkeep.cleaning import LogCleaner
 
 Value: TypeAlias = str | int | bool
-
-
-class ObservedBroker(Observed, Protocol):
-    """Parts of the broker that the console uses."""
-
-    node_id: int
-    cluster_id: str
-    view: ClusterView
-    clock: Clock
-    loop: asyncio.AbstractEventLoop
-    catalogue: Catalogue
-    history: History | None
-    cleaner: LogCleaner
-    audit: AuditLog
-    events: EventRing
-    routes: Routes
-    quotas: Quotas
-    answer_memory: AnswerMemory
-    asks_for_login: bool
-    """Whether the console requires authentication."""
-
-    changes_refused: str | None
-    """Reason that changes over HTTP are refused, or None if they are allowed."""
-
-    def spawn(self, coroutine: Coroutine[Any, Any, None], name: str) -> None:
-        """Run a background task until the broker ends; an exception in it is fatal."""
-
-
-def check_serving(broker: ObservedBroker) -> None:
-    """Raise KafkaError if the broker is still recovering, or has failed."""
-    if broker.failure is not None:
-        raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has failed: see /livez")
-    if broker.stage < Stage.PREPARED:
-        raise KafkaError(ErrorCode.BROKER_NOT_AVAILABLE, "the broker recovers: see /readyz")
 
 
 class ConsoleRequest(Protocol):
@@ -147,7 +99,7 @@ class Question:
         """Return a text parameter, or an empty text."""
         return str(self.values.get(name, ""))
 
-    def selection(self, kinds: Mapping[str, tuple[type, ...]]) -> Selection:
+    def selection(self, kinds: Mapping[str, tuple[type, ...]]) -> Selection[Any]:
         """Return an empty page; ``kinds`` are those of the places of each order."""
         sort = self.text("sort")
         after = self.values.get("after")

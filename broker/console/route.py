@@ -7,13 +7,34 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Final, TypeAlias
 
-from barnabas.broker.api.checks import Check, Denial, denied
+from barnabas.broker.api.checks import (
+    CLUSTER,
+    CLUSTER_DENIED,
+    DESCRIBE,
+    GROUP,
+    GROUP_DENIED,
+    TOPIC,
+    TOPIC_DENIED,
+    TRANSACTIONAL_ID,
+    TRANSACTIONAL_ID_DENIED,
+    Check,
+    Denial,
+    denied,
+)
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.questions import Question
 from barnabas.broker.security.acls.access import Access
-from barnabas.broker.security.acls.operations import CLUSTER_NAME
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType
 
 _DOTS: Final = re.compile(r"~+\.{1,2}")
+
+_CHECKED: Final = {
+    CLUSTER: ("", CLUSTER_DENIED),
+    GROUP: ("group", GROUP_DENIED),
+    TOPIC: ("topic", TOPIC_DENIED),
+    TRANSACTIONAL_ID: ("transactional_id", TRANSACTIONAL_ID_DENIED),
+}
+"""Name of a resource in paths and bodies, and the error without permission."""
 
 Answering: TypeAlias = Callable[[Question], Awaitable[object]]
 
@@ -45,6 +66,20 @@ def _plain(part: str) -> str:
     client that sends them unchanged means them, too.
     """
     return part[1:] if _DOTS.fullmatch(part) else part
+
+
+def required(
+    kind: ResourceType,
+    operation: Operation = DESCRIBE,
+    *or_else: tuple[Operation, ResourceType],
+) -> Check:
+    """Return the check of a whole request for the resource that it names, or for the cluster."""
+    return Check(operation, kind, *_CHECKED[kind], Denial.REQUEST, or_else)
+
+
+def visible(kind: ResourceType, operation: Operation = DESCRIBE) -> Check:
+    """Return the check of each row of a list, which leaves out the others."""
+    return Check(operation, kind, *_CHECKED[kind], Denial.LEFT_OUT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,23 +7,16 @@ The table is data. Routing, permissions and parsing of requests use it; OpenAPI 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from barnabas.broker.api.checks import (
     CLUSTER,
-    CLUSTER_DENIED,
-    DESCRIBE,
     DESCRIBE_CONFIGS,
     GROUP,
-    GROUP_DENIED,
     READ,
     TOPIC,
-    TOPIC_DENIED,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.console import session, shapes
 from barnabas.broker.console.actions import listing
@@ -39,7 +32,7 @@ from barnabas.broker.console.pages.story import STORY_ROUTES
 from barnabas.broker.console.pages.topic_users import TOPIC_USER_ROUTES
 from barnabas.broker.console.parameters import Parameter, paged
 from barnabas.broker.console.records.routes import RECORD_ROUTES
-from barnabas.broker.console.route import Route, names_in
+from barnabas.broker.console.route import Route, names_in, required, visible
 from barnabas.broker.metrics.history import HEAT, NAMES
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -60,30 +53,18 @@ class Match(NamedTuple):
     names: dict[str, str]
 
 
-def _each(check: Check) -> Check:
-    """Return the check as one of each row of a list."""
-    return check._replace(denial=Denial.LEFT_OUT)
-
-
-_TOPIC: Final = Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
-_GROUP: Final = Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.REQUEST)
-_TRANSACTION: Final = Check(
-    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
-)
-
 _THINGS: Final = (
     ("topic", "topic"),
     ("group", "group"),
     ("transactional_id", "transactional id"),
 )
-_CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
 
 _BLOCKED: Final = Route(
     "/api/v1/blocked-partitions",
     "Partitions with blocked read_committed consumers, and their open transactions",
     transactions.list_holders,
     shapes.HolderPage,
-    _each(_TOPIC)._replace(operation=READ),
+    visible(TOPIC, READ),
     paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
 )
 
@@ -93,7 +74,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "State of the broker: readiness, rates, counts, problems",
         overview.overview,
         shapes.Overview,
-        _CLUSTER,
+        required(CLUSTER),
         watched="overview",
     ),
     Route(
@@ -101,7 +82,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "List of the topics",
         topics.list_topics,
         shapes.TopicPage,
-        _each(_TOPIC),
+        visible(TOPIC),
         (
             *paged("topic", topics.TOPIC_ORDERS, "their name"),
             Parameter("internal", "Whether those of the broker itself are in it.", bool, False),
@@ -112,7 +93,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "One topic: sizes, offsets, configurations",
         topics.describe_one,
         shapes.TopicDescription,
-        _TOPIC,
+        required(TOPIC),
         watched="topic",
     ),
     Route(
@@ -120,7 +101,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Partitions of a topic",
         topics.list_partitions,
         shapes.PartitionPage,
-        _TOPIC,
+        required(TOPIC),
         paged("partition", topics.PARTITION_ORDERS),
     ),
     Route(
@@ -128,7 +109,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "List of the consumer groups",
         groups.list_groups,
         shapes.GroupPage,
-        _each(_GROUP),
+        visible(GROUP),
         (
             *paged("group", groups.ORDERS, "their id"),
             Parameter("state", "Only those in this state.", choices=groups.STATES),
@@ -139,7 +120,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "One group: state, members, lag and its cause",
         groups.describe_one,
         shapes.GroupDescription,
-        _GROUP,
+        required(GROUP),
         paged("topic", groups.PARTITION_ORDERS),
         watched="group",
     ),
@@ -148,7 +129,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "List of the transactional IDs",
         transactions.list_transactions,
         shapes.TransactionPage,
-        _each(_TRANSACTION),
+        visible(TRANSACTIONAL_ID),
         (
             *paged("transactional_id", transactions.ORDERS, "their id"),
             Parameter("state", "Only those in this state.", choices=transactions.STATES),
@@ -162,32 +143,38 @@ ROUTES: Final[tuple[Route, ...]] = (
         "One transactional ID: state, producer, client, partitions",
         transactions.describe_one,
         shapes.TransactionDescription,
-        _TRANSACTION,
+        required(TRANSACTIONAL_ID),
         paged("topic", transactions.PARTITION_ORDERS),
         watched="transaction",
     ),
-    _BLOCKED,
-    replace(_BLOCKED, template="/api/v1/holders", summary="Old name of blocked-partitions"),
+    Route(
+        "/api/v1/holders",
+        "Partitions whose readers of committed records wait, and for whom",
+        transactions.list_holders,
+        shapes.HolderPage,
+        visible(TOPIC, READ),
+        paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
+    ),
     Route(
         "/api/v1/session",
         "The user, and whether the console allows changes",
         session.session,
         session.Session,
-        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+        visible(CLUSTER),
     ),
     Route(
         "/api/v1/actions",
         "The possible changes with their fields",
         listing.list_actions,
         listing.ActionList,
-        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+        visible(CLUSTER),
     ),
     Route(
         "/api/v1/allowed",
         "The changes that the user may make to the broker or to the named resources",
         listing.list_allowed,
         listing.PermissionList,
-        _CLUSTER._replace(denial=Denial.LEFT_OUT),
+        visible(CLUSTER),
         tuple(Parameter(kind, f"A {words}.") for kind, words in _THINGS),
     ),
     Route(
@@ -195,14 +182,14 @@ ROUTES: Final[tuple[Route, ...]] = (
         "The data directory and the disk",
         overview.storage,
         shapes.Storage,
-        _CLUSTER,
+        required(CLUSTER),
     ),
     Route(
         "/api/v1/settings",
         "Each key with its value and its source",
         overview.list_settings,
         shapes.SettingPage,
-        _CLUSTER._replace(operation=DESCRIBE_CONFIGS),
+        required(CLUSTER, DESCRIBE_CONFIGS),
         (
             *paged("key", overview.SETTING_ORDERS, "the key"),
             Parameter("changed", "Only those that are not at their defaults.", bool, False),
@@ -213,7 +200,7 @@ ROUTES: Final[tuple[Route, ...]] = (
         "Time series of the last ten minutes or the last six hours",
         overview.history,
         shapes.HistoryOfBroker,
-        _CLUSTER,
+        required(CLUSTER),
         (
             Parameter(
                 "series",

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, Protocol
 
-from barnabas.broker.config.listener_settings import describe_listener_settings
+from barnabas.broker.config.listener_settings import describe_settings
 from barnabas.broker.http.messages.answer import Answer, json_answer
 from barnabas.broker.metrics.exposition import CONTENT_TYPE, exposition
 from barnabas.broker.runtime.stage import Stage
@@ -124,7 +124,7 @@ def effective_config(broker: Observed) -> list[dict[str, object]]:
                 for each in entry.synonyms
             ],
         }
-        for entry in (*broker.config.describe(), *describe_listener_settings(broker.config))
+        for entry in describe_settings(broker.config)
     ]
 
 

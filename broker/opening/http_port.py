@@ -6,6 +6,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from barnabas.broker.admin.observed import ObservedBroker
 from barnabas.broker.http.entry import HttpEntry
 from barnabas.broker.http.pages import pages
 from barnabas.broker.http.server import HttpServer
@@ -14,24 +15,22 @@ from barnabas.broker.network.socket_server import ListenError
 from barnabas.broker.runtime.stage import Stage
 
 if TYPE_CHECKING:
-    from barnabas.broker.console.questions import ObservedBroker
     from barnabas.broker.runtime.disk_readers import DiskReaders
     from barnabas.broker.security.acls.access import Generation
     from barnabas.broker.security.acls.authorizer import Authorizer
     from barnabas.broker.security.sasl.logins import Logins
     from barnabas.broker.security.web.login import HttpLogin
 
-    # A class for types only: a broker imports its console when it is used.
-    class HttpHost(ObservedBroker, Protocol):
-        """Parts of the broker that its HTTP port uses."""
-
-        authorizer: Authorizer | None
-        generation: Generation
-        logins: Logins
-        readers: DiskReaders
-
-
 logger = logging.getLogger("barnabas.broker.server")
+
+
+class HttpHost(ObservedBroker, Protocol):
+    """The broker, as far as its HTTP port uses it."""
+
+    authorizer: Authorizer | None
+    generation: Generation
+    logins: Logins
+    readers: DiskReaders
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,37 +7,23 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
-from barnabas.broker.admin.acls import acls_in
+from barnabas.broker.admin import acls
 from barnabas.broker.cli.arguments import add_flag
-from barnabas.broker.cli.cluster_view import Cluster, check
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.output import count_text, print_json, print_table
-from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.output import count_text, print_done, print_json, print_table
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.security.acls.acls import EVERYWHERE, Acl, AclFilter
 from barnabas.broker.security.acls.operations import (
     ANY,
-    ASKED_BESIDES,
     CLUSTER_NAME,
     MATCH,
-    SUPPORTED,
     Operation,
     PatternType,
     Permission,
     ResourceType,
 )
-from barnabas.protocol.messages.create_acls import (
-    CREATE_ACLS,
-    AclCreation,
-    CreateAclsRequest,
-)
-from barnabas.protocol.messages.delete_acls import (
-    DELETE_ACLS,
-    DeleteAclsFilter,
-    DeleteAclsRequest,
-)
-from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 
 _NAMED: Final = {
     "topic": ResourceType.TOPIC,
@@ -46,8 +32,6 @@ _NAMED: Final = {
 }
 """Resources with an option of their own; the cluster has no name."""
 USER_PREFIX: Final = "User:"
-_FILTERS_PER_REQUEST: Final = 100
-"""Maximum number of filters that a broker accepts in one request."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -175,23 +159,20 @@ def _matching(cluster: Cluster, arguments: argparse.Namespace, wanted: AclFilter
         host=arguments.host,
         permission=ANY if permission is None else Permission[permission.upper()],
     )
-    # In the order of the message, which is that of a filter's parts.
-    answer = cluster.ask(DESCRIBE_ACLS, DescribeAclsRequest(*wanted))
-    check("ACLs", answer.error_code, answer.error_message)
-    return acls_in(answer)
+    return cluster.run(acls.list_acls(wanted))
 
 
-def _print_acls(acls: list[Acl], output_format: str) -> None:
+def _print_acls(found: list[Acl], output_format: str) -> None:
     if output_format == "json":
-        print_json([_as_json(acl) for acl in acls])
+        print_json([_as_json(acl) for acl in found])
         return
     rows = []
-    in_order = sorted(acls, key=lambda acl: (_but_operation(acl), acl.operation))
+    in_order = sorted(found, key=lambda acl: (_but_operation(acl), acl.operation))
     for alike, group in groupby(in_order, _but_operation):
         kind, name, pattern, principal, host, permission = alike
         operations = ",".join(acl.operation.name for acl in group)
         rows.append(
-            (_kind_text(kind), name, pattern.name.lower(), principal, host, permission.name,
+            (acls.kind_text(kind), name, pattern.name.lower(), principal, host, permission.name,
              operations)
         )  # fmt: skip
     print_table(
@@ -205,7 +186,7 @@ def _but_operation(acl: Acl) -> tuple[ResourceType, str, PatternType, str, str, 
 
 def _as_json(acl: Acl) -> dict[str, Any]:
     return {
-        "resource": _kind_text(acl.resource_type),
+        "resource": acls.kind_text(acl.resource_type),
         "name": acl.name,
         "pattern": acl.pattern.name.lower(),
         "principal": acl.principal,
@@ -213,10 +194,6 @@ def _as_json(acl: Acl) -> dict[str, Any]:
         "operation": acl.operation.name,
         "permission": acl.permission.name,
     }
-
-
-def _kind_text(kind: ResourceType) -> str:
-    return kind.name.lower().replace("_", "-")
 
 
 # ------------------------------------------------------------------------------------ add, remove
@@ -231,7 +208,7 @@ def add(cluster: Cluster, arguments: argparse.Namespace) -> None:
             "--cluster",
             USAGE,
         )
-    acls = [
+    wanted = [
         Acl(
             kind,
             name,
@@ -244,30 +221,20 @@ def add(cluster: Cluster, arguments: argparse.Namespace) -> None:
         for kind, name in resources
         for operation in dict.fromkeys(arguments.operation)
     ]
-    _check_possible(acls)
-    # In the order of the message, which is that of an ACL's parts.
-    request = CreateAclsRequest([AclCreation(*acl) for acl in acls])
-    results = cluster.ask(CREATE_ACLS, request).results
-    for acl, result in zip(acls, results, strict=True):
-        check(_text(acl), result.error_code, result.error_message)
-    _print_acls(acls, arguments.format)
+    _check_possible(wanted)
+    cluster.run(acls.create_acls(wanted))
+    _print_acls(wanted, arguments.format)
 
 
-def _check_possible(acls: Iterable[Acl]) -> None:
-    """Raise CommandError for an ACL that could never apply, which Apache Kafka would store."""
-    for acl in acls:
-        known = (Operation.ALL, *SUPPORTED[acl.resource_type])
-        is_asked = (acl.operation, acl.resource_type) in ASKED_BESIDES
-        if acl.operation not in known and not is_asked:
-            names = ", ".join(each.name for each in known)
-            kind = _kind_text(acl.resource_type)
+def _check_possible(wanted: Iterable[Acl]) -> None:
+    """Raise CommandError for a rule that could never apply: Apache Kafka stores such ones."""
+    for acl in wanted:
+        if not acls.is_possible(acl):
+            names = ", ".join(each.name for each in acls.operations_on(acl.resource_type))
+            kind = acls.kind_text(acl.resource_type)
             raise CommandError(f"{acl.operation.name} is no operation on a {kind}: {names}", USAGE)
         if acl.resource_type == ResourceType.CLUSTER and acl.pattern == PatternType.PREFIXED:
             raise CommandError("--cluster and --prefixed exclude each other", USAGE)
-
-
-def _text(acl: Acl) -> str:
-    return f"{acl.operation.name} on {_kind_text(acl.resource_type)} {acl.name}"
 
 
 def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -275,24 +242,18 @@ def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
     is_said = [arguments.user, arguments.operation, arguments.host, arguments.permission]
     if not any([*is_said, *_resources(arguments)]):
         raise CommandError("name the ACLs: with --user, --topic or another option", USAGE)
-    acls = _meant(cluster, arguments)
-    if not acls:
+    found = _meant(cluster, arguments)
+    if not found:
         raise CommandError("no ACL matches the given options")
     if arguments.dry_run:
-        _print_acls(acls, arguments.format)
+        _print_acls(found, arguments.format)
         return
     if not arguments.yes:
-        _print_acls(acls, "text")
-        confirm(arguments, f"Remove {count_text(len(acls), 'rule')}")
-    for first in range(0, len(acls), _FILTERS_PER_REQUEST):
-        some = acls[first : first + _FILTERS_PER_REQUEST]
-        request = DeleteAclsRequest([DeleteAclsFilter(*acl) for acl in some])
-        for acl, result in zip(some, cluster.ask(DELETE_ACLS, request).filter_results, strict=True):
-            check(_text(acl), result.error_code, result.error_message)
-    if arguments.format == "json":
-        print_json([_as_json(acl) for acl in acls])
-    else:
-        print_text(f"{count_text(len(acls), 'rule')} removed")
+        _print_acls(found, "text")
+        confirm(arguments, f"Remove {count_text(len(found), 'rule')}")
+    cluster.run(acls.delete_acls(found))
+    removed = [_as_json(acl) for acl in found]
+    print_done(arguments.format, removed, f"{count_text(len(found), 'rule')} removed")
 
 
 _VERBS: Final = {

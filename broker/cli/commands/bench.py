@@ -20,13 +20,14 @@ from itertools import cycle
 from random import Random
 from typing import Any, Final, NamedTuple
 
+from barnabas.broker.admin.exchange import Partition, by_leader, check, partition_text
+from barnabas.broker.admin.offsets import EARLIEST, LATEST, offsets_at
 from barnabas.broker.cli.arguments import add_operand, positive_number, seconds
-from barnabas.broker.cli.cluster_view import Cluster, Partition, by_leader, check, partition_text
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.interruption import Interruption
 from barnabas.broker.cli.output import Progress, print_json, print_pairs
 from barnabas.broker.cli.records.consumer import Consumer
-from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at
 from barnabas.broker.cli.verbs import Verb, add_verbs
 from barnabas.broker.client.connection import Connection
 from barnabas.protocol.compression import NAMES
@@ -297,15 +298,14 @@ def consume(
 ) -> None:
     """Read the present records; each round is timed: a fetch at each leader, and its records."""
     partitions = cluster.partitions(arguments.topic)
-    starts = offsets_at(cluster, partitions, EARLIEST, "read_committed")
-    ends = offsets_at(cluster, partitions, LATEST, "read_committed")
+    starts = cluster.run(offsets_at(partitions, EARLIEST, "read_committed"))
+    ends = cluster.run(offsets_at(partitions, LATEST, "read_committed"))
     if starts == ends:
         raise CommandError(f"{arguments.topic}: the topic has no records")
     consumer = Consumer(
         cluster,
         starts,
         isolation="read_committed",
-        timeout_seconds=arguments.timeout,
         ends=ends,
         wait=measured.interruption.wait,
     )

@@ -14,10 +14,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.admin.exchange import TopicPartition, partition_text
 from barnabas.broker.cli import configuration
 from barnabas.broker.cli.arguments import add_format
-from barnabas.broker.cli.cluster_view import partition_text
 from barnabas.broker.cli.directory.directory_lock import locked
 from barnabas.broker.cli.directory.repair import Cut, Repair, confirm, consequences, lost_of, repair
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report

@@ -9,15 +9,24 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from barnabas.broker.admin.exchange import Rejected, check, partition_text
+from barnabas.broker.admin.settings import (
+    BROKER,
+    DEFAULT_CONFIG,
+    alter_settings,
+    setting_of,
+    settings_of,
+)
 from barnabas.broker.cli.arguments import (
     add_flag,
     add_operand,
     add_settings,
     add_unset,
+    changes_in,
     topic_partitions,
     whole_number,
 )
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.directory import cluster_transfer
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.leader_moves import (
@@ -30,24 +39,21 @@ from barnabas.broker.cli.leader_moves import (
     placed,
 )
 from barnabas.broker.cli.outcome import Outcome
-from barnabas.broker.cli.output import as_json, print_json, print_pairs, print_rows, print_table
-from barnabas.broker.cli.printing import print_text
-from barnabas.broker.cli.resource_settings import (
-    BROKER,
-    DEFAULT_CONFIG,
+from barnabas.broker.cli.output import (
     SETTING_COLUMNS,
-    alter_settings,
-    changes_of,
-    setting_of,
-    settings_of,
+    print_done,
+    print_found,
+    print_json,
+    print_pairs,
+    print_table,
 )
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.cluster.moves import Pinning
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
-from barnabas.protocol.messages.incremental_alter_configs import AlterableConfig
 
 CORDONED = "cordoned.log.dirs"
 """The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
@@ -207,7 +213,7 @@ def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
     node_id = cluster.node_ids[0] if arguments.broker is None else arguments.broker
     if node_id not in cluster.node_ids:
         raise CommandError(f"broker {node_id} is none of the brokers {list(cluster.node_ids)}")
-    (settings,) = settings_of(cluster.node(node_id), BROKER, [str(node_id)]).values()
+    (settings,) = cluster.run(settings_of(BROKER, [str(node_id)], node_id)).values()
     unknown = sorted(set(arguments.keys) - {each.name for each in settings})
     if unknown:
         raise CommandError(f"{unknown[0]}: the setting does not exist", USAGE)
@@ -217,28 +223,25 @@ def configs(cluster: Cluster, arguments: argparse.Namespace) -> None:
         if each.name in arguments.keys
         or (not arguments.keys and (arguments.all or each.config_source != DEFAULT_CONFIG))
     ]
-    if arguments.format == "json":
-        print_json({"broker": node_id, "configs": as_json(found)})
-    else:
-        print_rows(found, SETTING_COLUMNS)
+    document = {"broker": node_id, "configs": found}
+    print_found(found, SETTING_COLUMNS, arguments.format, document)
 
 
 def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Change settings of one broker, or of all; they are kept over restarts."""
-    changes = changes_of(arguments.config, arguments.unset)
+    changes = changes_in(arguments)
     if not changes:
         raise CommandError("no setting to alter was given: use -X or --unset", USAGE)
     name = "" if arguments.broker is None else str(arguments.broker)
     if arguments.broker is not None:
         cluster.topics([])
         _check_broker(cluster, arguments.broker)
-    asked = cluster if arguments.broker is None else cluster.node(arguments.broker)
-    alter_settings(asked, BROKER, name, changes, dry_run=arguments.dry_run)
+    to = arguments.broker
+    cluster.run(alter_settings(BROKER, name, changes, dry_run=arguments.dry_run, to=to))
     done = "would be altered" if arguments.dry_run else "altered"
-    if arguments.format == "json":
-        print_json({"broker": arguments.broker, "changed": not arguments.dry_run})
-    else:
-        print_text(f"{f'broker {name}' if name else 'all brokers'} {done}")
+    document = {"broker": arguments.broker, "changed": not arguments.dry_run}
+    text = f"{f'broker {name}' if name else 'all brokers'} {done}"
+    print_done(arguments.format, document, text)
 
 
 def move(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -291,28 +294,23 @@ def drain(cluster: Cluster, arguments: argparse.Namespace) -> None:
     node_id = arguments.broker
     _check_broker(cluster, node_id)
     if arguments.undo:
-        _cordon(cluster, arguments, changes_of([], [CORDONED]))
-        if arguments.format == "json":
-            print_json({"broker": node_id, "changed": not arguments.dry_run})
-        else:
-            print_text(
-                f"broker {node_id} {'could' if arguments.dry_run else 'can'} lead partitions again"
-            )
+        _cordon(cluster, arguments, None)
+        verb = "could" if arguments.dry_run else "can"
+        document = {"broker": node_id, "changed": not arguments.dry_run}
+        print_done(arguments.format, document, f"broker {node_id} {verb} lead partitions again")
         return
     cordoned = _cordoned(cluster)
     takers = [each for each in cluster.node_ids if each != node_id and not cordoned.get(each)]
     moves = away_from(node_id, found, takers or cluster.node_ids)
-    _cordon(cluster, arguments, changes_of([(CORDONED, "*")], []))
+    _cordon(cluster, arguments, "*")
     # What is pinned here returns when that is undone.
     _carry_out(cluster, arguments, moves, Pinning.LEFT)
 
 
-def _cordon(
-    cluster: Cluster, arguments: argparse.Namespace, changes: list[AlterableConfig]
-) -> None:
+def _cordon(cluster: Cluster, arguments: argparse.Namespace, value: str | None) -> None:
     """Change whether a broker receives partitions, by a request to that broker as in Kafka."""
-    node = cluster.node(arguments.broker)
-    alter_settings(node, BROKER, str(arguments.broker), changes, dry_run=arguments.dry_run)
+    name, changes, dry_run = str(arguments.broker), [(CORDONED, value)], arguments.dry_run
+    cluster.run(alter_settings(BROKER, name, changes, dry_run=dry_run, to=arguments.broker))
 
 
 def _check_broker(cluster: Cluster, node_id: int) -> None:

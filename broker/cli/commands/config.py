@@ -12,9 +12,8 @@ from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
-from barnabas.broker.config.listener_settings import describe_listener_settings
+from barnabas.broker.config.listener_settings import describe_settings
 from barnabas.broker.config.loading.loader import LoadedConfig
-from barnabas.broker.config.types import ConfigEntry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,7 +41,7 @@ def as_text(config: BrokerConfig) -> str:
     """Return a table of key, value and source."""
     rows = [
         (entry.name, "null" if entry.shown is None else entry.shown, origin(config, entry.name))
-        for entry in _entries(config)
+        for entry in describe_settings(config)
     ]
     widths = [min(max(len(row[column]) for row in rows), 48) for column in (0, 1)]
     return "\n".join(
@@ -62,13 +61,9 @@ def as_json(loaded: LoadedConfig) -> dict[str, object]:
             "default": _default(entry.name),
             "documentation": entry.documentation,
         }
-        for entry in _entries(config)
+        for entry in describe_settings(config)
     ]
     return {"config": entries, "ignored": loaded.ignored, "unknown": loaded.unknown}
-
-
-def _entries(config: BrokerConfig) -> list[ConfigEntry]:
-    return [*config.describe(), *describe_listener_settings(config)]
 
 
 def _default(name: str) -> str | None:

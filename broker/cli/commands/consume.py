@@ -7,20 +7,22 @@ import sys
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from barnabas.broker.admin.requests import TopicPartition
+from barnabas.broker.admin.exchange import Partition, TopicPartition, partition_text
+from barnabas.broker.admin.offsets import ISOLATION, LATEST, Offsets, offsets_at, offsets_of
+from barnabas.broker.admin.positions import Position
 from barnabas.broker.cli.arguments import (
     add_server,
     partition_numbers,
+    position,
     positive_number,
     topic_partitions,
 )
-from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.interruption import Interruption
 from barnabas.broker.cli.output import Progress, count_text
 from barnabas.broker.cli.records.consumer import Consumer
 from barnabas.broker.cli.records.group_reader import GroupReader
-from barnabas.broker.cli.records.offsets import ISOLATION, LATEST, offsets_at, patiently
 from barnabas.broker.cli.records.record_text import (
     BadRecord,
     Part,
@@ -28,7 +30,7 @@ from barnabas.broker.cli.records.record_text import (
     record_as_json,
     record_as_text,
 )
-from barnabas.broker.cli.where import Where
+from barnabas.broker.cli.retries import patiently
 from barnabas.storage.runtime.clock import monotonic
 
 FLUSH_SECONDS = 0.5
@@ -80,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Print records to the end or until a signal."""
     printer = _printer(arguments)
-    where = Where(arguments.offset)
+    where = position(arguments.offset)
     with (
         Interruption() as interruption,
         Cluster.of(arguments) as cluster,
@@ -134,7 +136,7 @@ def _printer(arguments: argparse.Namespace) -> Part:
 
 
 def _group_reader(
-    cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
+    cluster: Cluster, arguments: argparse.Namespace, where: Position, interruption: Interruption
 ) -> GroupReader:
     if arguments.partition or any(numbers for _, numbers in arguments.topics):
         raise CommandError(
@@ -146,30 +148,28 @@ def _group_reader(
         topics_of(cluster, [topic for topic, _ in arguments.topics]),
         where,
         isolation=arguments.isolation,
-        timeout_seconds=arguments.timeout,
         to_the_end=arguments.exit,
         wait=interruption.wait,
     )
 
 
 def _consumer(
-    cluster: Cluster, arguments: argparse.Namespace, where: Where, interruption: Interruption
+    cluster: Cluster, arguments: argparse.Namespace, where: Position, interruption: Interruption
 ) -> Consumer:
-    """Look up partitions and offsets, and return a consumer; raises CommandError."""
-    isolation, timeout_seconds = arguments.isolation, arguments.timeout
+    """Look up partitions and offsets, and be ready to read; raises CommandError."""
+    isolation = arguments.isolation
     _partitions(cluster, arguments)  # Missing topics and partitions are reported at once.
 
-    def look_up() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
+    def look_up() -> tuple[Offsets, Offsets]:
         partitions = _partitions(cluster, arguments)
-        ends = offsets_at(cluster, partitions, LATEST, isolation)
-        return where.positions(cluster, partitions, isolation), ends
+        ends = cluster.run(offsets_at(partitions, LATEST, isolation))
+        return cluster.run(offsets_of(where, partitions, isolation)), ends
 
-    positions, ends = patiently(cluster, timeout_seconds, look_up, interruption.wait)
+    positions, ends = patiently(cluster, look_up, interruption.wait)
     return Consumer(
         cluster,
         positions,
         isolation=isolation,
-        timeout_seconds=timeout_seconds,
         ends=ends if arguments.exit else None,
         wait=interruption.wait,
     )

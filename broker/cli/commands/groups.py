@@ -6,16 +6,16 @@ import argparse
 from dataclasses import dataclass
 from functools import partial
 
-from barnabas.broker.admin.requests import TopicPartition, commits_of, deletions_of
-from barnabas.broker.cli.arguments import add_flag, add_operand, add_topics, one_of
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.admin import groups
+from barnabas.broker.admin.exchange import Rejected, partition_text
+from barnabas.broker.admin.offsets import Offsets, moved_by, offsets_of
+from barnabas.broker.cli.arguments import add_flag, add_operand, add_topics, one_of, position
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.group_view import (
     GROUP_STATES,
     GROUP_TYPES,
-    UNCOMMITTED,
     GroupDescription,
-    coordinators,
     describe_group,
     led_partitions,
     list_groups,
@@ -23,7 +23,6 @@ from barnabas.broker.cli.group_view import (
 )
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import (
-    as_json,
     count_text,
     print_each,
     print_found,
@@ -32,19 +31,9 @@ from barnabas.broker.cli.output import (
     print_rows,
 )
 from barnabas.broker.cli.printing import print_text
-from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at, patiently
+from barnabas.broker.cli.retries import patiently, repeat
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
-from barnabas.broker.cli.where import Where
-from barnabas.broker.client.connection import Connection
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT, OffsetCommitRequest
-from barnabas.protocol.messages.offset_delete import (
-    OFFSET_DELETE,
-    OffsetDeleteRequest,
-    OffsetDeleteResponse,
-)
-from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
 
 _RENAMED = dict.fromkeys(("seek", "move", "reset"), "reset-offsets")
 _LISTED = {"GROUP": "group", "STATE": "state", "TYPE": "type", "PROTOCOL": "protocol_text"}
@@ -119,7 +108,7 @@ def _add_delete_offsets(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     if arguments.verb == "reset-offsets" and arguments.to is not None:
-        arguments.to = Where(arguments.to)
+        arguments.to = position(arguments.to)
     return run_verb(arguments, at_once=True)
 
 
@@ -128,18 +117,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print every group's state and type."""
-    groups = patiently(
+    found = patiently(
         cluster,
-        arguments.timeout,
         lambda: list_groups(cluster, arguments.state, arguments.type),
     )
-    print_found(groups, _LISTED, arguments.format)
+    print_found(found, _LISTED, arguments.format)
 
 
 def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print members, offsets and lag of groups."""
     described = [
-        patiently(cluster, arguments.timeout, partial(describe_group, cluster, group_id))
+        patiently(cluster, partial(describe_group, cluster, group_id))
         for group_id in dict.fromkeys(arguments.groups)
     ]
     print_each(described, _print_description, arguments.format)
@@ -162,24 +150,16 @@ def reset_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Commit other offsets for a group without members; create a missing group."""
     cluster.chosen(arguments.topic)  # A topic that does not exist is reported at once.
 
-    def work_out() -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-        return _offsets_to_commit(cluster, arguments, arguments.to)
-
-    old, new = patiently(cluster, arguments.timeout, work_out)
+    old, new = patiently(cluster, lambda: _offsets_to_commit(cluster, arguments))
     if not arguments.dry_run:
-        patiently(cluster, arguments.timeout, lambda: _commit(cluster, arguments.group, new))
+        repeat(cluster, groups.commit, arguments.group, new)
     resets = [Reset(*each, old.get(each), new[each]) for each in sorted(new)]
-    if arguments.format == "json":
-        changed = not arguments.dry_run
-        print_json({"group": arguments.group, "changed": changed, "offsets": as_json(resets)})
-    else:
-        print_rows(resets, _RESETS)
+    document = {"group": arguments.group, "changed": not arguments.dry_run, "offsets": resets}
+    print_found(resets, _RESETS, arguments.format, document)
 
 
-def _offsets_to_commit(
-    cluster: Cluster, arguments: argparse.Namespace, where: Where | None
-) -> tuple[dict[TopicPartition, int], dict[TopicPartition, int]]:
-    """Return the old and the new offsets of the partitions to reset; raises CommandError."""
+def _offsets_to_commit(cluster: Cluster, arguments: argparse.Namespace) -> tuple[Offsets, Offsets]:
+    """Return the old and the new offsets of what is to be moved; raises CommandError."""
     group_id = arguments.group
     old = _offsets_of_idle_group(cluster, group_id)
     partitions = (
@@ -187,46 +167,26 @@ def _offsets_to_commit(
     )
     if not partitions:
         raise CommandError(f"{group_id}: the group has no offsets yet; name topics with -t", USAGE)
-    if where is not None:
-        return old, where.positions(cluster, partitions, UNCOMMITTED)
-    starts = offsets_at(cluster, partitions, EARLIEST, UNCOMMITTED)
-    ends = offsets_at(cluster, partitions, LATEST, UNCOMMITTED)
-    new = {}
-    for partition in partitions:
-        topic_partition = partition.topic_partition
-        if topic_partition not in old:
-            raise CommandError(
-                f"{partition_text(topic_partition)}: the group has no offset to move by"
-            )
-        new[topic_partition] = min(
-            max(old[topic_partition] + arguments.by, starts[topic_partition]), ends[topic_partition]
-        )
-    return old, new
+    if arguments.to is not None:
+        return old, cluster.run(offsets_of(arguments.to, partitions))
+    for each in partitions:
+        if each.topic_partition not in old:
+            name = partition_text(each.topic_partition)
+            raise CommandError(f"{name}: the group has no offset to move by")
+    return old, cluster.run(moved_by(arguments.by, old, partitions))
 
 
-def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> dict[TopicPartition, int]:
+def _offsets_of_idle_group(cluster: Cluster, group_id: str) -> Offsets:
     try:
         view = view_group(cluster, group_id)
     except Rejected as problem:
         if problem.code != ErrorCode.GROUP_ID_NOT_FOUND:
             raise
         return {}
-    if view.members:
-        members = count_text(len(view.members), "member")
+    if view.group.members:
+        members = count_text(len(view.group.members), "member")
         raise CommandError(f"{group_id}: the group has {members}, which must stop first")
     return view.offsets
-
-
-def _commit(cluster: Cluster, group_id: str, offsets: dict[TopicPartition, int]) -> None:
-    request = OffsetCommitRequest(group_id, -1, "", None, -1, commits_of(offsets))
-    broker = _coordinator(cluster, group_id)
-    for topic in broker.ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME).topics:
-        for each in topic.partitions:
-            check(partition_text((topic.name, each.partition_index)), each.error_code)
-
-
-def _coordinator(cluster: Cluster, group_id: str) -> Connection:
-    return cluster.node(coordinators(cluster, [group_id])[group_id])
 
 
 # ----------------------------------------------------------------------------------------- delete
@@ -237,7 +197,7 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     outcome = Outcome("group", "deleted", arguments.format)
     for group_id in dict.fromkeys(arguments.groups):
         try:
-            patiently(cluster, arguments.timeout, partial(_delete, cluster, group_id))
+            repeat(cluster, groups.delete, group_id)
         except Rejected as problem:
             if arguments.if_exists and problem.code == ErrorCode.GROUP_ID_NOT_FOUND:
                 outcome.unchanged(group_id, "was not there")
@@ -248,39 +208,22 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     outcome.conclude()
 
 
-def _delete(cluster: Cluster, group_id: str) -> None:
-    broker = _coordinator(cluster, group_id)
-    (result,) = broker.ask(DELETE_GROUPS, DeleteGroupsRequest([group_id])).results
-    check(group_id, result.error_code)
-
-
 # --------------------------------------------------------------------------------- delete-offsets
 
 
 def delete_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Delete committed offsets; the broker keeps those of topics that a member reads."""
     group_id = arguments.group
-    topics = deletions_of(each.topic_partition for each in cluster.chosen(arguments.topic))
-    request = OffsetDeleteRequest(group_id, topics)
-
-    def ask() -> OffsetDeleteResponse:
-        response = _coordinator(cluster, group_id).ask(OFFSET_DELETE, request)
-        check(group_id, response.error_code)
-        return response
-
-    done: list[dict[str, str | int]] = []
-    problems: list[str] = []
-    for topic in patiently(cluster, arguments.timeout, ask).topics:
-        for each in topic.partitions:
-            at = topic.name, each.partition_index
-            if each.error_code:
-                problems.append(str(Rejected(partition_text(at), each.error_code)))
-                continue
-            done.append({"topic": at[0], "partition": at[1]})
-            if arguments.format == "text":
-                print_text(f"{partition_text(at)} deleted")
+    partitions = [each.topic_partition for each in cluster.chosen(arguments.topic)]
+    results = repeat(cluster, groups.delete_offsets, group_id, partitions)
+    done = [at for at, code in results.items() if not code]
     if arguments.format == "json":
-        print_json({"group": group_id, "deleted": done})
+        deleted = [dict(zip(("topic", "partition"), at, strict=True)) for at in done]
+        print_json({"group": group_id, "deleted": deleted})
+    else:
+        for at in done:
+            print_text(f"{partition_text(at)} deleted")
+    problems = [str(Rejected(partition_text(at), code)) for at, code in results.items() if code]
     if problems:
         raise CommandError("; ".join(problems))
 

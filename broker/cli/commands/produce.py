@@ -8,13 +8,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import BinaryIO
 
+from barnabas.broker.admin.exchange import Rejected, partition_text
 from barnabas.broker.cli.arguments import (
     add_format,
     add_server,
     header,
     whole_number,
 )
-from barnabas.broker.cli.cluster_view import Cluster, partition_text
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError
 from barnabas.broker.cli.output import Progress, count_text, print_json
 from barnabas.broker.cli.printing import print_text
@@ -96,7 +97,6 @@ def run(arguments: argparse.Namespace) -> int:
         acks,
         NAMES.index(arguments.compression),
         acks == ALL and not arguments.no_idempotence,
-        arguments.timeout,
     )
     parse = parser_of(arguments)
     with Cluster.of(arguments) as cluster:
@@ -106,7 +106,7 @@ def run(arguments: argparse.Namespace) -> int:
                 for records in read_records(sys.stdin.buffer, parse):
                     producer.write(records)
                     progress.show(f"{count_text(producer.records, 'record')} written")
-        except (CommandError, Unreachable) as problem:
+        except (CommandError, Rejected, Unreachable) as problem:
             done = count_text(producer.records, "record")
             exit_code = problem.exit_code if isinstance(problem, CommandError) else FAILED
             raise CommandError(f"{problem}; {done} written before", exit_code) from None

@@ -5,8 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from barnabas.broker.admin import quotas
+from barnabas.broker.admin.quotas import Entity, Quota
 from barnabas.broker.cli.arguments import add_flag, add_operand
-from barnabas.broker.cli.cluster_view import Cluster, check
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.output import print_json, print_table
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
@@ -21,18 +23,6 @@ from barnabas.broker.security.quotas.quota_limits import (
     REQUEST_PERCENTAGE,
     USER,
 )
-from barnabas.protocol.messages.alter_client_quotas import (
-    ALTER_CLIENT_QUOTAS,
-    AlterClientQuotasRequest,
-    EntityData,
-    EntryData,
-    OpData,
-)
-from barnabas.protocol.messages.describe_client_quotas import (
-    DESCRIBE_CLIENT_QUOTAS,
-    ComponentData,
-    DescribeClientQuotasRequest,
-)
 
 _KEYS: Final = (
     PRODUCER_BYTES,
@@ -41,11 +31,6 @@ _KEYS: Final = (
     CONTROLLER_MUTATIONS,
     CONNECTIONS,
 )
-_EXACT, _DEFAULT = 0, 1
-"""Kinds of comparison in DescribeClientQuotas."""
-
-Entity = dict[str, str | None]
-"""Names by type, None for those without a limit of their own."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -98,9 +83,9 @@ def run(arguments: argparse.Namespace) -> int:
     return run_verb(arguments)
 
 
-def _entity(arguments: argparse.Namespace) -> Entity:
+def _entity(arguments: argparse.Namespace) -> dict[str, str | None]:
     given = {USER: arguments.user, CLIENT_ID: arguments.client_id, IP: arguments.ip}
-    entity: Entity = {kind: name for kind, name in given.items() if name is not None}
+    entity = {kind: name for kind, name in given.items() if name is not None}
     for kind in arguments.default:
         if kind in entity and entity[kind] is not None:
             raise CommandError(f"--default {kind} and --{kind} exclude each other", USAGE)
@@ -114,48 +99,20 @@ def _entity(arguments: argparse.Namespace) -> Entity:
 
 
 def list_quotas(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print the quotas of the entities that match the options, all by default."""
-    _print(_quotas(cluster, arguments.entity), arguments.format)
+    """Print the limits of all entities that the options mean, all by default."""
+    _print(cluster.run(quotas.list_quotas(arguments.entity)), arguments.format)
 
 
-def _quotas(
-    cluster: Cluster, entity: Entity, *, strict: bool = False
-) -> list[tuple[Entity, dict[str, float]]]:
-    """Return the entities with these parts, or exactly this one, with their quotas."""
-    components = [
-        ComponentData(kind, _DEFAULT if name is None else _EXACT, name)
-        for kind, name in entity.items()
-    ]
-    answer = cluster.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest(components, strict))
-    check("quotas", answer.error_code, answer.error_message)
-    found = [
-        (
-            {part.entity_type: part.entity_name for part in entry.entity},
-            {each.key: each.value for each in entry.values},
-        )
-        for entry in answer.entries or []
-    ]
-    return sorted(found, key=lambda each: _place(each[0]))
-
-
-def _place(entity: Entity) -> list[tuple[bool, bool, str]]:
-    """Return a sort key: users, client IDs, addresses, each with its default last."""
-    return [
-        (kind not in entity, entity.get(kind) is None, entity.get(kind) or "")
-        for kind in ENTITY_TYPES
-    ]
-
-
-def _print(quotas: list[tuple[Entity, dict[str, float]]], output_format: str) -> None:
+def _print(found: list[Quota], output_format: str) -> None:
     if output_format == "json":
-        print_json([_as_json(entity, limits) for entity, limits in quotas])
+        print_json([_as_json(*each) for each in found])
         return
     print_table(
         ("USER", "CLIENT ID", "ADDRESS", "KEY", "VALUE"),
         [
-            (*(_name(entity, kind) for kind in ENTITY_TYPES), key, _number(value))
-            for entity, limits in quotas
-            for key, value in sorted(limits.items())
+            (*map(each.name, ENTITY_TYPES), key, _number(value))
+            for each in found
+            for key, value in sorted(each.limits.items())
         ],
     )
 
@@ -163,13 +120,6 @@ def _print(quotas: list[tuple[Entity, dict[str, float]]], output_format: str) ->
 def _as_json(entity: Entity, limits: dict[str, float]) -> dict[str, Any]:
     ordered = {kind: entity[kind] for kind in ENTITY_TYPES if kind in entity}
     return {"entity": ordered, "limits": dict(sorted(limits.items()))}
-
-
-def _name(entity: Entity, kind: str) -> str | None:
-    if kind not in entity:
-        return None
-    name = entity[kind]
-    return "<default>" if name is None else name
 
 
 def _number(value: float) -> str:
@@ -182,29 +132,24 @@ def _number(value: float) -> str:
 def set_limits(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Set quotas of one entity; its others stay."""
     entity, limits = arguments.entity, dict(arguments.limits)
-    _alter(cluster, entity, [OpData(*each) for each in limits.items()], dry_run=arguments.dry_run)
-    _print([(entity, limits)], arguments.format)
+    cluster.run(quotas.alter_quotas(entity, limits, dry_run=arguments.dry_run))
+    _print([Quota(entity, limits)], arguments.format)
 
 
 def remove(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Remove quotas of one entity, all by default."""
     entity = arguments.entity
-    there = next((limits for _, limits in _quotas(cluster, entity, strict=True)), {})
+    found = cluster.run(quotas.list_quotas(entity, strict=True))
+    there = next((each.limits for each in found), {})
     for key in arguments.keys:
         if key not in there:
             raise CommandError(f"{key}: this quota is not set")
     limits = {key: there[key] for key in arguments.keys or there}
     if not limits:
         raise CommandError("no quota is set for the given entity")
-    _alter(cluster, entity, [OpData(key, remove=True) for key in limits], dry_run=arguments.dry_run)
-    _print([(entity, limits)], arguments.format)
-
-
-def _alter(cluster: Cluster, entity: Entity, changes: list[OpData], *, dry_run: bool) -> None:
-    entry = EntryData([EntityData(*each) for each in entity.items()], changes)
-    (result,) = cluster.ask(ALTER_CLIENT_QUOTAS, AlterClientQuotasRequest([entry], dry_run)).entries
-    names = ", ".join(f"{kind} {_name(entity, kind)}" for kind in entity)
-    check(names, result.error_code, result.error_message)
+    removal = quotas.alter_quotas(entity, dict.fromkeys(limits), dry_run=arguments.dry_run)
+    cluster.run(removal)
+    _print([Quota(entity, limits)], arguments.format)
 
 
 _VERBS: Final = {

@@ -16,7 +16,7 @@ import os
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.cli import configuration
-from barnabas.broker.cli.arguments import add_client_settings, addresses, seconds
+from barnabas.broker.cli.arguments import add_bootstrap, add_client_settings, add_timeout, addresses
 from barnabas.broker.cli.client_settings import client_security
 from barnabas.broker.cli.configuration import load
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
@@ -60,21 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the brokers and the timeout."""
     parser.usage = "barnabas ready [server.properties] [options]"
     configuration.add_arguments(parser)
-    parser.add_argument(
-        "-b",
-        "--bootstrap-server",
-        "--bootstrap-servers",
-        metavar="HOST:PORT",
-        help="broker to check (default: the first listener)",
-    )
+    add_bootstrap(parser, "broker to check (default: the first listener)")
     add_client_settings(parser)
-    parser.add_argument(
-        "--timeout",
-        type=seconds,
-        default=3.0,
-        metavar="SECONDS",
-        help="timeout (default 3)",
-    )
+    add_timeout(parser, 3, "timeout")
 
 
 def run(arguments: argparse.Namespace) -> int:

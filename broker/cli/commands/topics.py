@@ -6,51 +6,48 @@ import argparse
 from dataclasses import dataclass
 from functools import partial
 
+from barnabas.broker.admin.exchange import Rejected, check
+from barnabas.broker.admin.offsets import EARLIEST, LATEST, Offsets, offsets_at
+from barnabas.broker.admin.settings import (
+    DYNAMIC_TOPIC_CONFIG,
+    TOPIC,
+    Setting,
+    alter_settings,
+    setting_of,
+    settings_of,
+)
+from barnabas.broker.admin.topics import (
+    BROKER_DEFAULT,
+    add_partitions,
+    create_topics,
+    delete_topics,
+)
 from barnabas.broker.cli.arguments import (
     add_flag,
     add_operand,
     add_settings,
     add_unset,
+    changes_in,
     positive_number,
 )
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.outcome import Outcome
-from barnabas.broker.cli.output import print_each, print_found, print_pairs, print_rows
-from barnabas.broker.cli.printing import print_text
-from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at, patiently
-from barnabas.broker.cli.resource_settings import (
-    DYNAMIC_TOPIC_CONFIG,
+from barnabas.broker.cli.output import (
     SETTING_COLUMNS,
-    TOPIC,
-    Setting,
-    alter_settings,
-    changes_of,
-    setting_of,
-    settings_of,
+    print_each,
+    print_found,
+    print_pairs,
+    print_rows,
 )
+from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.retries import patiently
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.internal_records import uuid_text
-from barnabas.protocol.messages.create_partitions import (
-    CREATE_PARTITIONS,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_topics import (
-    DELETE_TOPICS,
-    DeleteTopicsRequest,
-    DeleteTopicState,
-)
+from barnabas.protocol.messages.delete_topics import DeleteTopicState
 from barnabas.protocol.messages.metadata import MetadataResponseTopic
 
-_BROKER_DEFAULT = -1
 _PARTITIONS = {
     "PARTITION": "partition",
     "LEADER": "leader",
@@ -127,11 +124,11 @@ def _add_describe(parser: argparse.ArgumentParser) -> None:
 def _add_create(parser: argparse.ArgumentParser) -> None:
     _add_names(parser)
     parser.add_argument(
-        "-p", "--partitions", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
+        "-p", "--partitions", type=positive_number, default=BROKER_DEFAULT, metavar="N",
         help="number of partitions (default: the broker's)",
     )  # fmt: skip
     parser.add_argument(
-        "-r", "--replication-factor", type=positive_number, default=_BROKER_DEFAULT, metavar="N",
+        "-r", "--replication-factor", type=positive_number, default=BROKER_DEFAULT, metavar="N",
         help="replication factor (default: the broker's)",
     )  # fmt: skip
     add_settings(parser)
@@ -186,12 +183,12 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     topics = cluster.topics(names)
     for topic in topics:
         check(topic.name or "", topic.error_code)
-    settings = settings_of(cluster, TOPIC, names)
+    settings = cluster.run(settings_of(TOPIC, names))
     described = [
         TopicDescription(
             **{
                 **vars(_listed(topic)),
-                "partitions": _partitions(cluster, topic, arguments.timeout),
+                "partitions": _partitions(cluster, topic),
             },
             configs=[
                 setting_of(each)
@@ -205,17 +202,15 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     print_each(described, show, arguments.format)
 
 
-def _partitions(
-    cluster: Cluster, topic: MetadataResponseTopic, timeout_seconds: float
-) -> list[TopicPartition]:
+def _partitions(cluster: Cluster, topic: MetadataResponseTopic) -> list[TopicPartition]:
     """Return leader, replicas and offsets of a topic's partitions, in their order."""
     name = topic.name or ""
 
-    def offsets() -> list[dict[tuple[str, int], int]]:
+    def offsets() -> list[Offsets]:
         led = [each for each in cluster.partitions(name) if each.leader_id >= 0]
-        return [offsets_at(cluster, led, when, "read_uncommitted") for when in (EARLIEST, LATEST)]
+        return [cluster.run(offsets_at(led, when)) for when in (EARLIEST, LATEST)]
 
-    starts, ends = patiently(cluster, timeout_seconds, offsets)
+    starts, ends = patiently(cluster, offsets)
     return [
         TopicPartition(
             each.partition_index,
@@ -254,20 +249,21 @@ def _print_description(topic: TopicDescription, *, every: bool) -> None:
 
 def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Create topics that are all alike."""
-    configs = [CreatableTopicConfig(key, value) for key, value in arguments.config]
-    wanted = [
-        CreatableTopic(name, arguments.partitions, arguments.replication_factor, [], configs)
-        for name in dict.fromkeys(arguments.topics)
-    ]
-    timeout_ms = int(arguments.timeout * 1000)
-    request = CreateTopicsRequest(wanted, timeout_ms, arguments.dry_run)
+    creation = create_topics(
+        dict.fromkeys(arguments.topics),
+        arguments.partitions,
+        arguments.config,
+        dry_run=arguments.dry_run,
+        replicas=arguments.replication_factor,
+        timeout_ms=int(arguments.timeout * 1000),
+    )
     outcome = Outcome(
         "topic", "would be created" if arguments.dry_run else "created", arguments.format
     )
-    results = cluster.ask(CREATE_TOPICS, request).topics
+    results = cluster.run(creation)
     if not arguments.dry_run:
         made = [result.name for result in results if not result.error_code]
-        patiently(cluster, arguments.timeout, lambda: _check_visible(cluster, made))
+        patiently(cluster, lambda: _check_visible(cluster, made))
     for result in results:
         if result.error_code == ErrorCode.TOPIC_ALREADY_EXISTS and arguments.if_not_exists:
             outcome.unchanged(result.name, "was there already")
@@ -288,13 +284,10 @@ def _check_visible(cluster: Cluster, names: list[str]) -> None:
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Delete topics."""
-    names = list(dict.fromkeys(arguments.topics))
-    timeout_ms = int(arguments.timeout * 1000)
-    # Versions before 6 take the names from the second list.
-    states = [DeleteTopicState(name=name) for name in names]
-    request = DeleteTopicsRequest(states, names, timeout_ms)
+    topics = [DeleteTopicState(name) for name in dict.fromkeys(arguments.topics)]
+    deletion = delete_topics(topics, int(arguments.timeout * 1000))
     outcome = Outcome("topic", "deleted", arguments.format)
-    for result in cluster.ask(DELETE_TOPICS, request).responses:
+    for result in cluster.run(deletion):
         name = result.name or ""
         if result.error_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and arguments.if_exists:
             outcome.unchanged(name, "was not there")
@@ -305,27 +298,20 @@ def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Change a topic's configurations, then the number of its partitions."""
-    changes = changes_of(arguments.config, arguments.unset)
+    changes = changes_in(arguments)
     if not changes and arguments.partitions is None:
         raise CommandError("no change was given: use -p, -X or --unset", USAGE)
     name = arguments.topic
     if changes:
-        alter_settings(cluster, TOPIC, name, changes, dry_run=arguments.dry_run)
+        cluster.run(alter_settings(TOPIC, name, changes, dry_run=arguments.dry_run))
     if arguments.partitions is not None:
-        _add_partitions(cluster, arguments)
+        timeout_ms, count = int(arguments.timeout * 1000), arguments.partitions
+        cluster.run(add_partitions(name, count, dry_run=arguments.dry_run, timeout_ms=timeout_ms))
     outcome = Outcome(
         "topic", "would be altered" if arguments.dry_run else "altered", arguments.format
     )
     outcome.done(name)
     outcome.conclude()
-
-
-def _add_partitions(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    wanted = [CreatePartitionsTopic(arguments.topic, arguments.partitions, None)]
-    timeout_ms = int(arguments.timeout * 1000)
-    request = CreatePartitionsRequest(wanted, timeout_ms, arguments.dry_run)
-    (result,) = cluster.ask(CREATE_PARTITIONS, request).results
-    check(arguments.topic, result.error_code, result.error_message)
 
 
 _VERBS = {

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import argparse
 
+from barnabas.broker.admin.exchange import Partition, Rejected, partition_text
+from barnabas.broker.admin.transactions import fence
 from barnabas.broker.cli.arguments import add_operand, add_topics, seconds, whole_number
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, partition_text
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.consent import add_yes, check_can_ask, confirm
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.output import (
     as_json,
     count_text,
     duration_text,
+    print_done,
     print_each,
     print_found,
     print_json,
@@ -20,8 +23,8 @@ from barnabas.broker.cli.output import (
     time_text,
 )
 from barnabas.broker.cli.printing import print_text
-from barnabas.broker.cli.records.offsets import patiently
-from barnabas.broker.cli.transaction_abort import abort_everywhere, abort_hanging, check_open
+from barnabas.broker.cli.retries import patiently, repeat
+from barnabas.broker.cli.transaction_abort import abort_hanging, check_open
 from barnabas.broker.cli.transaction_view import (
     HANGING,
     NEVER_MS,
@@ -123,9 +126,9 @@ def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
         listing = list_reachable(cluster, filters)
         listing.check()
 
-    problem: CommandError | Unreachable | None = None
+    problem: Rejected | Unreachable | None = None
     try:
-        patiently(cluster, arguments.timeout, attempt)
+        patiently(cluster, attempt)
     except (Rejected, Unreachable) as error:
         if not listing.transactions:
             raise
@@ -139,7 +142,7 @@ def list_all(cluster: Cluster, arguments: argparse.Namespace) -> None:
 def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Print the details of transactional IDs."""
     ids = list(dict.fromkeys(arguments.ids))
-    found = patiently(cluster, arguments.timeout, lambda: describe_transactions(cluster, ids))
+    found = patiently(cluster, lambda: describe_transactions(cluster, ids))
     print_each(found, _print_description, arguments.format)
 
 
@@ -184,7 +187,6 @@ def list_blocking(cluster: Cluster, arguments: argparse.Namespace) -> None:
     _chosen(cluster, arguments.topic)  # An unknown topic is reported at once.
     held = patiently(
         cluster,
-        arguments.timeout,
         lambda: held_partitions(cluster, _chosen(cluster, arguments.topic)),
     )
     if arguments.format == "json":
@@ -245,9 +247,7 @@ def _check_abort(arguments: argparse.Namespace) -> None:
 
 def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
     key = arguments.id
-    (transaction,) = patiently(
-        cluster, arguments.timeout, lambda: describe_transactions(cluster, [key])
-    )
+    (transaction,) = patiently(cluster, lambda: describe_transactions(cluster, [key]))
     check_open(transaction)
     question = (
         f"Abort {key}, open for {transaction.age_text} on "
@@ -256,11 +256,8 @@ def _abort_by_id(cluster: Cluster, arguments: argparse.Namespace) -> None:
     if transaction.timeout_ms == NEVER_MS:
         question += " (another system may have promised to commit it: two-phase commit)"
     confirm(arguments, question)
-    patiently(cluster, arguments.timeout, lambda: abort_everywhere(cluster, transaction))
-    if arguments.format == "json":
-        print_json({"transactional_id": key, "changed": True})
-    else:
-        print_text(f"{key} aborted")
+    repeat(cluster, fence, key, transaction.timeout_ms)
+    print_done(arguments.format, {"transactional_id": key, "changed": True}, f"{key} aborted")
 
 
 def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
@@ -270,12 +267,11 @@ def _abort_by_place(cluster: Cluster, arguments: argparse.Namespace) -> None:
         arguments,
         f"Abort what hangs on {partition_text(topic_partition)} from offset {start_offset} on",
     )
-    patiently(cluster, arguments.timeout, lambda: abort_hanging(cluster, partition, start_offset))
-    if arguments.format == "json":
-        place = dict(zip(("topic", "partition"), topic_partition, strict=True))
-        print_json({**place, "start_offset": start_offset, "changed": True})
-    else:
-        print_text(f"{partition_text(topic_partition)} from offset {start_offset} on aborted")
+    patiently(cluster, lambda: abort_hanging(cluster, partition, start_offset))
+    place = dict(zip(("topic", "partition"), topic_partition, strict=True))
+    document = {**place, "start_offset": start_offset, "changed": True}
+    text = f"{partition_text(topic_partition)} from offset {start_offset} on aborted"
+    print_done(arguments.format, document, text)
 
 
 _VERBS = {

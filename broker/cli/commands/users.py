@@ -9,37 +9,21 @@ from __future__ import annotations
 import argparse
 from typing import Any, Final
 
+from barnabas.broker.admin import users
+from barnabas.broker.admin.exchange import check
 from barnabas.broker.cli.arguments import add_flag, add_operand, one_of, whole_number
-from barnabas.broker.cli.cluster_view import Cluster, check
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.outcome import Outcome
 from barnabas.broker.cli.output import print_json, print_table
 from barnabas.broker.cli.passwords import add_password, password_of
 from barnabas.broker.cli.verbs import Verb, add_verbs, run_verb
-from barnabas.broker.security.sasl.scram_users import new_salt
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.alter_user_scram_credentials import (
-    ALTER_USER_SCRAM_CREDENTIALS,
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
-from barnabas.protocol.messages.describe_user_scram_credentials import (
-    DESCRIBE_USER_SCRAM_CREDENTIALS,
-    DescribeUserScramCredentialsRequest,
-    UserName,
-)
 from barnabas.protocol.sasl.scram import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
     MECHANISMS,
     SCRAM_SHA_512,
-    salted_password,
 )
-
-_BY_NUMBER: Final = {each.number: each for each in MECHANISMS.values()}
-
-Credentials = dict[str, dict[str, int]]
-"""Iterations by mechanism, by user."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,8 +79,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def list_users(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print each user with the mechanisms of its credentials."""
-    found = _credentials(cluster, arguments.users)
+    """Print each user with the mechanisms that there is a credential for."""
+    found = cluster.run(users.list_users(arguments.users))
     missing = [name for name in dict.fromkeys(arguments.users) if name not in found]
     if arguments.format == "json":
         print_json([_as_json(name, found[name]) for name in sorted(found)])
@@ -126,31 +110,13 @@ def _as_json(name: str, credentials: dict[str, int]) -> dict[str, Any]:
     }
 
 
-def _credentials(cluster: Cluster, names: list[str]) -> Credentials:
-    """Return the existing ones of these users, or all users."""
-    users = [UserName(name) for name in dict.fromkeys(names)] or None
-    answer = cluster.ask(
-        DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest(users)
-    )
-    check("users", answer.error_code, answer.error_message)
-    found: Credentials = {}
-    for result in answer.results:
-        if result.error_code == ErrorCode.RESOURCE_NOT_FOUND:
-            continue
-        check(result.user, result.error_code, result.error_message)
-        found[result.user] = {
-            _BY_NUMBER[each.mechanism].name: each.iterations for each in result.credential_infos
-        }
-    return found
-
-
 # ---------------------------------------------------------------------------------------- changes
 
 
 def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Create a user, or add a mechanism to an existing one."""
     user, outcome = arguments.user, Outcome("user", "created", arguments.format)
-    there = _credentials(cluster, [user]).get(user, {})
+    there = cluster.run(users.list_users([user])).get(user, {})
     taken = [name for name in arguments.mechanism if name in there]
     if taken and not arguments.if_not_exists:
         check(user, ErrorCode.DUPLICATE_RESOURCE, f"is there already, for {', '.join(taken)}")
@@ -165,50 +131,37 @@ def create(cluster: Cluster, arguments: argparse.Namespace) -> None:
 def alter(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Replace the credential of a user; sessions authenticated with the old one end."""
     user, outcome = arguments.user, Outcome("user", "altered", arguments.format)
-    if user not in _credentials(cluster, [user]):
+    if user not in cluster.run(users.list_users([user])):
         check(user, ErrorCode.RESOURCE_NOT_FOUND, _NOBODY)
     _set(cluster, arguments, outcome)
     outcome.conclude()
 
 
 def _set(cluster: Cluster, arguments: argparse.Namespace, outcome: Outcome) -> None:
+    user, password = arguments.user, arguments.password
     for name in arguments.mechanism:
-        mechanism, salt, count = MECHANISMS[name], new_salt(), arguments.iterations
-        upsertion = ScramCredentialUpsertion(
-            name=arguments.user,
-            mechanism=mechanism.number,
-            iterations=count,
-            salt=salt,
-            salted_password=salted_password(mechanism, arguments.password, salt, count),
-        )
-        _alter(cluster, AlterUserScramCredentialsRequest([], [upsertion]))
-    outcome.done(arguments.user, mechanisms=arguments.mechanism)
+        credential = users.credential_of(user, name, password, arguments.iterations)
+        cluster.run(users.set_credential(credential))
+    outcome.done(user, mechanisms=arguments.mechanism)
 
 
 def delete(cluster: Cluster, arguments: argparse.Namespace) -> None:
     """Delete users, or one of their credentials."""
     dry_run = arguments.dry_run
     outcome = Outcome("user", "would be deleted" if dry_run else "deleted", arguments.format)
-    found = _credentials(cluster, arguments.users)
+    found = cluster.run(users.list_users(arguments.users))
     for user in dict.fromkeys(arguments.users):
         there = sorted(found.get(user, {}))
         mechanisms = [name for name in there if name in (arguments.mechanism or there)]
         if mechanisms:
             for name in [] if dry_run else mechanisms:
-                deletion = ScramCredentialDeletion(user, MECHANISMS[name].number)
-                _alter(cluster, AlterUserScramCredentialsRequest([deletion], []))
+                cluster.run(users.delete_credential(user, name))
             outcome.done(user, mechanisms=mechanisms)
         elif arguments.if_exists:
             outcome.unchanged(user, "was not there")
         else:
             outcome.settled(user, ErrorCode.RESOURCE_NOT_FOUND, _NOBODY)
     outcome.conclude()
-
-
-def _alter(cluster: Cluster, request: AlterUserScramCredentialsRequest) -> None:
-    """Change one credential; raises Rejected if the broker refuses."""
-    (result,) = cluster.ask(ALTER_USER_SCRAM_CREDENTIALS, request).results
-    check(result.user, result.error_code, result.error_message)
 
 
 _VERBS: Final = {

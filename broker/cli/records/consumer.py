@@ -10,15 +10,23 @@ Rules of this file:
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
-from barnabas.broker.admin.requests import TopicPartition
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
+from barnabas.broker.admin.exchange import (
+    Partition,
+    Rejected,
+    TopicPartition,
+    by_leader,
+    check,
+    gathered,
+    partition_text,
+)
+from barnabas.broker.admin.offsets import ISOLATION
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.interruption import Wait
-from barnabas.broker.cli.records.offsets import ISOLATION, patiently
+from barnabas.broker.cli.retries import patiently
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import (
@@ -56,7 +64,6 @@ class Consumer:
         positions: Mapping[TopicPartition, int],
         *,
         isolation: str,
-        timeout_seconds: float,
         ends: Mapping[TopicPartition, int] | None = None,
         wait: Wait = nullcontext,
     ) -> None:
@@ -64,7 +71,6 @@ class Consumer:
         self._unread: Iterator[ReceivedRecord] = iter(())
         self._cluster = cluster
         self._isolation = isolation
-        self._timeout_seconds = timeout_seconds
         self._leaders: dict[TopicPartition, int] | None = None
         self.positions = dict(positions)
         self.ends = dict(ends or {})
@@ -106,7 +112,7 @@ class Consumer:
 
     def _round(self) -> Iterator[ReceivedRecord]:
         with self._wait():
-            answers = patiently(self._cluster, self._timeout_seconds, self._fetch)
+            answers = patiently(self._cluster, self._fetch)
         for topic_partition, data in answers:
             yield from self._records(topic_partition, data)
 
@@ -117,19 +123,15 @@ class Consumer:
         wanted = self._wanted()
         try:
             leaders = self._leaders = self._leaders or self._look_up()
-            by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
-            for topic_partition in wanted:
-                if leaders[topic_partition] < 0:
-                    raise Rejected(partition_text(topic_partition), ErrorCode.LEADER_NOT_AVAILABLE)
-                by_leader[leaders[topic_partition]].append(topic_partition)
+            found = by_leader([Partition(*each, leaders[each]) for each in wanted])
             asked = [
-                (self._cluster.node(leader), topic_partitions)
-                for leader, topic_partitions in by_leader.items()
+                (self._cluster.node(leader), [each.topic_partition for each in led])
+                for leader, led in found.items()
             ]
             for broker, topic_partitions in asked:
                 broker.send(FETCH, self._request(topic_partitions), FETCH_BY_NAME)
             return [answer for broker, _ in asked for answer in self._answers(broker)]
-        except (CommandError, Unreachable):
+        except (CommandError, Rejected, Unreachable):
             self._leaders = None
             raise
 
@@ -149,15 +151,17 @@ class Consumer:
         return found
 
     def _request(self, topic_partitions: list[TopicPartition]) -> FetchRequest:
-        topics: dict[str, list[FetchPartition]] = defaultdict(list)
-        for topic, number in topic_partitions:
-            topics[topic].append(
+        topics = gathered(
+            (
+                each[0],
                 FetchPartition(
-                    number,
-                    fetch_offset=self.positions[topic, number],
+                    each[1],
+                    fetch_offset=self.positions[each],
                     partition_max_bytes=PARTITION_BYTES_MAX,
-                )
+                ),
             )
+            for each in topic_partitions
+        )
         return FetchRequest(
             max_wait_ms=WAIT_MS,
             min_bytes=1,

@@ -15,9 +15,10 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from typing import Final, TypeVar
 
-from barnabas.broker.admin.requests import TopicPartition, commits_of
-from barnabas.broker.cli.cluster_view import Cluster, Rejected, check, partition_text
-from barnabas.broker.cli.group_view import committed_offsets, coordinators
+from barnabas.broker.admin.exchange import Rejected, TopicPartition, check, partition_text
+from barnabas.broker.admin.groups import commits_of
+from barnabas.broker.cli.cluster_view import Cluster
+from barnabas.broker.cli.group_view import committed_offsets
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.cli.records.group_protocol import (
     decode_assignment,
@@ -26,7 +27,8 @@ from barnabas.broker.cli.records.group_protocol import (
     encode_subscription,
     share_out,
 )
-from barnabas.broker.cli.records.offsets import patiently
+from barnabas.broker.cli.retries import patiently
+from barnabas.broker.client.brokers import GROUP
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.api import Api
@@ -80,7 +82,6 @@ class GroupMember:
         cluster: Cluster,
         group_id: str,
         topics: list[str],
-        timeout_seconds: float,
         wait: Wait = nullcontext,
     ) -> None:
         """``wait`` stands around what takes as long as other members do."""
@@ -88,7 +89,6 @@ class GroupMember:
         self._cluster = cluster
         self._group_id = group_id
         self._topics = topics
-        self._timeout_seconds = timeout_seconds
         self._connection: Connection | None = None
         self._asking = False
         self._member_id = ""
@@ -99,7 +99,7 @@ class GroupMember:
 
     def _coordinator(self) -> Connection:
         if self._connection is None:
-            node_id = coordinators(self._cluster, [self._group_id])[self._group_id]
+            node_id = self._cluster.coordinator_ids(GROUP, [self._group_id])[self._group_id]
             self._connection = self._cluster.connect(node_id, JOIN_SECONDS_MAX)
         return self._connection
 
@@ -144,9 +144,7 @@ class GroupMember:
         """Join, wait for the others, and return this member's partitions."""
         while True:
             try:
-                assigned = patiently(
-                    self._cluster, self._timeout_seconds, self._join_once, self._wait
-                )
+                assigned = patiently(self._cluster, self._join_once, self._wait)
             except Rebalancing:
                 with self._wait():
                     sleep(_PAUSE_SECONDS)
@@ -216,7 +214,7 @@ class GroupMember:
         if monotonic() < self._heartbeat_due_s:
             return
         self._heartbeat_due_s = monotonic() + HEARTBEAT_SECONDS
-        patiently(self._cluster, self._timeout_seconds, self._heartbeat_once, self._wait)
+        patiently(self._cluster, self._heartbeat_once, self._wait)
 
     def _heartbeat_once(self) -> None:
         request = HeartbeatRequest(self._group_id, self._generation, self._member_id, None)
@@ -224,7 +222,7 @@ class GroupMember:
 
     def committed(self) -> dict[TopicPartition, int]:
         """Return the offsets that the group has committed."""
-        return patiently(self._cluster, self._timeout_seconds, self._committed_once)
+        return patiently(self._cluster, self._committed_once)
 
     def _committed_once(self) -> dict[TopicPartition, int]:
         return self._with_coordinator(lambda broker: committed_offsets(broker, self._group_id))
@@ -232,7 +230,7 @@ class GroupMember:
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit offsets; raises Rebalancing if this member has lost its partitions."""
         if offsets:
-            patiently(self._cluster, self._timeout_seconds, lambda: self._commit_once(offsets))
+            patiently(self._cluster, lambda: self._commit_once(offsets))
 
     def _commit_once(self, offsets: Mapping[TopicPartition, int]) -> None:
         request = OffsetCommitRequest(

@@ -8,8 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping, Sequence
 
-from barnabas.broker.admin.requests import TopicPartition
-from barnabas.broker.cli.cluster_view import Rejected
+from barnabas.broker.admin.exchange import Rejected, TopicPartition
 from barnabas.protocol.api import prefix
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
 from barnabas.protocol.messages.consumer_protocol_assignment import (

@@ -6,14 +6,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
 
-from barnabas.broker.admin.requests import TopicPartition
-from barnabas.broker.cli.cluster_view import Cluster, Partition, partition_text
+from barnabas.broker.admin.exchange import Partition, TopicPartition, partition_text
+from barnabas.broker.admin.offsets import EARLIEST, LATEST, offsets_at, offsets_of
+from barnabas.broker.admin.positions import Position
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.interruption import Wait
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.records.consumer import WAIT_MS, Consumer
 from barnabas.broker.cli.records.group_member import GroupMember, Rebalancing
-from barnabas.broker.cli.records.offsets import EARLIEST, LATEST, offsets_at, patiently
-from barnabas.broker.cli.where import Where
+from barnabas.broker.cli.retries import patiently
 from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.storage.runtime.clock import monotonic, sleep
 
@@ -23,9 +24,9 @@ COMMIT_SECONDS = 1.0
 class GroupReader:
     """A consumer whose partitions come from its group.
 
-    ``where`` is the start in partitions without a committed offset, or with one that was deleted.
-    Call ``open`` first, and ``close`` even if ``open`` was interrupted: a member that does not
-    leave delays the next one by its session timeout.
+    ``position`` is where to begin in partitions for which the group has committed nothing, or an
+    offset that is not there any more. ``open`` it before anything else; ``close`` it even where
+    that was interrupted: a member that does not leave holds up the next one for its session.
     """
 
     def __init__(
@@ -33,21 +34,19 @@ class GroupReader:
         cluster: Cluster,
         group_id: str,
         topics: list[str],
-        where: Where,
+        position: Position,
         *,
         isolation: str,
-        timeout_seconds: float,
         to_the_end: bool,
         wait: Wait = nullcontext,
     ) -> None:
         self._wait = wait
         self._cluster = cluster
         self._topics = topics
-        self._where = where
+        self._position = position
         self._isolation = isolation
-        self._timeout_seconds = timeout_seconds
         self._to_the_end = to_the_end
-        self._member = GroupMember(cluster, group_id, topics, timeout_seconds, wait)
+        self._member = GroupMember(cluster, group_id, topics, wait)
         self._printed: dict[TopicPartition, int] = {}
         self._committed: dict[TopicPartition, int] = {}
         self._commit_due_s = 0.0
@@ -110,7 +109,6 @@ class GroupReader:
         self._committed = self._member.committed()
         positions, ends = patiently(
             self._cluster,
-            self._timeout_seconds,
             lambda: self._positions(topic_partitions),
             self._wait,
         )
@@ -125,7 +123,6 @@ class GroupReader:
             self._cluster,
             positions,
             isolation=self._isolation,
-            timeout_seconds=self._timeout_seconds,
             ends=ends if self._to_the_end else None,
             wait=self._wait,
         )
@@ -140,8 +137,8 @@ class GroupReader:
             for each in self._cluster.partitions(topic)
             if each.topic_partition in assigned
         ]
-        starts = offsets_at(self._cluster, partitions, EARLIEST, self._isolation)
-        ends = offsets_at(self._cluster, partitions, LATEST, self._isolation)
+        starts = self._cluster.run(offsets_at(partitions, EARLIEST, self._isolation))
+        ends = self._cluster.run(offsets_at(partitions, LATEST, self._isolation))
         positions: dict[TopicPartition, int] = {}
         fresh: list[Partition] = []
         for each in partitions:
@@ -154,7 +151,7 @@ class GroupReader:
             else:
                 fresh.append(each)
                 _warn_of_lost_offset(at, committed, starts[at], ends[at])
-        positions |= self._where.positions(self._cluster, fresh, self._isolation)
+        positions |= self._cluster.run(offsets_of(self._position, fresh, self._isolation))
         return positions, ends
 
 

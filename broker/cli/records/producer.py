@@ -15,10 +15,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from barnabas.broker.cli.cluster_view import Cluster, Partition, Rejected, check, partition_text
+from barnabas.broker.admin.exchange import Partition, Rejected, check, partition_text
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.records.offsets import may_pass, patiently
 from barnabas.broker.cli.records.record_text import NewRecord
+from barnabas.broker.cli.retries import may_pass, patiently
 from barnabas.broker.client.connection import Connection
 from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.compression import NONE
@@ -52,7 +53,6 @@ class ProducerOptions:
     acks: int = ALL
     compression: int = NONE
     idempotent: bool = True
-    timeout_seconds: float = 30.0
 
 
 @dataclass
@@ -107,7 +107,7 @@ class Producer:
         self._identity = _Identity()
         self.written: dict[int, Written] = defaultdict(Written)
         if options.idempotent:
-            self._identity = patiently(cluster, options.timeout_seconds, self._introduce)
+            self._identity = patiently(cluster, self._introduce)
 
     @property
     def records(self) -> int:
@@ -147,7 +147,7 @@ class Producer:
             )
             batch.size_bytes += size_bytes
         while any(lane.batches for lane in self._lanes.values()):
-            patiently(self._cluster, self._options.timeout_seconds, self._deliver)
+            patiently(self._cluster, self._deliver)
 
     def _choose(self, record: NewRecord) -> int:
         count = len(self._partitions)
@@ -194,7 +194,7 @@ class Producer:
         ]
         options = self._options
         topic = TopicProduceData(name=self._topic, partition_data=data)
-        timeout_ms = int(options.timeout_seconds * 1000)
+        timeout_ms = int(self._cluster.timeout_seconds * 1000)
         request = ProduceRequest(None, options.acks, timeout_ms, [topic])
         try:
             broker.send(PRODUCE, request, PRODUCE_BY_NAME, expects_response=options.acks != NO_ACKS)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from barnabas.broker.config.listener_settings import describe_listener_settings
+from barnabas.broker.admin.settings import BROKER, alter_settings
+from barnabas.broker.config.listener_settings import describe_settings
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.topics import alter
-from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -20,10 +19,8 @@ async def plan_configure(command: Command) -> Plan:
     wanted = command.entries("configs")
     if not wanted:
         raise invalid("configs: name at least one setting")
-    await _configure(command, validate_only=True)
-    config = command.broker.config
-    entries = (*config.describe(), *describe_listener_settings(config))
-    before = {each.name: each.shown for each in entries}
+    await configure(command, dry_run=True)
+    before = {each.name: each.shown for each in describe_settings(command.broker.config)}
     changes = tuple(
         Change(name, before.get(name), value, "back to what it was" if value is None else None)
         for name, value in wanted.items()
@@ -31,14 +28,10 @@ async def plan_configure(command: Command) -> Plan:
     return Plan("change settings of the broker while it runs", {"changes": len(changes)}, changes)
 
 
-async def configure(command: Command, _: Plan) -> None:
+async def configure(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
     """Change settings of the broker."""
-    await _configure(command, validate_only=False)
-
-
-async def _configure(command: Command, *, validate_only: bool) -> None:
-    name = str(command.broker.node_id)
-    await alter(command, ResourceType.BROKER, name, "configs", validate_only=validate_only)
+    name, changes = str(command.broker.node_id), command.entries("configs").items()
+    await command.wire.run(alter_settings(BROKER, name, changes, dry_run=dry_run))
 
 
 async def plan_close(command: Command) -> Plan:

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from barnabas.broker.admin.observed import ObservedBroker
 from barnabas.broker.console.actions.wire import WireClient
 from barnabas.broker.console.pages.topics import topic_of
-from barnabas.broker.console.questions import ObservedBroker
 from barnabas.broker.security.acls.operations import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
 

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from barnabas.broker.admin import groups
+from barnabas.broker.admin.exchange import (
+    Partition,
+    TopicPartition,
+    check_partition,
+    partition_text,
+)
+from barnabas.broker.admin.offsets import Offsets, moved_by, offsets_of
 from barnabas.broker.admin.positions import BadPosition, Position
-from barnabas.broker.admin.requests import commits_of, deletions_of, looked_up
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.wire import check
 from barnabas.broker.console.pages.groups import machine_of
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsRequest
-from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT, OffsetCommitRequest
-from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
-from barnabas.protocol.versions import OFFSET_COMMIT_BY_NAME
 
 CHANGES_SHOWN: Final = 1000
-
-Offsets = dict[tuple[str, int], int]
 
 
 class _Reset(NamedTuple):
@@ -59,64 +57,34 @@ async def reset_offsets(command: Command, plan: Plan) -> None:
     # Nothing comes in between this look and the commit: it is made in the same turn.
     if _offsets(command, is_idle=True) != found.old:
         raise Conflict
-    request = OffsetCommitRequest(command.names["group"], topics=commits_of(found.new))
-    answer = await command.wire.ask(OFFSET_COMMIT, request, OFFSET_COMMIT_BY_NAME)
-    for found in answer.topics:
-        for each in found.partitions:
-            check(each.error_code, f"{found.name}-{each.partition_index}")
+    await command.wire.run(groups.commit(command.names["group"], found.new))
 
 
 async def _work_out(command: Command) -> _Reset:
     """Return the old and new offsets of a group without members; raises KafkaError."""
     old = _offsets(command, is_idle=True)
-    wanted = _chosen(command, old)
+    node_id = command.broker.node_id
+    wanted = [Partition(topic, index, node_id) for topic, index in _chosen(command, old)]
     if not wanted:
         raise invalid("topic: the group has read nothing yet, say which")
-    starts = await _offsets_at(command, wanted, -2)
-    ends = await _offsets_at(command, wanted, -1)
     by, to = command.number("by"), command.text("to")
     if (by is None) == (not to):
         raise invalid("say one of to and by")
     if by is not None:
-        unmoved = [f"{topic}-{index}" for topic, index in wanted if (topic, index) not in old]
-        if unmoved:
-            raise invalid(f"by: the group has no offset to move from on {unmoved[0]}")
-        moved = {key: min(max(old[key] + by, starts[key]), ends[key]) for key in wanted}
-        return _Reset(old, moved)
-    return _Reset(old, await _places(command, to, starts, ends))
-
-
-async def _places(command: Command, to: str, starts: Offsets, ends: Offsets) -> Offsets:
-    """Return the offset of ``beginning``, ``end``, ``N``, ``-N`` or ``@TIME`` on each partition."""
+        for each in wanted:
+            if each.topic_partition not in old:
+                name = partition_text(each.topic_partition)
+                raise invalid(f"by: the group has no offset to move from on {name}")
+        return _Reset(old, await command.wire.run(moved_by(by, old, wanted)))
     try:
         position = Position.parse(to)
     except BadPosition as problem:
         raise invalid(f"to: {problem}") from None
-    time_ms = position.time_ms
-    found = {} if time_ms is None else await _offsets_at(command, list(starts), time_ms)
-    places = {}
-    for key, start in starts.items():
-        try:
-            places[key] = position.within(start, ends[key], found.get(key))
-        except BadPosition as problem:
-            words = f"{key[0]}-{key[1]}: {problem}"
-            raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, words) from None
-    return places
+    return _Reset(old, await command.wire.run(offsets_of(position, wanted)))
 
 
-async def _offsets_at(command: Command, keys: list[tuple[str, int]], at: int) -> Offsets:
-    """Return the offsets at a time in ms, or at the beginning (-2) or the end (-1)."""
-    found: Offsets = {}
-    answer = await command.wire.ask(LIST_OFFSETS, ListOffsetsRequest(-1, 0, looked_up(keys, at)))
-    for each in answer.topics:
-        for partition in each.partitions:
-            check(partition.error_code, f"{each.name}-{partition.partition_index}")
-            found[each.name, partition.partition_index] = partition.offset
-    return found
-
-
-def _chosen(command: Command, old: Offsets) -> list[tuple[str, int]]:
-    """Return the chosen partitions: one, all of a topic, or all with committed offsets."""
+def _chosen(command: Command, old: Offsets) -> list[TopicPartition]:
+    """Return the partitions that are meant: those of a topic, one of them, or all it has read."""
     name, index = command.text("topic"), command.number("partition")
     catalogue = command.broker.catalogue
     if not name:
@@ -148,9 +116,7 @@ async def plan_delete(command: Command) -> Plan:
 
 async def delete(command: Command, _: Plan) -> None:
     """Delete a group."""
-    answer = await command.wire.ask(DELETE_GROUPS, DeleteGroupsRequest([command.names["group"]]))
-    for each in answer.results:
-        check(each.error_code)
+    await command.wire.run(groups.delete(command.names["group"]))
 
 
 async def plan_delete_offsets(command: Command) -> Plan:
@@ -165,14 +131,9 @@ async def plan_delete_offsets(command: Command) -> Plan:
 
 async def delete_offsets(command: Command, _: Plan) -> None:
     """Delete what a group has committed for a topic."""
-    topics = deletions_of(_of_topic(command))
-    answer = await command.wire.ask(
-        OFFSET_DELETE, OffsetDeleteRequest(command.names["group"], topics)
-    )
-    check(answer.error_code)
-    for found in answer.topics:
-        for each in found.partitions:
-            check(each.error_code, f"{found.name}-{each.partition_index}")
+    deletion = groups.delete_offsets(command.names["group"], _of_topic(command))
+    for at, code in (await command.wire.run(deletion)).items():
+        check_partition(at, code)
 
 
 def _of_topic(command: Command) -> Offsets:
@@ -180,7 +141,7 @@ def _of_topic(command: Command) -> Offsets:
     return {key: offset for key, offset in _offsets(command).items() if key[0] == name}
 
 
-def _gone(old: Mapping[tuple[str, int], int]) -> tuple[Change, ...]:
+def _gone(old: Offsets) -> tuple[Change, ...]:
     rows = sorted(old.items())[:CHANGES_SHOWN]
     return tuple(
         Change(f"{topic}-{index}", str(offset), None, None) for (topic, index), offset in rows

@@ -25,8 +25,8 @@ from barnabas.broker.security.acls.operations import CLUSTER_NAME, shown
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
+    from barnabas.broker.admin.observed import ObservedBroker
     from barnabas.broker.console.jobs.registry import Jobs
-    from barnabas.broker.console.questions import ObservedBroker
     from barnabas.broker.console.records.pieces import RecordReaders
     from barnabas.broker.security.acls.access import Access
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from functools import partial
 from typing import Final
 
+from barnabas.broker.admin import acls, quotas, users
+from barnabas.broker.admin.quotas import Entity, Quota
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.wire import check
-from barnabas.broker.console.pages.security import DEFAULT, acls_of, quotas_of, users_of
-from barnabas.broker.console.shapes_security import AclRow
+from barnabas.broker.security.acls.acls import EVERYWHERE, Acl, AclFilter
 from barnabas.broker.security.acls.operations import (
-    ASKED_BESIDES,
     CLUSTER_NAME,
     SUPPORTED,
     Operation,
@@ -21,34 +19,9 @@ from barnabas.broker.security.acls.operations import (
     ResourceType,
     shown,
 )
-from barnabas.broker.security.quotas.quota_limits import CLIENT_ID, IP, USER
-from barnabas.broker.security.sasl.scram_users import new_salt
+from barnabas.broker.security.quotas.quota_limits import ENTITY_TYPES
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.alter_client_quotas import (
-    ALTER_CLIENT_QUOTAS,
-    AlterClientQuotasRequest,
-    EntityData,
-    EntryData,
-    OpData,
-)
-from barnabas.protocol.messages.alter_user_scram_credentials import (
-    ALTER_USER_SCRAM_CREDENTIALS,
-    AlterUserScramCredentialsRequest,
-    ScramCredentialDeletion,
-    ScramCredentialUpsertion,
-)
-from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
-from barnabas.protocol.messages.delete_acls import (
-    DELETE_ACLS,
-    DeleteAclsFilter,
-    DeleteAclsRequest,
-)
-from barnabas.protocol.sasl.scram import (
-    ITERATIONS_MIN,
-    MECHANISMS,
-    SCRAM_SHA_512,
-    salted_password,
-)
+from barnabas.protocol.sasl.scram import MECHANISMS, SCRAM_SHA_512
 
 MECHANISM_NAMES: Final = tuple(MECHANISMS)
 MECHANISM_DEFAULT: Final = SCRAM_SHA_512.name
@@ -57,7 +30,6 @@ OPERATIONS: Final = tuple(shown(each) for each in Operation)
 PATTERNS: Final = tuple(shown(each) for each in PatternType)
 _RESOURCE_TYPES: Final = {shown(each): each for each in SUPPORTED}
 RESOURCE_TYPES: Final = tuple(_RESOURCE_TYPES)
-EVERYWHERE: Final = "*"
 _PRINCIPAL: Final = "User:"
 
 
@@ -67,23 +39,19 @@ _PRINCIPAL: Final = "User:"
 async def plan_set_user(command: Command) -> Plan:
     """Return whether the action would create the user or change the password."""
     name, mechanism = command.text("user"), command.text("mechanism", MECHANISM_DEFAULT)
-    before = await _mechanisms(command, name)
     if not name or not command.text("password"):
         raise invalid("user, password: neither can be empty")
+    before = await _mechanisms(command, name)
     after = ", ".join(sorted({*before, mechanism}))
     words = f"give {name} another password" if mechanism in before else f"let {name} log in"
     return Plan(words, {}, (Change(name, ", ".join(before) or None, after, "how to log in"),))
 
 
 async def set_user(command: Command, _: Plan) -> None:
-    """Store the verifier of a password; sessions with the previous password end."""
-    mechanism = MECHANISMS[command.text("mechanism", MECHANISM_DEFAULT)]
-    salt, count = new_salt(), ITERATIONS_MIN
-    work = partial(salted_password, mechanism, command.text("password"), salt, count)
-    salted = await command.readers.run(work)
-    name = command.text("user")
-    upsertion = ScramCredentialUpsertion(name, mechanism.number, count, salt, salted)
-    await _alter_user(command, AlterUserScramCredentialsRequest([], [upsertion]))
+    """Store what a password is verified by, not the password; sessions by another one end."""
+    name, mechanism = command.text("user"), command.text("mechanism", MECHANISM_DEFAULT)
+    work = partial(users.credential_of, name, mechanism, command.text("password"))
+    await command.wire.run(users.set_credential(await command.readers.run(work)))
 
 
 async def plan_delete_user(command: Command) -> Plan:
@@ -100,19 +68,11 @@ async def delete_user(command: Command, _: Plan) -> None:
     """Delete all credentials of a user."""
     name = command.names["user"]
     for each in await _mechanisms(command, name):
-        deletion = ScramCredentialDeletion(name, MECHANISMS[each].number)
-        await _alter_user(command, AlterUserScramCredentialsRequest([deletion], []))
+        await command.wire.run(users.delete_credential(name, each))
 
 
 async def _mechanisms(command: Command, name: str) -> tuple[str, ...]:
-    users = await users_of(command.wire)
-    return next((each.mechanisms for each in users if each.name == name), ())
-
-
-async def _alter_user(command: Command, request: AlterUserScramCredentialsRequest) -> None:
-    """Change one credential; raises KafkaError if the broker refuses."""
-    for each in (await command.wire.ask(ALTER_USER_SCRAM_CREDENTIALS, request)).results:
-        check(each.error_code, each.error_message)
+    return tuple((await command.wire.run(users.list_users([name]))).get(name, ()))
 
 
 # ------------------------------------------------------------------------------------------- ACLs
@@ -121,80 +81,58 @@ async def _alter_user(command: Command, request: AlterUserScramCredentialsReques
 async def plan_create_acl(command: Command) -> Plan:
     """Return the ACL that would be created; an ACL without any effect is refused."""
     acl = _acl(command, command.text("principal"))
-    kind, operation = _RESOURCE_TYPES[acl.resource_type], Operation[acl.operation]
-    known = (Operation.ALL, *SUPPORTED[kind])
-    if operation not in known and (operation, kind) not in ASKED_BESIDES:
-        names = ", ".join(shown(each) for each in known)
-        raise invalid(f"operation: not an operation on a {acl.resource_type}: {names}")
+    if not acls.is_possible(acl):
+        names = ", ".join(map(shown, acls.operations_on(acl.resource_type)))
+        raise invalid(f"operation: not an operation on a {shown(acl.resource_type)}: {names}")
     if not acl.principal.startswith(_PRINCIPAL):
         raise invalid(f"principal: expected {_PRINCIPAL}NAME")
-    if kind is ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
+    if acl.resource_type is ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
         raise invalid(f"name: the cluster is called {CLUSTER_NAME}")
-    is_there = acl in await acls_of(command.wire)
-    note = "it is there already" if is_there else None
+    note = "it is there already" if await _is_there(command, acl) else None
     return Plan(_words("make", acl), {}, (Change(acl.principal, None, _acl_text(acl), note),))
 
 
 async def create_acl(command: Command, _: Plan) -> None:
-    """Create an ACL."""
-    acl = _acl(command, command.text("principal"))
-    request = CreateAclsRequest([AclCreation(*_as_asked(acl))])
-    for each in (await command.wire.ask(CREATE_ACLS, request)).results:
-        check(each.error_code, each.error_message)
+    """Make a rule."""
+    await command.wire.run(acls.create_acls([_acl(command, command.text("principal"))]))
 
 
 async def plan_delete_acl(command: Command) -> Plan:
     """Return the ACL that would be deleted."""
     acl = _acl(command, command.names["principal"])
-    if acl not in await acls_of(command.wire):
+    if not await _is_there(command, acl):
         raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"no such ACL exists for {acl.principal}")
     change = Change(acl.principal, _acl_text(acl), None, None)
-    return Plan(_words("take away", acl), {"rules": 1}, (change,), astuple(acl))
+    return Plan(_words("take away", acl), {"rules": 1}, (change,), acl)
 
 
 async def delete_acl(command: Command, _: Plan) -> None:
-    """Delete exactly one ACL."""
-    acl = _acl(command, command.names["principal"])
-    request = DeleteAclsRequest([DeleteAclsFilter(*_as_asked(acl))])
-    for each in (await command.wire.ask(DELETE_ACLS, request)).filter_results:
-        check(each.error_code, each.error_message)
+    """Take exactly one rule away."""
+    await command.wire.run(acls.delete_acls([_acl(command, command.names["principal"])]))
 
 
-def _as_asked(
-    acl: AclRow,
-) -> tuple[ResourceType, str, PatternType, str, str, Operation, Permission]:
-    """Return an ACL in the form of the requests that create and delete it."""
-    return (
-        _RESOURCE_TYPES[acl.resource_type],
-        acl.name,
-        PatternType[acl.pattern],
-        acl.principal,
-        acl.host,
-        Operation[acl.operation],
-        Permission[acl.permission],
-    )
+async def _is_there(command: Command, acl: Acl) -> bool:
+    return acl in await command.wire.run(acls.list_acls(AclFilter()))
 
 
-def _acl(command: Command, principal: str) -> AclRow:
-    return AclRow(
-        principal,
-        command.text("permission", PERMISSIONS[0]),
-        command.text("operation"),
-        command.text("resource_type"),
+def _acl(command: Command, principal: str) -> Acl:
+    return Acl(
+        _RESOURCE_TYPES[command.text("resource_type")],
         command.text("name"),
-        command.text("pattern", PATTERNS[0]),
+        PatternType[command.text("pattern", PATTERNS[0])],
+        principal,
         command.text("host", EVERYWHERE),
+        Operation[command.text("operation")],
+        Permission[command.text("permission", PERMISSIONS[0])],
     )
 
 
-def _acl_text(acl: AclRow) -> str:
-    return (
-        f"{acl.permission} {acl.operation} on {acl.resource_type}:{acl.pattern}:{acl.name} "
-        f"from {acl.host}"
-    )
+def _acl_text(acl: Acl) -> str:
+    resource = f"{shown(acl.resource_type)}:{shown(acl.pattern)}:{acl.name}"
+    return f"{shown(acl.permission)} {shown(acl.operation)} on {resource} from {acl.host}"
 
 
-def _words(verb: str, acl: AclRow) -> str:
+def _words(verb: str, acl: Acl) -> str:
     return f"{verb} a rule for {acl.principal}: {_acl_text(acl)}"
 
 
@@ -204,33 +142,30 @@ def _words(verb: str, acl: AclRow) -> str:
 async def plan_set_quota(command: Command) -> Plan:
     """Return the quotas that would change, with old and new values."""
     wanted = _limits(command)
-    await _alter_quota(command, validate_only=True)
+    await set_quota(command, dry_run=True)
     entity = _entity(command)
-    before = {
-        each.key: each.value
-        for each in await quotas_of(command.wire)
-        if (each.user, each.client_id, each.ip)
-        == tuple(entity.get(k) for k in (USER, CLIENT_ID, IP))
-    }
-    whose = " ".join(f"{kind}={name}" for kind, name in entity.items())
+    found = await command.wire.run(quotas.list_quotas(entity, strict=True))
+    before = found[0].limits if found else {}
+    whose = Quota(entity, before).text
     changes = tuple(
         Change(key, _number(before.get(key)), _number(value), None) for key, value in wanted.items()
     )
     return Plan(f"set limits of {whose}", {"limits": len(changes)}, changes)
 
 
-async def set_quota(command: Command, _: Plan) -> None:
-    """Set some quotas and remove others."""
-    await _alter_quota(command, validate_only=False)
+async def set_quota(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
+    """Set limits, and take others away."""
+    entity, limits = _entity(command), _limits(command)
+    await command.wire.run(quotas.alter_quotas(entity, limits, dry_run=dry_run))
 
 
 def _number(value: float | None) -> str | None:
     return None if value is None else f"{value:g}" if value < 1e6 else str(int(value))
 
 
-def _entity(command: Command) -> dict[str, str]:
-    entity = {kind.replace("-", "_"): kind for kind in (USER, CLIENT_ID, IP)}
-    found = {kind: command.text(field) for field, kind in entity.items() if command.text(field)}
+def _entity(command: Command) -> Entity:
+    names = ((kind, command.text(kind.replace("-", "_"))) for kind in ENTITY_TYPES)
+    found = {kind: None if name == quotas.DEFAULT else name for kind, name in names if name}
     if not found:
         raise invalid("user, client_id, ip: whose limits?")
     return found
@@ -246,17 +181,3 @@ def _limits(command: Command) -> dict[str, float | None]:
     if not limits:
         raise invalid("limits: name at least one quota")
     return limits
-
-
-async def _alter_quota(command: Command, *, validate_only: bool) -> None:
-    entity = [
-        EntityData(kind, None if name == DEFAULT else name)
-        for kind, name in _entity(command).items()
-    ]
-    changes = [
-        OpData(key, remove=True) if value is None else OpData(key, value)
-        for key, value in _limits(command).items()
-    ]
-    request = AlterClientQuotasRequest([EntryData(entity, changes)], validate_only)
-    for each in (await command.wire.ask(ALTER_CLIENT_QUOTAS, request)).entries:
-        check(each.error_code, each.error_message)

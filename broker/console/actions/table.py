@@ -10,23 +10,19 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from barnabas.broker.admin.quotas import DEFAULT
 from barnabas.broker.api.checks import (
     ALTER,
     ALTER_CONFIGS,
     CLUSTER,
-    CLUSTER_DENIED,
     CREATE,
     DELETE,
     GROUP,
-    GROUP_DENIED,
     READ,
     TOPIC,
-    TOPIC_DENIED,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
     WRITE,
     Check,
-    Denial,
 )
 from barnabas.broker.console.actions import (
     broker,
@@ -50,10 +46,9 @@ from barnabas.broker.console.actions.fields import (
     Field,
 )
 from barnabas.broker.console.jobs.replay import NAME as REPLAY
-from barnabas.broker.console.pages.security import DEFAULT
-from barnabas.broker.console.route import is_name, parts_of
+from barnabas.broker.console.route import is_name, parts_of, required
 from barnabas.broker.security.acls.access import Access
-from barnabas.broker.security.acls.operations import CLUSTER_NAME, Operation, ResourceType, shown
+from barnabas.broker.security.acls.operations import CLUSTER_NAME, shown
 
 Planning: TypeAlias = Callable[[Command], Awaitable[Plan]]
 Doing: TypeAlias = Callable[[Command, Plan], Awaitable[Plan | None]]
@@ -121,17 +116,6 @@ GROUP_KIND: Final = "group"
 TRANSACTION_KIND: Final = "transactional_id"
 
 
-def _topic(operation: Operation, *or_else: tuple[Operation, ResourceType]) -> Check:
-    return Check(operation, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST, or_else=or_else)
-
-
-def _cluster(operation: Operation) -> Check:
-    return Check(operation, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
-
-
-_TRANSACTION: Final = Check(
-    WRITE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
-)
 _ONCE: Final = Field(
     "once", ONCE, "A text of the sender's: what is sent twice with the same is done once."
 )
@@ -165,7 +149,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/topics",
         topics.plan_create,
         topics.create,
-        _topic(CREATE, (CREATE, CLUSTER)),
+        required(TOPIC, CREATE, (CREATE, CLUSTER)),
         (
             Field("topic", TEXT, "Letters, digits, dots, dashes, underscores.", required=True),
             Field("partitions", INTEGER, "As num.partitions says where it is empty."),
@@ -179,7 +163,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/topics/{topic}/settings",
         topics.plan_configure,
         topics.configure,
-        _topic(ALTER_CONFIGS),
+        required(TOPIC, ALTER_CONFIGS),
         (_CONFIGS,),
         kind=TOPIC_KIND,
     ),
@@ -190,7 +174,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/topics/{topic}/partitions",
         topics.plan_add_partitions,
         topics.add_partitions,
-        _topic(ALTER),
+        required(TOPIC, ALTER),
         (Field("partitions", INTEGER, "How many there are to be.", required=True),),
         kind=TOPIC_KIND,
     ),
@@ -201,7 +185,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/topics/{topic}/records",
         records.plan_produce,
         records.produce,
-        _topic(WRITE),
+        required(TOPIC, WRITE),
         (
             Field("key", TEXT, "Records with the same key go to the same partition."),
             Field("key_format", TEXT, _FORMAT, choices=records.FORMATS, default="null"),
@@ -225,7 +209,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/jobs",
         replay.plan_replay,
         replay.replay,
-        _topic(WRITE)._replace(name="target"),
+        required(TOPIC, WRITE)._replace(name="target"),
         (
             Field("topic", TEXT, "Where the records are.", required=True),
             Field("target", TEXT, "The topic they are written to.", required=True),
@@ -269,7 +253,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/jobs/{transactional_id}",
         replay.plan_cancel,
         replay.cancel,
-        _TRANSACTION,
+        required(TRANSACTIONAL_ID, WRITE),
         kind=TRANSACTION_KIND,
     ),
     Action(
@@ -279,7 +263,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/topics/{topic}/records",
         topics.plan_delete_records,
         topics.delete_records,
-        _topic(DELETE),
+        required(TOPIC, DELETE),
         (
             _PARTITION,
             Field("before_offset", INTEGER, "Those before it; all of them where it is empty."),
@@ -294,7 +278,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/topics/{topic}",
         topics.plan_delete,
         topics.delete,
-        _topic(DELETE, (DELETE, CLUSTER)),
+        required(TOPIC, DELETE, (DELETE, CLUSTER)),
         is_destructive=True,
         kind=TOPIC_KIND,
     ),
@@ -305,7 +289,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/groups/{group}/reset-offsets",
         groups.plan_reset_offsets,
         groups.reset_offsets,
-        Check(READ, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+        required(GROUP, READ),
         (
             Field(
                 "to",
@@ -333,7 +317,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/groups/{group}/offsets",
         groups.plan_delete_offsets,
         groups.delete_offsets,
-        Check(DELETE, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+        required(GROUP, DELETE),
         (Field("topic", TEXT, "Of which; the group may not be reading it.", required=True),),
         is_destructive=True,
         kind=GROUP_KIND,
@@ -345,7 +329,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/groups/{group}",
         groups.plan_delete,
         groups.delete,
-        Check(DELETE, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+        required(GROUP, DELETE),
         is_destructive=True,
         kind=GROUP_KIND,
     ),
@@ -356,7 +340,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/transactions/{transactional_id}/abort",
         transactions.plan_abort,
         transactions.abort,
-        _TRANSACTION,
+        required(TRANSACTIONAL_ID, WRITE),
         is_destructive=True,
         kind=TRANSACTION_KIND,
     ),
@@ -367,7 +351,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/topics/{topic}/abort",
         transactions.plan_abort_hanging,
         transactions.abort_hanging,
-        _cluster(ALTER),
+        required(CLUSTER, ALTER),
         (
             Field("partition", INTEGER, "Where it hangs.", required=True),
             Field("start_offset", INTEGER, "Its first offset there.", required=True),
@@ -382,7 +366,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/settings",
         broker.plan_configure,
         broker.configure,
-        _cluster(ALTER_CONFIGS),
+        required(CLUSTER, ALTER_CONFIGS),
         (_CONFIGS,),
     ),
     Action(
@@ -392,7 +376,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/clients/{address}",
         broker.plan_close,
         broker.close,
-        _cluster(ALTER),
+        required(CLUSTER, ALTER),
         is_destructive=True,
     ),
     Action(
@@ -402,7 +386,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/users",
         security.plan_set_user,
         security.set_user,
-        _cluster(ALTER),
+        required(CLUSTER, ALTER),
         (
             Field("user", TEXT, "Made if there is none of the name.", required=True),
             Field("password", HIDDEN, "It is not stored.", required=True),
@@ -422,7 +406,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/users/{user}",
         security.plan_delete_user,
         security.delete_user,
-        _cluster(ALTER),
+        required(CLUSTER, ALTER),
         is_destructive=True,
     ),
     Action(
@@ -432,7 +416,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/acls",
         security.plan_create_acl,
         security.create_acl,
-        _cluster(ALTER),
+        required(CLUSTER, ALTER),
         (Field("principal", TEXT, "User:alice, or User:* for everybody.", required=True), *_RULE),
     ),
     Action(
@@ -442,7 +426,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/acls/{principal}",
         security.plan_delete_acl,
         security.delete_acl,
-        _cluster(ALTER),
+        required(CLUSTER, ALTER),
         _RULE,
         is_destructive=True,
     ),
@@ -453,7 +437,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         "/api/v1/quotas",
         security.plan_set_quota,
         security.set_quota,
-        _cluster(ALTER_CONFIGS),
+        required(CLUSTER, ALTER_CONFIGS),
         (
             Field("user", TEXT, f"{DEFAULT} for all without a limit of their own."),
             Field("client_id", TEXT, "With a user: those of both."),

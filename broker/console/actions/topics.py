@@ -4,49 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.admin import exchange, topics
+from barnabas.broker.admin.settings import TOPIC, alter_settings
 from barnabas.broker.config.topic_values import describe_topic
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.wire import check
 from barnabas.broker.console.pages.topics import add_up
-from barnabas.broker.handlers.alter_configs import ConfigOperation
-from barnabas.broker.metadata.resources import ResourceType
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.create_partitions import (
-    CREATE_PARTITIONS,
-    CreatePartitionsRequest,
-    CreatePartitionsTopic,
-)
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.protocol.messages.delete_topics import (
-    DELETE_TOPICS,
-    DeleteTopicsRequest,
-    DeleteTopicState,
-)
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
+from barnabas.protocol.messages.delete_topics import DeleteTopicState
 
 if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Partition
 
-_HIGH_WATERMARK: Final = -1
-_DEFAULT: Final = -1
-SET, DELETE = ConfigOperation.SET, ConfigOperation.DELETE
+_TIMEOUT_MS: Final = 30_000
 
 
 # ----------------------------------------------------------------------------------------- create
@@ -54,7 +24,7 @@ SET, DELETE = ConfigOperation.SET, ConfigOperation.DELETE
 
 async def plan_create(command: Command) -> Plan:
     """Return the topic that would be created."""
-    await _create(command, validate_only=True)
+    await create(command, dry_run=True)
     partitions = command.number("partitions")
     count = command.broker.config.num_partitions if partitions is None else partitions
     configs = tuple(
@@ -63,24 +33,17 @@ async def plan_create(command: Command) -> Plan:
     return Plan(f"make the topic {command.text('topic')}", {"partitions": count}, configs)
 
 
-async def create(command: Command, _: Plan) -> None:
-    """Create a topic."""
-    await _create(command, validate_only=False)
-
-
-async def _create(command: Command, *, validate_only: bool) -> None:
+async def create(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
+    """Make a topic."""
     partitions = command.number("partitions")
-    topic = CreatableTopic(
-        command.text("topic"),
-        _DEFAULT if partitions is None else partitions,
-        _DEFAULT,
-        configs=[
-            CreatableTopicConfig(name, value) for name, value in command.entries("configs").items()
-        ],
+    creation = topics.create_topics(
+        [command.text("topic")],
+        topics.BROKER_DEFAULT if partitions is None else partitions,
+        command.entries("configs").items(),
+        dry_run=dry_run,
     )
-    request = CreateTopicsRequest([topic], validate_only=validate_only)
-    for each in (await command.wire.ask(CREATE_TOPICS, request)).topics:
-        check(each.error_code, each.error_message)
+    for each in await command.wire.run(creation):
+        exchange.check(each.name, each.error_code, each.error_message)
 
 
 # ---------------------------------------------------------------------------------- configurations
@@ -91,7 +54,7 @@ async def plan_configure(command: Command) -> Plan:
     topic, wanted = command.topic(), command.entries("configs")
     if not wanted:
         raise invalid("configs: name at least one setting")
-    await _configure(command, validate_only=True)
+    await configure(command, dry_run=True)
     broker_config = command.broker.catalogue.configs.broker_config
     before = {each.name: each for each in describe_topic(topic.configs, broker_config)}
     changes = tuple(
@@ -106,30 +69,10 @@ async def plan_configure(command: Command) -> Plan:
     return Plan(f"change configurations of {topic.name}", {"changes": len(changes)}, changes)
 
 
-async def configure(command: Command, _: Plan) -> None:
+async def configure(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
     """Change configurations of a topic."""
-    await _configure(command, validate_only=False)
-
-
-async def _configure(command: Command, *, validate_only: bool) -> None:
-    await alter(
-        command, ResourceType.TOPIC, command.topic().name, "configs", validate_only=validate_only
-    )
-
-
-async def alter(
-    command: Command, resource_type: ResourceType, name: str, field: str, *, validate_only: bool
-) -> None:
-    """Set keys with a value, and remove those without; raises KafkaError."""
-    configs = [
-        AlterableConfig(key, DELETE if value is None else SET, value)
-        for key, value in command.entries(field).items()
-    ]
-    resource = AlterConfigsResource(resource_type, name, configs)
-    request = IncrementalAlterConfigsRequest([resource], validate_only)
-    answer = await command.wire.ask(INCREMENTAL_ALTER_CONFIGS, request)
-    for each in answer.responses:
-        check(each.error_code, each.error_message)
+    name, changes = command.topic().name, command.entries("configs").items()
+    await command.wire.run(alter_settings(TOPIC, name, changes, dry_run=dry_run))
 
 
 # ------------------------------------------------------------------------------------- partitions
@@ -138,22 +81,16 @@ async def alter(
 async def plan_add_partitions(command: Command) -> Plan:
     """Return the number of partitions after the change."""
     topic, count = command.topic(), command.number("partitions")
-    await _add_partitions(command, validate_only=True)
+    await add_partitions(command, dry_run=True)
     note = "keys go to other partitions from then on"
     change = Change("partitions", str(len(topic.partitions)), str(count), note)
     return Plan(f"give {topic.name} {count} partitions", {}, (change,))
 
 
-async def add_partitions(command: Command, _: Plan) -> None:
-    """Add partitions to a topic."""
-    await _add_partitions(command, validate_only=False)
-
-
-async def _add_partitions(command: Command, *, validate_only: bool) -> None:
-    topic = CreatePartitionsTopic(command.topic().name, command.number("partitions") or 0, None)
-    request = CreatePartitionsRequest([topic], validate_only=validate_only)
-    for each in (await command.wire.ask(CREATE_PARTITIONS, request)).results:
-        check(each.error_code, each.error_message)
+async def add_partitions(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
+    """Give a topic more partitions."""
+    name, count = command.topic().name, command.number("partitions") or 0
+    await command.wire.run(topics.add_partitions(name, count, dry_run=dry_run))
 
 
 # ---------------------------------------------------------------------------------------- deletion
@@ -177,10 +114,10 @@ async def plan_delete(command: Command) -> Plan:
 
 
 async def delete(command: Command, _: Plan) -> None:
-    """Delete the topic of the dry run, not another one of its name."""
-    request = DeleteTopicsRequest([DeleteTopicState(None, command.topic().topic_id)])
-    for each in (await command.wire.ask(DELETE_TOPICS, request)).responses:
-        check(each.error_code, each.error_message)
+    """Delete the previewed topic, not another one of its name."""
+    state = DeleteTopicState(None, command.topic().topic_id)
+    for each in await command.wire.run(topics.delete_topics([state])):
+        exchange.check(each.name or "", each.error_code, each.error_message)
 
 
 async def plan_delete_records(command: Command) -> Plan:
@@ -189,7 +126,7 @@ async def plan_delete_records(command: Command) -> Plan:
     chosen = _first_kept(command)
     for partition, offset in chosen:
         log = partition.log_here()
-        end = log.high_watermark if offset == _HIGH_WATERMARK else offset
+        end = log.high_watermark if offset == topics.HIGH_WATERMARK else offset
         if end > log.high_watermark:
             words = f"{topic.name}-{partition.index} ends at {log.high_watermark}"
             raise KafkaError(ErrorCode.OFFSET_OUT_OF_RANGE, words)
@@ -204,14 +141,12 @@ async def plan_delete_records(command: Command) -> Plan:
 
 async def delete_records(command: Command, _: Plan) -> None:
     """Delete the records before an offset."""
-    partitions = [
-        DeleteRecordsPartition(partition.index, offset)
-        for partition, offset in _first_kept(command)
-    ]
-    request = DeleteRecordsRequest([DeleteRecordsTopic(command.topic().name, partitions)], 30_000)
-    for topic in (await command.wire.ask(DELETE_RECORDS, request)).topics:
-        for each in topic.partitions:
-            check(each.error_code, f"{topic.name}-{each.partition_index}")
+    node_id = command.broker.node_id
+    offsets = {
+        exchange.Partition(each.topic.name, each.index, node_id): offset
+        for each, offset in _first_kept(command)
+    }
+    await command.wire.run(topics.delete_records(offsets, _TIMEOUT_MS))
 
 
 def _first_kept(command: Command) -> list[tuple[Partition, int]]:
@@ -226,4 +161,4 @@ def _first_kept(command: Command) -> list[tuple[Partition, int]]:
     if before is not None and before < 0:
         raise invalid("before_offset: must not be negative")
     chosen = topic.partitions if index is None else [topic.partitions[index]]
-    return [(each, _HIGH_WATERMARK if before is None else before) for each in chosen]
+    return [(each, topics.HIGH_WATERMARK if before is None else before) for each in chosen]

@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from barnabas.broker.admin import exchange
+from barnabas.broker.admin.transactions import abort_on, fence
 from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, denied
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.wire import check
 from barnabas.broker.console.pages.transactions import loaded, owner_of, transaction_of
 from barnabas.coordinator.transactions.state import State
-from barnabas.protocol.ending_transactions import abort_marker, fencing
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
-from barnabas.protocol.messages.write_txn_markers import WRITE_TXN_MARKERS
-from barnabas.protocol.versions import INIT_PRODUCER_ID_STABLE
 
 if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Partition
@@ -62,11 +59,12 @@ async def abort(command: Command, plan: Plan) -> None:
     # Nothing comes in between this look and the request: it is handled in the same turn.
     if _basis(found) != plan.basis:
         raise Conflict
-    request = fencing(found.transactional_id, found.timeout_ms)
-    answer = await command.wire.ask(INIT_PRODUCER_ID, request, INIT_PRODUCER_ID_STABLE)
-    # Its markers are under way: the answer says no more than that the epoch cannot be given yet.
-    if answer.error_code != ErrorCode.CONCURRENT_TRANSACTIONS:
-        check(answer.error_code)
+    try:
+        await command.wire.run(fence(found.transactional_id, found.timeout_ms))
+    except exchange.Rejected as problem:
+        # Its markers are under way: the error is only that the epoch cannot be given yet.
+        if problem.code is not ErrorCode.CONCURRENT_TRANSACTIONS:
+            raise
 
 
 def _open_transaction(command: Command) -> Transaction:
@@ -103,18 +101,9 @@ async def plan_abort_hanging(command: Command) -> Plan:
 async def abort_hanging(command: Command, _: Plan) -> None:
     """Write the marker that ends it."""
     partition, entry = _hanging(command)
-    request = abort_marker(
-        partition.topic.name,
-        partition.index,
-        producer_id=entry.producer_id,
-        producer_epoch=entry.epoch,
-        coordinator_epoch=entry.coordinator_epoch,
-    )
-    answer = await command.wire.ask(WRITE_TXN_MARKERS, request)
-    for each in answer.markers:
-        for found in each.topics:
-            for result in found.partitions:
-                check(result.error_code)
+    place = exchange.Partition(partition.topic.name, partition.index, command.broker.node_id)
+    identity = entry.producer_id, entry.epoch, entry.coordinator_epoch
+    await command.wire.run(abort_on(place, *identity))
 
 
 def _hanging(command: Command) -> tuple[Partition, ProducerEntry]:

@@ -5,7 +5,7 @@ So validation, counting, permissions and durability are the same as for every cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 from barnabas.broker.api.client_seen import ClientSeen
 from barnabas.broker.api.direct_call import response_to
@@ -16,28 +16,21 @@ from barnabas.broker.security.session import Session
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.api.dispatch import Routes
+    from barnabas.broker.admin.exchange import Exchange
+    from barnabas.broker.admin.observed import ObservedBroker
     from barnabas.broker.cluster.peers.sessions import PeerLink
-    from barnabas.broker.runtime.clock import Clock
     from barnabas.broker.security.acls.access import Access
-    from barnabas.broker.security.quotas.quotas import ClientQuota, Quotas
+    from barnabas.broker.security.quotas.quotas import ClientQuota
     from barnabas.protocol.api import Api
 
 Asked = TypeVar("Asked")
 Answered = TypeVar("Answered")
+T = TypeVar("T")
 
 CLIENT_ID: Final = "barnabas-console"
 ANSWER_SECONDS: Final = 30.0
 """Maximum time of an action: it waits for the disk, or for a transaction's markers."""
 _HOST: Final = ""
-
-
-class ServesClients(Protocol):
-    """The part of the broker that its handlers need."""
-
-    routes: Routes
-    quotas: Quotas
-    clock: Clock
 
 
 class _ConsoleAsPeer(PeerWithoutLogin):
@@ -60,7 +53,7 @@ class _ConsoleAsPeer(PeerWithoutLogin):
 class WireClient:
     """Client of one broker's handlers, as a user."""
 
-    def __init__(self, broker: ServesClients, access: Access) -> None:
+    def __init__(self, broker: ObservedBroker, access: Access) -> None:
         self._routes = broker.routes
         self.clock = broker.clock
         self._access = access
@@ -79,6 +72,17 @@ class WireClient:
         """
         quota = self._quota()
         return 0.0 if quota is None else quota.produced(size_bytes)
+
+    async def run(self, exchange: Exchange[T]) -> T:
+        """Return the result of an exchange with this broker; raises KafkaError."""
+        response = None
+        while True:
+            try:
+                sent = exchange.send(response)
+            except StopIteration as ended:
+                result: T = ended.value
+                return result
+            response = await self.ask(sent.api, sent.request, sent.at_most)
 
     async def ask(
         self, api: Api[Asked, Answered], request: Asked, version: int | None = None

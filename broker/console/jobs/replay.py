@@ -31,9 +31,9 @@ from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch, increment_sequence
 
 if TYPE_CHECKING:
+    from barnabas.broker.admin.observed import ObservedBroker
     from barnabas.broker.console.jobs.registry import Job
     from barnabas.broker.console.jobs.selection import Selection
-    from barnabas.broker.console.questions import ObservedBroker
     from barnabas.broker.console.records.examining import Content, FoundRecord
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders

@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
     CLUSTER,
-    DESCRIBE,
     TOPIC,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.jobs.shapes import JobList, JobRow
 from barnabas.broker.console.parameters import Parameter
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required, visible
 from barnabas.broker.security.acls.operations import CLUSTER_NAME
 
 if TYPE_CHECKING:
@@ -62,17 +58,13 @@ def _row(job: Job, access: Access) -> JobRow:
     )
 
 
-_CHECK: Final = Check(
-    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.REQUEST
-)
-
 JOB_ROUTES: Final = (
     Route(
         "/api/v1/jobs",
         "Replays: running ones, and the last ended ones",
         list_jobs,
         JobList,
-        _CHECK._replace(denial=Denial.LEFT_OUT),
+        visible(TRANSACTIONAL_ID),
         (Parameter("topic", "Only those that read or write this one."),),
     ),
     Route(
@@ -80,6 +72,6 @@ JOB_ROUTES: Final = (
         "One replay and its progress",
         describe_one,
         JobRow,
-        _CHECK,
+        required(TRANSACTIONAL_ID),
     ),
 )

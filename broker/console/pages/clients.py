@@ -12,18 +12,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from barnabas.broker.api.checks import (
     CLUSTER,
-    CLUSTER_DENIED,
-    DESCRIBE,
     TOPIC,
-    TOPIC_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.api.client_seen import NEVER, Sample
-from barnabas.broker.console.pacing import CLIENT_UNITS, PARTITION_UNITS, ROW_UNITS
+from barnabas.broker.console.pacing import CLIENT_UNITS, PARTITION_UNITS
 from barnabas.broker.console.pages.reader_names import ReaderNames
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required, visible
 from barnabas.broker.console.shapes_story import ClientPage, ClientRow, ReaderPage, ReaderRow
 from barnabas.broker.network.pauses import (
     BACKLOGGED,
@@ -81,8 +76,8 @@ Client: TypeAlias = tuple[str, str]
 async def list_clients(question: Question) -> ClientPage:
     """List connections."""
     wanted = question.text("filter").casefold()
-    selection, found = question.selection(ORDERS), {}
-    sort = question.text("sort").removeprefix("-")
+    selection = question.selection(ORDERS)
+    sort = selection.sort
     now_s = question.broker.clock.monotonic()
     members = await _members(question)
     for each in list(question.broker.sockets.connections):
@@ -90,23 +85,16 @@ async def list_clients(question: Question) -> ClientPage:
         sample = _sample(each, now_s, question.now_ms)
         if not _is_wanted(each, wanted):
             continue
-        found[each.number] = each
-        if sort == "connection":
-            selection.offer(each.number)
-        elif sort == "client":
-            selection.offer(each.client_id, each.number)
+        if sort == "client":
+            selection.offer(each, each.client_id, each.number)
         elif sort == "received_bytes_per_s":
-            selection.offer(sample.received_per_s, each.number)
+            selection.offer(each, sample.received_per_s, each.number)
         elif sort == "sent_bytes_per_s":
-            selection.offer(sample.sent_per_s, each.number)
+            selection.offer(each, sample.sent_per_s, each.number)
         else:
-            selection.offer(getattr(each, sort), each.number)
-    page, following = selection.page()
-    rows = []
-    for place in page:
-        await question.pace.spend(ROW_UNITS)
-        rows.append(_row(found[int(place[-1])], members))
-    return ClientPage(question.now_ms, following, selection.total, tuple(rows))
+            selection.offer_by(each, each, each.number)
+    rows = [_row(each, members) async for each in selection.rows(question.pace)]
+    return ClientPage(question.now_ms, selection.following, selection.total, tuple(rows))
 
 
 def _is_wanted(connection: Connection, wanted: str) -> bool:
@@ -229,8 +217,7 @@ async def list_readers(question: Question) -> ReaderPage:
     """List the partitions that connections read, by their last fetches."""
     wanted, topic = question.text("filter").casefold(), question.text("topic")
     only_alone = bool(question.values["without_group"])
-    selection, found = question.selection(READER_ORDERS), {}
-    sort = question.text("sort").removeprefix("-")
+    selection = question.selection(READER_ORDERS)
     members, names = await _members(question), await ReaderNames.of(question)
     for connection in list(question.broker.sockets.connections):
         await question.pace.spend(CLIENT_UNITS)
@@ -244,19 +231,10 @@ async def list_readers(question: Question) -> ReaderPage:
             if partition is None or (topic and partition.topic.name != topic):
                 continue
             reading = _Reading(connection, asked, partition)
-            place = partition.topic.name, partition.index, connection.number
-            found[place] = reading
-            if sort == "topic":
-                selection.offer(*place)
-            else:
-                selection.offer(getattr(reading, sort), *place)
-    page, following = selection.page()
-    rows = []
-    for each in page:
-        await question.pace.spend(ROW_UNITS)
-        reading = found[str(each[-3]), int(each[-2]), int(each[-1])]
-        rows.append(_reader_row(reading, members, names))
-    return ReaderPage(question.now_ms, following, selection.total, tuple(rows))
+            name = partition.topic.name, partition.index, connection.number
+            selection.offer_by(reading, reading, *name)
+    rows = [_reader_row(each, members, names) async for each in selection.rows(question.pace)]
+    return ReaderPage(question.now_ms, selection.following, selection.total, tuple(rows))
 
 
 def _partition(question: Question, fetched: Asked) -> Partition | None:
@@ -295,7 +273,7 @@ CLIENT_ROUTES: Final = (
         "Connections of clients",
         list_clients,
         ClientPage,
-        Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST),
+        required(CLUSTER),
         paged("connection", ORDERS, "client id, address, software or user"),
         watched="clients",
         watched_query={"sort": "-received_bytes_per_s"},
@@ -305,7 +283,7 @@ CLIENT_ROUTES: Final = (
         "Partitions that connections read, with or without a group",
         list_readers,
         ReaderPage,
-        Check(DESCRIBE, TOPIC, "topic", TOPIC_DENIED, Denial.LEFT_OUT),
+        visible(TOPIC),
         (
             *paged("topic", READER_ORDERS, "the client id"),
             Parameter("topic", "Only those of this one."),

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.api.checks import CLUSTER, CLUSTER_DENIED, DESCRIBE, Check, Denial
-from barnabas.broker.console.pacing import ROW_UNITS
+from barnabas.broker.api.checks import CLUSTER
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 from barnabas.broker.console.shapes_story import BrokerEvent, BrokerEventPage
 
 if TYPE_CHECKING:
@@ -23,24 +22,18 @@ async def list_events(question: Question) -> BrokerEventPage:
     ring = question.broker.events
     wanted, kind = question.text("filter").casefold(), question.text("kind")
     since_ms = int(question.values["since_ms"])
-    selection, found, kinds = question.selection(ORDERS), {}, set()
+    selection, kinds = question.selection(ORDERS), set()
     for each in ring.newest_first():
         await question.pace.spend(EVENT_UNITS)
         kinds.add(each.kind)
         if each.time_ms < since_ms or (kind and each.kind != kind):
             continue
         if not wanted or any(wanted in text.casefold() for text in each[2:]):
-            found[each.number] = each
-            selection.offer(each.time_ms, each.number)
-    page, following = selection.page()
-    rows = []
-    for place in page:
-        await question.pace.spend(ROW_UNITS)
-        event = found[int(place[-1])]
-        rows.append(BrokerEvent(*event))
+            selection.offer(each, each.time_ms, each.number)
+    rows = [BrokerEvent(*each) async for each in selection.rows(question.pace)]
     return BrokerEventPage(
         question.now_ms,
-        following,
+        selection.following,
         ring.complete_since_ms,
         ring.complete_since_ms == ring.begun_ms,
         tuple(sorted(kinds)),
@@ -54,7 +47,7 @@ EVENT_ROUTES: Final = (
         "Changes of the broker with their users",
         list_events,
         BrokerEventPage,
-        Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST),
+        required(CLUSTER),
         (
             *paged("-time_ms", ORDERS, "any of its texts"),
             Parameter("kind", "Only those of this kind."),

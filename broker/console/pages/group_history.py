@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.api.checks import DESCRIBE, GROUP, GROUP_DENIED, Check, Denial
+from barnabas.broker.api.checks import GROUP
 from barnabas.broker.console.pages import groups
 from barnabas.broker.console.pages.lag_points import trend_of
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 from barnabas.broker.console.shapes_story import GroupHistory, GroupRebalance
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
@@ -48,6 +48,6 @@ GROUP_HISTORY_ROUTES: Final = (
         "Lag of a group over time, and its rebalances",
         history,
         GroupHistory,
-        Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.REQUEST),
+        required(GROUP),
     ),
 )

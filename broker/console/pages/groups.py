@@ -7,7 +7,7 @@ last stable offset. The one is lag that can be read now, the other is lag that i
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.api.checks import GROUP, READ, TOPIC
@@ -117,7 +117,7 @@ async def list_groups(question: Question) -> GroupPage:
     pace, access = question.pace, question.access
     wanted, state = question.text("filter").casefold(), question.text("state")
     selection = question.selection(ORDERS)
-    sort = question.text("sort").removeprefix("-")
+    sort = selection.sort
     for machine in groups.machines:
         for group_id in machine.keys():  # noqa: SIM118  No mapping: a list of what there is.
             await pace.spend()
@@ -126,22 +126,26 @@ async def list_groups(question: Question) -> GroupPage:
             if state and summary_of(machine, group_id).state != state:
                 continue
             if sort == "group":
-                selection.offer(group_id)
+                selection.offer(group_id, group_id)
             elif sort == "members":
-                selection.offer(summary_of(machine, group_id).members, group_id)
+                selection.offer_by(summary_of(machine, group_id), group_id, group_id)
             else:
-                lag = await lag_of(question, machine, group_id)
-                selection.offer(getattr(lag, sort), group_id)
-    page, following = selection.page()
-    question.lags.view_rows(question, (str(place[-1]) for place in page[:LISTED_MOST]))
-    rows = []
-    for place in page:
-        group_id = str(place[-1])
-        found = machine_that_knows(groups, group_id)
-        if found is not None:  # Not deleted meanwhile.
-            rows.append(await row_of(question, found, group_id))
+                selection.offer_by(await lag_of(question, machine, group_id), group_id, group_id)
+    page = selection.page()
+    question.lags.view_rows(question, page[:LISTED_MOST])
+    rows = await rows_of(question, page)
     await question.durable()
-    return GroupPage(question.now_ms, following, selection.total, tuple(rows))
+    return GroupPage(question.now_ms, selection.following, selection.total, rows)
+
+
+async def rows_of(question: Question, group_ids: Iterable[str]) -> tuple[GroupRow, ...]:
+    """Return the rows of groups, without those that have been deleted meanwhile."""
+    rows = []
+    for group_id in group_ids:
+        machine = machine_that_knows(question.broker.groups, group_id)
+        if machine is not None:
+            rows.append(await row_of(question, machine, group_id))
+    return tuple(rows)
 
 
 async def row_of(question: Question, machine: GroupShard, group_id: str) -> GroupRow:
@@ -331,29 +335,21 @@ class _GroupView:
         """Return a page of the members, and the cursor of the next one."""
         question = self._question
         selection = question.selection(PARTITION_ORDERS)
-        sort = question.text("sort").removeprefix("-")
         for topic, indexes in list(self._offsets.items()):
             for index in list(indexes):
                 await question.pace.spend(PARTITION_UNITS)
-                self._offer(selection, sort, topic, index)
+                self._offer(selection, topic, index)
         for topic, index in self._owners:
             await question.pace.spend(PARTITION_UNITS)
             if index not in self._offsets.get(topic, {}):
-                self._offer(selection, sort, topic, index)
-        page, following = selection.page()
-        rows = []
-        for place in page:
-            await question.pace.spend(ROW_UNITS)
-            rows.append(self._row(str(place[-2]), int(place[-1])))
-        return tuple(rows), following
+                self._offer(selection, topic, index)
+        rows = [self._row(*each) async for each in selection.rows(question.pace)]
+        return tuple(rows), selection.following
 
-    def _offer(self, selection: Selection, sort: str, topic: str, index: int) -> None:
-        if not self._question.access.may_see(TOPIC, topic):
-            return
-        if sort == "topic":
-            selection.offer(topic, index)
-        else:
-            selection.offer(getattr(self._lag_at(topic, index) or Lag(), sort), topic, index)
+    def _offer(self, selection: Selection[tuple[str, int]], topic: str, index: int) -> None:
+        if self._question.access.may_see(TOPIC, topic):
+            lag = None if selection.sort == "topic" else self._lag_at(topic, index)
+            selection.offer_by(lag or Lag(), (topic, index), topic, index)
 
     def _committed_at(self, topic: str, index: int) -> CommittedOffset | None:
         committed = self._offsets.get(topic, {}).get(index)

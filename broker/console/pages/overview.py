@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.config.listener_keys import PREFIX
 from barnabas.broker.config.listener_settings import (
-    describe_listener_settings,
+    describe_settings,
     is_of_one_listener,
 )
 from barnabas.broker.config.types import SOURCE_WORDS, ConfigEntry, ConfigSource
-from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
+from barnabas.broker.console.pacing import PARTITION_UNITS
 from barnabas.broker.console.shapes import (
     Bucket,
     Compaction,
@@ -135,19 +135,12 @@ async def list_settings(question: Question) -> SettingPage:
     """List the present settings."""
     wanted, changed = question.text("filter").casefold(), bool(question.values["changed"])
     selection = question.selection(SETTING_ORDERS)
-    entries = {}
-    config = question.broker.config
-    for each in (*config.describe(), *describe_listener_settings(config)):
+    for each in describe_settings(question.broker.config):
         await question.pace.spend()
         if wanted in each.name and not (changed and each.source is ConfigSource.DEFAULT):
-            entries[each.name] = each
-            selection.offer(each.name)
-    page, following = selection.page()
-    rows = []
-    for place in page:
-        await question.pace.spend(ROW_UNITS)
-        rows.append(_setting(entries[str(place[0])]))
-    return SettingPage(question.now_ms, following, selection.total, tuple(rows))
+            selection.offer(each, each.name)
+    rows = [_setting(each) async for each in selection.rows(question.pace)]
+    return SettingPage(question.now_ms, selection.following, selection.total, tuple(rows))
 
 
 def _setting(entry: ConfigEntry) -> Setting:

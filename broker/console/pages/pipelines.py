@@ -6,18 +6,14 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     GROUP,
-    GROUP_DENIED,
     TOPIC,
     TRANSACTIONAL_ID,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.pages.groups import Lag, lag_of
 from barnabas.broker.console.parameters import paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, visible
 from barnabas.broker.console.shapes_story import PipelinePage, PipelineRow
 
 if TYPE_CHECKING:
@@ -34,20 +30,14 @@ DIGITS: Final = 3
 async def list_pipelines(question: Question) -> PipelinePage:
     """List pipelines."""
     wanted = question.text("filter").casefold()
-    selection, found = question.selection(ORDERS), {}
-    sort = question.text("sort").removeprefix("-")
+    selection = question.selection(ORDERS)
     for each in question.broker.transactions.pipelines.all():
         await question.pace.spend()
         if wanted in each.group.casefold() and question.access.may_see(GROUP, each.group):
-            found[each.group] = each
-            if sort == "group":
-                selection.offer(each.group)
-            else:
-                selection.offer(getattr(each, sort), each.group)
-    page, following = selection.page()
-    rows = [await _row(question, found[str(place[-1])]) for place in page]
+            selection.offer_by(each, each, each.group)
+    rows = [await _row(question, each) for each in selection.page()]
     await question.durable()
-    return PipelinePage(question.now_ms, following, selection.total, tuple(rows))
+    return PipelinePage(question.now_ms, selection.following, selection.total, tuple(rows))
 
 
 async def _row(question: Question, pipeline: Pipeline) -> PipelineRow:
@@ -84,7 +74,7 @@ PIPELINE_ROUTES: Final = (
         "Groups whose offsets are committed in transactions, with the topics read and written",
         list_pipelines,
         PipelinePage,
-        Check(DESCRIBE, GROUP, "group", GROUP_DENIED, Denial.LEFT_OUT),
+        visible(GROUP),
         paged("group", ORDERS, "the group's id"),
         watched="pipelines",
     ),

@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from barnabas.broker.admin.acls import acls_in
+from barnabas.broker.admin import acls, quotas, users
 from barnabas.broker.api.checks import (
     CLUSTER,
-    CLUSTER_DENIED,
-    DESCRIBE,
     DESCRIBE_CONFIGS,
-    Check,
-    Denial,
 )
-from barnabas.broker.console.actions.wire import WireClient, check
+from barnabas.broker.console.actions.wire import WireClient
 from barnabas.broker.console.encoding import fields_of
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.parameters import paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 from barnabas.broker.console.shapes_security import (
     AclPage,
     AclRow,
@@ -31,49 +27,32 @@ from barnabas.broker.security.acls.acls import AclFilter
 from barnabas.broker.security.acls.operations import shown
 from barnabas.broker.security.quotas.quota_limits import CLIENT_ID, IP, USER
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
-from barnabas.protocol.messages.describe_client_quotas import (
-    DESCRIBE_CLIENT_QUOTAS,
-    DescribeClientQuotasRequest,
-)
-from barnabas.protocol.messages.describe_user_scram_credentials import (
-    DESCRIBE_USER_SCRAM_CREDENTIALS,
-    DescribeUserScramCredentialsRequest,
-)
-from barnabas.protocol.sasl.scram import MECHANISMS
 
 if TYPE_CHECKING:
     from barnabas.broker.console.questions import Question
 
 ORDERS: Final[Mapping[str, tuple[type, ...]]] = {"name": (str, int)}
-DEFAULT: Final = "<default>"
-"""Entity of all users or clients without a quota of their own, as in Kafka's tools."""
-_BY_NUMBER: Final = {each.number: each.name for each in MECHANISMS.values()}
-
 Row = TypeVar("Row", UserRow, AclRow, QuotaRow)
 
 
-async def users_of(wire: WireClient) -> list[UserRow]:
-    """Return the users of SCRAM; raises KafkaError."""
-    answer = await wire.ask(
-        DESCRIBE_USER_SCRAM_CREDENTIALS, DescribeUserScramCredentialsRequest(None)
-    )
-    check(answer.error_code, answer.error_message)
-    return [
-        UserRow(
-            each.user,
-            tuple(_BY_NUMBER[info.mechanism] for info in each.credential_infos),
-            tuple(info.iterations for info in each.credential_infos),
-        )
-        for each in answer.results
-    ]
+async def list_users(question: Question) -> UserPage:
+    """List the users that the broker stores."""
+    found = await WireClient(question.broker, question.access).run(users.list_users())
+    rows = [UserRow(name, tuple(each), tuple(each.values())) for name, each in found.items()]
+    following, page = await _page(question, rows)
+    return UserPage(question.now_ms, following, page)
 
 
-async def acls_of(wire: WireClient) -> list[AclRow]:
-    """Return all ACLs; raises KafkaError SECURITY_DISABLED without access control."""
-    answer = await wire.ask(DESCRIBE_ACLS, DescribeAclsRequest(*AclFilter()))
-    check(answer.error_code, answer.error_message)
-    return [
+async def list_acls(question: Question) -> AclPage:
+    """List who may do what."""
+    wire = WireClient(question.broker, question.access)
+    try:
+        found = await wire.run(acls.list_acls(AclFilter()))
+    except KafkaError as error:
+        if error.code is not ErrorCode.SECURITY_DISABLED:
+            raise
+        return AclPage(question.now_ms, None, enabled=False, items=())
+    rows = [
         AclRow(
             each.principal,
             shown(each.permission),
@@ -83,72 +62,36 @@ async def acls_of(wire: WireClient) -> list[AclRow]:
             shown(each.pattern),
             each.host,
         )
-        for each in acls_in(answer)
+        for each in found
     ]
-
-
-async def quotas_of(wire: WireClient) -> list[QuotaRow]:
-    """Return all quotas of users, client IDs and addresses; raises KafkaError."""
-    answer = await wire.ask(DESCRIBE_CLIENT_QUOTAS, DescribeClientQuotasRequest([], strict=False))
-    check(answer.error_code, answer.error_message)
-    rows = []
-    for entry in answer.entries or []:
-        parts = {
-            each.entity_type: DEFAULT if each.entity_name is None else each.entity_name
-            for each in entry.entity
-        }
-        name = " ".join(f"{kind}={parts[kind]}" for kind in (USER, CLIENT_ID, IP) if kind in parts)
-        rows += [
-            QuotaRow(
-                f"{name} {each.key}",
-                parts.get(USER),
-                parts.get(CLIENT_ID),
-                parts.get(IP),
-                each.key,
-                each.value,
-            )
-            for each in entry.values
-        ]
-    return rows
-
-
-async def list_users(question: Question) -> UserPage:
-    """List the users that the broker stores."""
-    rows = await users_of(WireClient(question.broker, question.access))
-    following, page = await _page(question, rows)
-    return UserPage(question.now_ms, following, page)
-
-
-async def list_acls(question: Question) -> AclPage:
-    """List the ACLs."""
-    try:
-        rows = await acls_of(WireClient(question.broker, question.access))
-    except KafkaError as error:
-        if error.code is not ErrorCode.SECURITY_DISABLED:
-            raise
-        return AclPage(question.now_ms, None, enabled=False, items=())
     following, page = await _page(question, rows)
     return AclPage(question.now_ms, following, enabled=True, items=page)
 
 
 async def list_quotas(question: Question) -> QuotaPage:
-    """List the quotas."""
-    rows = await quotas_of(WireClient(question.broker, question.access))
+    """List limits."""
+    found = await WireClient(question.broker, question.access).run(quotas.list_quotas({}))
+    rows = [
+        QuotaRow(
+            f"{each.text} {key}", each.name(USER), each.name(CLIENT_ID), each.name(IP), key, value
+        )
+        for each in found
+        for key, value in each.limits.items()
+    ]
     following, page = await _page(question, rows)
     return QuotaPage(question.now_ms, following, page)
 
 
 async def _page(question: Question, rows: Iterable[Row]) -> tuple[str | None, tuple[Row, ...]]:
     """Return the cursor of the next page, and the rows of this one, by their names."""
-    wanted, found = question.text("filter").casefold(), sorted(rows, key=as_text)
+    wanted = question.text("filter").casefold()
     selection = question.selection(ORDERS)
-    for number, row in enumerate(found):
+    for number, row in enumerate(sorted(rows, key=as_text)):
         await question.pace.spend()
         if wanted in as_text(row).casefold():
-            selection.offer(_name_of(row), number)
-    page, following = selection.page()
+            selection.offer(row, _name_of(row), number)
     await question.pace.spend(ROW_UNITS)
-    return following, tuple(found[int(place[-1])] for place in page)
+    return selection.following, tuple(selection.page())
 
 
 def as_text(row: UserRow | AclRow | QuotaRow) -> str:
@@ -166,7 +109,7 @@ def _name_of(row: UserRow | AclRow | QuotaRow) -> str:
     return row.principal if isinstance(row, AclRow) else row.name
 
 
-_CLUSTER: Final = Check(DESCRIBE, CLUSTER, "", CLUSTER_DENIED, Denial.REQUEST)
+_CLUSTER: Final = required(CLUSTER)
 _PAGED: Final = paged("name", ORDERS, "any of its texts")
 
 SECURITY_ROUTES: Final = (
@@ -184,7 +127,7 @@ SECURITY_ROUTES: Final = (
         "Quotas of users, client IDs and addresses",
         list_quotas,
         QuotaPage,
-        _CLUSTER._replace(operation=DESCRIBE_CONFIGS),
+        required(CLUSTER, DESCRIBE_CONFIGS),
         _PAGED,
     ),
 )

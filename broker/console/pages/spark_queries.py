@@ -7,20 +7,16 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     GROUP,
     READ,
     TOPIC,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
-    Check,
-    Denial,
 )
 from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.pages import groups, transactions
 from barnabas.broker.console.pages.spark_ledger import LEDGER_TOPIC, NOT_BEGUN, PARTITION
 from barnabas.broker.console.parameters import paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, visible
 from barnabas.broker.console.shapes_story import InputLag, SparkQueryPage, SparkQueryRow
 
 if TYPE_CHECKING:
@@ -69,21 +65,18 @@ async def list_queries(question: Question) -> SparkQueryPage:
     is_complete = state.position >= log.high_watermark
     wanted, access = question.text("filter").casefold(), question.access
     selection = question.selection(ORDERS)
-    by_sink = question.text("sort").removeprefix("-") == "sink"
     for (sink, query), entry in state.entries.items():
         await question.pace.spend()
         is_there = entry.offset >= log.log_start_offset
         if not is_there or wanted not in sink.casefold():
             continue
         if access.may_see(TRANSACTIONAL_ID, driver_id(sink)):
-            place = (sink, query) if by_sink else (entry.written_ms, sink, query)
-            selection.offer(*place)
-    page, following = selection.page()
-    shown = [state.entries[str(place[-2]), str(place[-1])] for place in page]
+            selection.offer_by(entry, entry, sink, query)
+    shown = selection.page()
     left_open = await _left_open(question, {each.sink for each in shown})
     rows = [await _row(question, topic, each, left_open[each.sink]) for each in shown]
     await question.durable()  # Of what is open (C14).
-    return SparkQueryPage(question.now_ms, following, None, is_complete, tuple(rows))
+    return SparkQueryPage(question.now_ms, selection.following, None, is_complete, tuple(rows))
 
 
 def _hidden_reason(question: Question) -> str | None:
@@ -174,9 +167,7 @@ SPARK_QUERY_ROUTES: Final = (
         "Spark's exactly-once queries: last decided batch, open transactions, lag",
         list_queries,
         SparkQueryPage,
-        Check(
-            DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.LEFT_OUT
-        ),
+        visible(TRANSACTIONAL_ID),
         paged("sink", ORDERS, "the sink id"),
     ),
 )

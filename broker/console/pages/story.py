@@ -9,16 +9,11 @@ from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     TOPIC,
     TRANSACTIONAL_ID,
-    TRANSACTIONAL_ID_DENIED,
-    Check,
-    Denial,
 )
-from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, visible
 from barnabas.broker.console.shapes import TopicPartition
 from barnabas.broker.console.shapes_story import (
     EndedPage,
@@ -49,39 +44,37 @@ async def list_events(question: Question) -> TransactionEventPage:
     """List the events of transactional IDs."""
     events = question.broker.transactions.events
     kind = question.text("kind")
-    selection, found = question.selection(ORDERS), {}
+    selection = question.selection(ORDERS)
     async for each in _seen(question):
         if kind and each.kind.name.lower() != kind:
             continue
-        found[each.number] = each
-        selection.offer(each.number)
-    page, following = selection.page()
-    rows = []
-    for (number,) in page:
-        await question.pace.spend(ROW_UNITS)
-        rows.append(_row(question, found[int(number)]))
+        selection.offer(each, each.number)
+    rows = [_row(question, each) async for each in selection.rows(question.pace)]
     await question.durable()
     return TransactionEventPage(
-        question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
+        question.now_ms,
+        selection.following,
+        events.complete_since_ms,
+        events.is_complete,
+        tuple(rows),
     )
 
 
 async def list_ended(question: Question) -> EndedPage:
     """List transactions that have ended."""
     events = question.broker.transactions.events
-    selection, found = question.selection(ORDERS), {}
+    selection = question.selection(ORDERS)
     async for each in _seen(question):
         if each.kind in ENDS:
-            found[each.number] = each
-            selection.offer(each.number)
-    page, following = selection.page()
-    rows = []
-    for (number,) in page:
-        await question.pace.spend(ROW_UNITS)
-        rows.append(_ended(found[int(number)]))
+            selection.offer(each, each.number)
+    rows = [_ended(each) async for each in selection.rows(question.pace)]
     await question.durable()
     return EndedPage(
-        question.now_ms, following, events.complete_since_ms, events.is_complete, tuple(rows)
+        question.now_ms,
+        selection.following,
+        events.complete_since_ms,
+        events.is_complete,
+        tuple(rows),
     )
 
 
@@ -146,9 +139,7 @@ def _ended(event: TransactionEvent) -> EndedTransaction:
     )
 
 
-_TRANSACTION: Final = Check(
-    DESCRIBE, TRANSACTIONAL_ID, "transactional_id", TRANSACTIONAL_ID_DENIED, Denial.LEFT_OUT
-)
+_TRANSACTION: Final = visible(TRANSACTIONAL_ID)
 _FILTERS: Final = (
     *paged("-time_ms", ORDERS, "the transactional id"),
     Parameter("transactional_id", "Only those of this one."),

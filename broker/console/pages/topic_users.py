@@ -10,20 +10,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.api.checks import (
-    DESCRIBE,
     GROUP,
     READ,
     TOPIC,
-    TOPIC_DENIED,
     TRANSACTIONAL_ID,
-    Check,
-    Denial,
 )
-from barnabas.broker.console.pacing import ROW_UNITS
 from barnabas.broker.console.pages import groups, transactions
 from barnabas.broker.console.pages.topics import spend_on, topic_of
 from barnabas.broker.console.parameters import Parameter, paged
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 from barnabas.broker.console.shapes_topic_users import (
     GroupOfTopicPage,
     GroupOfTopicRow,
@@ -32,9 +27,7 @@ from barnabas.broker.console.shapes_topic_users import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.console.pages.groups import Lag
     from barnabas.broker.console.questions import Question
-    from barnabas.coordinator.groups.shard import GroupShard
     from barnabas.storage.log.producer_entry import ProducerEntry
 
 PRODUCER_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
@@ -51,8 +44,8 @@ async def list_producers(question: Question) -> ProducerPage:
     """List the producers that the partitions of a topic know."""
     topic, pace = topic_of(question), question.pace
     only_open, only = bool(question.values["open"]), question.values.get("producer_id")
-    selection, found = question.selection(PRODUCER_ORDERS), {}
-    by_partition = question.text("sort").removeprefix("-") == "partition"
+    selection = question.selection(PRODUCER_ORDERS)
+    by_partition = selection.sort == "partition"
     for partition, log in topic.partitions_here():
         await spend_on(log, pace)
         producers = log.producers
@@ -60,21 +53,20 @@ async def list_producers(question: Question) -> ProducerPage:
             await pace.spend()
             if only is not None and entry.producer_id != only:
                 continue
-            place = partition.index, entry.producer_id
-            found[place] = entry
-            selection.offer(*place if by_partition else (entry.last_timestamp, *place))
-    page, following = selection.page()
-    shown = [(int(place[-2]), found[int(place[-2]), int(place[-1])]) for place in page]
+            value = () if by_partition else (entry.last_timestamp,)
+            row = partition.index, entry
+            selection.offer(row, *value, partition.index, entry.producer_id)
     coordinator = transactions.loaded(question)
     rows = []
-    for index, entry in shown:
-        await pace.spend(ROW_UNITS)
+    async for index, entry in selection.rows(pace):
         owner = coordinator.transaction_of_producer(entry.producer_id)
         name = None if owner is None else owner.transactional_id
         is_seen = name is not None and question.access.may_see(TRANSACTIONAL_ID, name)
         rows.append(_row(index, entry, name if is_seen else None))
     await question.durable()  # Whose ids they are (C14).
-    return ProducerPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
+    return ProducerPage(
+        question.now_ms, selection.following, selection.total, topic.name, tuple(rows)
+    )
 
 
 def _row(partition: int, entry: ProducerEntry, transactional_id: str | None) -> ProducerRow:
@@ -96,8 +88,6 @@ async def list_groups(question: Question) -> GroupOfTopicPage:
     topic, pace = topic_of(question), question.pace
     wanted = question.text("filter").casefold()
     selection = question.selection(GROUP_ORDERS)
-    sort = question.text("sort").removeprefix("-")
-    found: dict[str, tuple[GroupShard, Lag]] = {}
     for machine in groups.loaded(question).machines:
         for group_id in machine.keys():  # noqa: SIM118  No mapping: a list of what there is.
             await pace.spend()
@@ -108,17 +98,9 @@ async def list_groups(question: Question) -> GroupOfTopicPage:
             lag = await groups.lag_on(question, machine, group_id, topic.name)
             if not lag.partitions:
                 continue  # Of another topic, which had this name.
-            found[group_id] = machine, lag
-            if sort == "group":
-                selection.offer(group_id)
-            else:
-                selection.offer(getattr(lag, sort), group_id)
-    page, following = selection.page()
+            selection.offer_by(lag, (machine, group_id, lag), group_id)
     rows = []
-    for place in page:
-        await pace.spend(ROW_UNITS)
-        group_id = str(place[-1])
-        machine, lag = found[group_id]
+    async for machine, group_id, lag in selection.rows(pace):
         state, _, _, members = groups.summary_of(machine, group_id)
         rows.append(
             GroupOfTopicRow(
@@ -131,10 +113,10 @@ async def list_groups(question: Question) -> GroupOfTopicPage:
                 lag.lag_held_back,
             )
         )
-    return GroupOfTopicPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
+    return GroupOfTopicPage(
+        question.now_ms, selection.following, selection.total, topic.name, tuple(rows)
+    )
 
-
-_PRODUCERS: Final = Check(READ, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
 
 TOPIC_USER_ROUTES: Final = (
     Route(
@@ -142,7 +124,7 @@ TOPIC_USER_ROUTES: Final = (
         "Producers that the partitions of a topic remember",
         list_producers,
         ProducerPage,
-        _PRODUCERS,
+        required(TOPIC, READ),
         (
             *paged("-last_write_ms", PRODUCER_ORDERS),
             Parameter("open", "Only those with an open transaction in it.", bool, False),
@@ -154,7 +136,7 @@ TOPIC_USER_ROUTES: Final = (
         "Groups with committed offsets of a topic",
         list_groups,
         GroupOfTopicPage,
-        _PRODUCERS._replace(operation=DESCRIBE),
+        required(TOPIC),
         paged("group", GROUP_ORDERS, "their id"),
     ),
 )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -23,6 +22,7 @@ from barnabas.broker.console.shapes import (
     TopicRow,
 )
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.protocol.internal_records import uuid_text
 
 if TYPE_CHECKING:
     from barnabas.broker.console.pacing import Pace
@@ -57,7 +57,7 @@ async def list_topics(question: Question) -> TopicPage:
     wanted = question.text("filter").casefold()
     internal = bool(question.values["internal"])
     selection = question.selection(TOPIC_ORDERS)
-    sort = question.text("sort").removeprefix("-")
+    sort = selection.sort
     catalogue = question.broker.catalogue
     for topic in list(catalogue.topics.values()):
         await pace.spend()
@@ -66,22 +66,20 @@ async def list_topics(question: Question) -> TopicPage:
         if wanted not in topic.name.casefold() or not access.may_see(TOPIC, topic.name):
             continue
         if sort == "topic":
-            selection.offer(topic.name)
+            selection.offer(topic.name, topic.name)
         elif sort == "partitions":
-            selection.offer(len(topic.partitions), topic.name)
+            selection.offer(topic.name, len(topic.partitions), topic.name)
         else:
-            figures = await add_up(topic, pace)
-            selection.offer(getattr(figures, sort), topic.name)
-    page, following = selection.page()
+            selection.offer_by(await add_up(topic, pace), topic.name, topic.name)
     rows = []
-    readers = await _groups_of(question, {str(place[-1]) for place in page})
+    readers = await _groups_of(question, set(selection.page()))
     copies = Copies(catalogue.view)
-    for place in page:
-        found = catalogue.topic(str(place[-1]))
+    for name in selection.page():
+        found = catalogue.topic(name)
         if found is not None:  # Not deleted meanwhile.
             groups = None if readers is None else readers[found.name]
             rows.append(made_of(TopicRow, *await _summary(question, copies, found), groups))
-    return TopicPage(question.now_ms, following, selection.total, tuple(rows))
+    return TopicPage(question.now_ms, selection.following, selection.total, tuple(rows))
 
 
 async def describe_one(question: Question) -> TopicDescription:
@@ -103,22 +101,18 @@ async def list_partitions(question: Question) -> PartitionPage:
     topic = topic_of(question)
     pace = question.pace
     selection = question.selection(PARTITION_ORDERS)
-    sort = question.text("sort").removeprefix("-")
-    logs = {partition.index: log for partition, log in topic.partitions_here()}
     copies, node_id = Copies(question.broker.catalogue.view), question.broker.node_id
-    for index, log in logs.items():
+    for partition, log in topic.partitions_here():
         await spend_on(log, pace)
-        if sort == "partition":
-            selection.offer(index)
-        else:
-            selection.offer(_figure(log, sort), index)
-    page, following = selection.page()
+        value = () if selection.sort == "partition" else (_figure(log, selection.sort),)
+        selection.offer((partition, log), *value, partition.index)
     rows = []
-    for place in page:
-        index = int(place[-1])
-        await spend_on(logs[index], pace, ROW_UNITS)
-        rows.append(_partition_row(copies, node_id, topic.partitions[index], logs[index]))
-    return PartitionPage(question.now_ms, following, selection.total, topic.name, tuple(rows))
+    for partition, log in selection.page():
+        await spend_on(log, pace, ROW_UNITS)
+        rows.append(_partition_row(copies, node_id, partition, log))
+    return PartitionPage(
+        question.now_ms, selection.following, selection.total, topic.name, tuple(rows)
+    )
 
 
 def topic_of(request: ConsoleRequest) -> Topic:
@@ -184,7 +178,7 @@ async def _summary(question: Question, copies: Copies, topic: Topic) -> tuple[An
     figures = await add_up(topic, question.pace)
     return (
         topic.name,
-        base64.urlsafe_b64encode(topic.topic_id).rstrip(b"=").decode(),
+        uuid_text(topic.topic_id),
         is_internal(topic),
         len(topic.partitions),
         _replica_count(copies, topic),

@@ -5,7 +5,7 @@ What is in memory is in the journal, but perhaps not durable: every answer waits
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -25,7 +25,7 @@ from barnabas.coordinator.transactions.state import NEVER_MS, STORABLE
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.console.paging import Place
+    from barnabas.broker.console.paging import Selection
     from barnabas.broker.console.questions import ConsoleRequest, Question
     from barnabas.broker.coordination.transactions import Transactions
     from barnabas.broker.metadata.topic import Partition
@@ -57,7 +57,7 @@ async def list_transactions(question: Question) -> TransactionPage:
     wanted, state = question.text("filter").casefold(), question.text("state")
     only_open = bool(question.values["open"])
     selection = question.selection(ORDERS)
-    sort = question.text("sort").removeprefix("-")
+    sort = selection.sort
     for machine in transactions.machines:
         for each in _of_machine(machine, only_open=only_open):
             await pace.spend()
@@ -67,20 +67,18 @@ async def list_transactions(question: Question) -> TransactionPage:
             if wanted not in key.casefold() or not access.may_see(TRANSACTIONAL_ID, key):
                 continue
             if sort == "transactional_id":
-                selection.offer(key)
+                selection.offer(key, key)
             elif sort == "start_time_ms":
-                selection.offer(-1 if each.state.is_idle else each.start_ms, key)
+                selection.offer(key, -1 if each.state.is_idle else each.start_ms, key)
             else:
-                selection.offer(len(each.partitions), key)
-    page, following = selection.page()
+                selection.offer(key, len(each.partitions), key)
     rows, now_ms = [], question.now_ms
-    for place in page:
-        await pace.spend(ROW_UNITS)
-        found = _found(transactions, str(place[-1]))
+    async for key in selection.rows(pace):
+        found = _found(transactions, key)
         if found is not None:
             rows.append(row_of(question, found, now_ms))
     await question.durable()
-    return TransactionPage(now_ms, following, selection.total, tuple(rows))
+    return TransactionPage(now_ms, selection.following, selection.total, tuple(rows))
 
 
 def _of_machine(machine: TransactionTable, *, only_open: bool) -> list[Transaction]:
@@ -100,15 +98,15 @@ async def describe_one(question: Question) -> TransactionDescription:
     for topic, partition in partitions:
         await question.pace.spend()
         if question.access.may_see(TOPIC, topic):
-            selection.offer(topic, partition)
-    page, following = selection.page()
+            selection.offer(TopicPartition(topic, partition), topic, partition)
+    page = selection.page()
     await question.durable()
     return made_of(
         TransactionDescription,
         now_ms,
-        following,
+        selection.following,
         *values_of(row),
-        tuple(TopicPartition(str(topic), int(partition)) for topic, partition in page),
+        tuple(page),
     )
 
 
@@ -170,18 +168,14 @@ async def list_holders(question: Question) -> HolderPage:
     """List the partitions with blocked consumers, and the blocking transactions."""
     loaded(question)
     selection = question.selection(HOLDER_ORDERS)
-    by_held_back = question.text("sort").removeprefix("-") == "held_back"
+    by_held_back = selection.sort == "held_back"
     async for partition, held_back in held_partitions(question):
-        place = partition.topic.name, partition.index
-        if by_held_back:
-            selection.offer(held_back, *place)
-        else:
-            selection.offer(*place)
-    page, following = selection.page()
+        value = (held_back,) if by_held_back else ()
+        selection.offer(partition, *value, *partition.topic_partition)
     now_ms = question.now_ms
-    rows = await held_rows(question, page, now_ms)
+    rows = await held_rows(question, selection, now_ms)
     await question.durable()
-    return HolderPage(now_ms, following, selection.total, tuple(rows))
+    return HolderPage(now_ms, selection.following, selection.total, tuple(rows))
 
 
 async def held_partitions(question: Question) -> AsyncIterator[tuple[Partition, int]]:
@@ -199,12 +193,13 @@ async def held_partitions(question: Question) -> AsyncIterator[tuple[Partition, 
                 yield partition, held_back
 
 
-async def held_rows(question: Question, page: Iterable[Place], now_ms: int) -> list[HeldPartition]:
-    """Return rows of the partitions at places that end with a topic and an index."""
+async def held_rows(
+    question: Question, selection: Selection[Partition], now_ms: int
+) -> list[HeldPartition]:
+    """Return rows of partitions, without those that have been deleted meanwhile."""
     rows = []
-    for place in page:
-        await question.pace.spend(ROW_UNITS * HOLDERS_SHOWN)
-        found = question.broker.catalogue.partition(str(place[-2]), int(place[-1]))
+    async for each in selection.rows(question.pace, ROW_UNITS * HOLDERS_SHOWN):
+        found = question.broker.catalogue.partition(*each.topic_partition)
         if found is not None and found.log is not None:
             rows.append(_held(question, found, now_ms))
     return rows

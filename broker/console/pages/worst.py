@@ -108,23 +108,17 @@ async def _walk(question: Question, pace: Pace) -> Worst:
 
 
 async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
-    """Return the number of groups, of blocked ones, and those with the largest lag."""
-    coordinator = groups.loaded(question)
+    """Return the number of groups, the number that wait, and those with the largest lag."""
     selection, waiting = question.selection(groups.ORDERS), 0
-    for machine in coordinator.machines:
+    for machine in groups.loaded(question).machines:
         for group_id in machine.keys():  # noqa: SIM118  No mapping: a list of what there is.
             await question.pace.spend()
             if question.access.may_see(GROUP, group_id):
                 lag = await groups.lag_of(question, machine, group_id)
                 waiting += lag.lag_held_back > 0
-                selection.offer(lag.lag, group_id)
-    page, _ = selection.page()
-    question.lags.view_rows(question, (str(place[-1]) for place in page))
-    rows = []
-    for place in page:
-        found = groups.machine_that_knows(coordinator, str(place[-1]))
-        if found is not None:  # Not deleted meanwhile.
-            rows.append(await groups.row_of(question, found, str(place[-1])))
+                selection.offer(group_id, lag.lag, group_id)
+    question.lags.view_rows(question, selection.page())
+    rows = await groups.rows_of(question, selection.page())
     return selection.total, waiting, tuple(each for each in rows if each.lag)
 
 
@@ -134,13 +128,13 @@ async def _held_back(question: Question, as_of: int) -> tuple[tuple[HeldPartitio
     producers: dict[str, bool] = {}
     partitions = records = 0
     async for partition, held_back in transactions.held_partitions(question):
-        selection.offer(held_back, partition.topic.name, partition.index)
+        selection.offer(partition, held_back, *partition.topic_partition)
         first = next(transactions.open_on(question, partition, as_of), None)
         if first is not None and _is_long(first, as_of):
             producers[first.producer_id] = first.hanging or producers.get(first.producer_id, False)
             partitions += 1
             records += held_back
-    rows = await transactions.held_rows(question, selection.page()[0], as_of)
+    rows = await transactions.held_rows(question, selection, as_of)
     hanging = sum(producers.values())
     return tuple(rows), Waiting(len(producers), hanging, partitions, records, 0)
 

@@ -45,26 +45,23 @@ class _Line(NamedTuple):
 async def export(question: Question) -> Answer:
     """Return an answer with one line for each record."""
     check_shown(question)
-    pace = ThreadPace()
-    try:
-        with question.places.take(question.access) as place:
-            reading = await begin(question, place, pace, EXPANDED_BYTES_MAX)
-            found = [
-                each
-                async for each in reading.scan.records()
-                if each is not None and each.state != MARKER
-            ]
-            name = reading.topic.name
-            lines = await place.readers.run(partial(_lines, found, pace))
-            del found
-            headers = {"Content-Disposition": f'attachment; filename="{name}.jsonl"'}
-            following = reading.scan.left()
-            if following is not None:
-                headers[NEXT] = following
-            body = _body(name, lines)
-            return place.answered(Answer(200, "application/octet-stream", body, headers))
-    finally:
-        pace.end()
+    with question.places.take(question.access) as place:
+        pace = place.pace
+        reading = await begin(question, place, pace, EXPANDED_BYTES_MAX)
+        found = [
+            each
+            async for each in reading.scan.records()
+            if each is not None and each.state != MARKER
+        ]
+        name = reading.topic.name
+        lines = await place.readers.run(partial(_lines, found, pace))
+        del found
+        headers = {"Content-Disposition": f'attachment; filename="{name}.jsonl"'}
+        following = reading.scan.left()
+        if following is not None:
+            headers[NEXT] = following
+        body = _body(name, lines)
+        return place.answered(Answer(200, "application/octet-stream", body, headers))
 
 
 def _lines(found: Iterable[FoundRecord], pace: ThreadPace) -> deque[_Line]:

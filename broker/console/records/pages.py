@@ -58,30 +58,26 @@ async def list_records(question: Question) -> Answer:
     if question.values["follow"]:
         words = "follow: needs Accept: text/event-stream"
         raise KafkaError(ErrorCode.INVALID_REQUEST, words)
-    pace = ThreadPace()
-    try:
-        with question.places.take(question.access) as place:
-            readers = place.readers
-            reading = await begin(question, place, pace)
-            found = [each async for each in reading.scan.records() if each is not None]
-            behinds = await behinds_of(question, reading.topic, found)
-            name = reading.topic.name
-            formats = await readers.run(partial(reading.formats.guessed, name, found, pace))
-            work = partial(json_rows, found, formats, behinds, pace)
-            rows = await readers.run_within(written_bytes(found), work)
-            place.hold(sum(map(len, rows)))
-            page = RecordPage(
-                question.now_ms,
-                reading.scan.left(),
-                name,
-                formats.key,
-                formats.value,
-                reading.scan.summary(),
-                (),
-            )
-            return place.answered(Answer(200, JSON, _body(page, rows)))
-    finally:
-        pace.end()
+    with question.places.take(question.access) as place:
+        readers, pace = place.readers, place.pace
+        reading = await begin(question, place, pace)
+        found = [each async for each in reading.scan.records() if each is not None]
+        behinds = await behinds_of(question, reading.topic, found)
+        name = reading.topic.name
+        formats = await readers.run(partial(reading.formats.guessed, name, found, pace))
+        work = partial(json_rows, found, formats, behinds, pace)
+        rows = await readers.run_within(written_bytes(found), work)
+        place.hold(sum(map(len, rows)))
+        page = RecordPage(
+            question.now_ms,
+            reading.scan.left(),
+            name,
+            formats.key,
+            formats.value,
+            reading.scan.summary(),
+            (),
+        )
+        return place.answered(Answer(200, JSON, _body(page, rows)))
 
 
 def _body(page: RecordPage, rows: list[str]) -> Iterator[str]:
@@ -108,26 +104,22 @@ def _body(page: RecordPage, rows: list[str]) -> Iterator[str]:
 async def describe_one(question: Question) -> Answer:
     """Return one whole record."""
     check_shown(question)
-    pace = ThreadPace()
-    try:
-        with question.places.take(question.access) as place:
-            readers = place.readers
-            partition, offset = _place(question)
-            piece = await _piece_at(partition, offset, readers, pace)
-            found = await readers.expand(
-                piece.batches,
-                partial(_examined, piece, partition.index, offset, WHOLE_BYTES, pace),
-                EXPANDED_BYTES_MAX,
-            )
-            behinds = await behinds_of(question, partition.topic, [found])
-            asked = Formats(question.text("key_format"), question.text("value_format"))
-            work = partial(_written, found, asked, behinds, partition.topic.name, pace)
-            text = await readers.run_within(written_bytes([found], WHOLE_CHARACTERS), work)
-            place.hold(len(text))
-            head = _head_of_one(question, partition, offset)
-            return place.answered(Answer(200, JSON, _in_pieces(head, text)))
-    finally:
-        pace.end()
+    with question.places.take(question.access) as place:
+        readers, pace = place.readers, place.pace
+        partition, offset = _place(question)
+        piece = await _piece_at(partition, offset, readers, pace)
+        found = await readers.expand(
+            piece.batches,
+            partial(_examined, piece, partition.index, offset, WHOLE_BYTES, pace),
+            EXPANDED_BYTES_MAX,
+        )
+        behinds = await behinds_of(question, partition.topic, [found])
+        asked = Formats(question.text("key_format"), question.text("value_format"))
+        work = partial(_written, found, asked, behinds, partition.topic.name, pace)
+        text = await readers.run_within(written_bytes([found], WHOLE_CHARACTERS), work)
+        place.hold(len(text))
+        head = _head_of_one(question, partition, offset)
+        return place.answered(Answer(200, JSON, _in_pieces(head, text)))
 
 
 def _head_of_one(question: Question, partition: Partition, offset: int) -> str:
@@ -218,22 +210,19 @@ async def download(question: Question) -> Answer:
     asked = _PART.fullmatch(part)
     if asked is None:
         raise KafkaError(ErrorCode.INVALID_REQUEST, "part: key, value or header:N")
-    pace = ThreadPace()
-    try:
-        with question.places.take(question.access) as place:
-            partition, offset = _place(question)
-            piece = await _piece_at(partition, offset, place.readers, pace)
-            work = partial(_bytes_of, piece, offset, part, pace)
-            data = await place.readers.expand(piece.batches, work, EXPANDED_BYTES_MAX)
-            if data is None:
-                raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"the record has no {part}")
-            place.hold(len(data))
-            name = f"{partition.topic.name}-{partition.index}-{offset}-{part.replace(':', '-')}.bin"
-            headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-            body = _bytes_in_pieces(data)
-            return place.answered(Answer(200, "application/octet-stream", body, headers))
-    finally:
-        pace.end()
+    with question.places.take(question.access) as place:
+        pace = place.pace
+        partition, offset = _place(question)
+        piece = await _piece_at(partition, offset, place.readers, pace)
+        work = partial(_bytes_of, piece, offset, part, pace)
+        data = await place.readers.expand(piece.batches, work, EXPANDED_BYTES_MAX)
+        if data is None:
+            raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"the record has no {part}")
+        place.hold(len(data))
+        name = f"{partition.topic.name}-{partition.index}-{offset}-{part.replace(':', '-')}.bin"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+        body = _bytes_in_pieces(data)
+        return place.answered(Answer(200, "application/octet-stream", body, headers))
 
 
 def _bytes_of(piece: Piece, offset: int, part: str, pace: ThreadPace) -> bytes | None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.broker.console.pages.spark_ledger import SparkLedger
+from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.pieces import RecordReaders
 from barnabas.broker.http.messages.answer_memory import AnswerMemory
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -30,6 +31,8 @@ class Place:
 
     def __init__(self, readers: RecordReaders, holding: Holding) -> None:
         self.readers = readers
+        self.pace = ThreadPace()
+        """The pace of the threads that make the response."""
         self._holding = holding
         self._is_answered = False
         self._is_displaced = False
@@ -54,7 +57,11 @@ class Place:
         self._is_displaced = task.cancel()
 
     def __exit__(self, *_: object) -> None:
-        """Give the place back, unless an answer keeps it; raises KafkaError if it was displaced."""
+        """End the threads, and give the place back unless an answer keeps it.
+
+        Raises KafkaError if it was displaced.
+        """
+        self.pace.end()
         if self._is_answered:
             return
         self._holding.release()

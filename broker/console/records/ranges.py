@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import json
 import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from barnabas.broker.console.lengths import PARTITIONS_NAMED_MOST
+from barnabas.broker.console.paging import bad_cursor, packed, unpacked
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -112,23 +110,16 @@ async def ranges_of(
 def cursor_of(order: str, left: Iterable[Range]) -> str | None:
     """Return the cursor of the rest, or None if nothing is left."""
     rows = [[each.partition, each.low, each.high] for each in left if each.low < each.high]
-    if not rows:
-        return None
-    text = json.dumps([order, rows], separators=(",", ":"))
-    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+    return packed([order, rows]) if rows else None
 
 
 def ranges_from(cursor: str, order: str, partitions: Iterable[Partition]) -> list[Range]:
     """Return the ranges of a cursor, of the requested partitions; raises KafkaError."""
-    try:
-        padded = cursor + "=" * (-len(cursor) % 4)
-        found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
-    except (binascii.Error, ValueError, RecursionError):
-        found = None
-    rows = found[1] if isinstance(found, list) and len(found) == 2 and found[0] == order else None
+    found = unpacked(cursor)
+    rows = found[1] if len(found) == 2 and found[0] == order else None
     logs = {each.index: each.log_here() for each in partitions}
     if not isinstance(rows, list) or not all(_is_range(each) for each in rows):
-        raise _refused("after: not the next of an answer in this order")
+        raise bad_cursor()
     ranges = []
     for number, low, high in rows:
         if number in logs:

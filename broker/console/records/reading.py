@@ -24,7 +24,8 @@ from barnabas.broker.console.records.shapes import Behind
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
-    from barnabas.broker.console.questions import ObservedBroker, Question
+    from barnabas.broker.admin.observed import ObservedBroker
+    from barnabas.broker.console.questions import Question
     from barnabas.broker.console.records.examining import FoundRecord
     from barnabas.broker.console.records.pace import ThreadPace
     from barnabas.broker.console.records.pieces import RecordReaders

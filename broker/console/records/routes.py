@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Final
 
-from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, Check, Denial
+from barnabas.broker.api.checks import READ, TOPIC
 from barnabas.broker.console.parameters import Parameter
 from barnabas.broker.console.records import export, pages, shapes
 from barnabas.broker.console.records.formats import AUTO, FORMATS
 from barnabas.broker.console.records.ranges import NEWEST, OLDEST
 from barnabas.broker.console.records.reading import ALL_STATES
 from barnabas.broker.console.records.scan import ROWS_MOST
-from barnabas.broker.console.route import Route
+from barnabas.broker.console.route import Route, required
 
 _RECORDS: Final = "/api/v1/topics/{topic}/records"
 _RECORD: Final = "/api/v1/topics/{topic}/partitions/{partition}/records/{offset}"
-_CHECK: Final = Check(READ, TOPIC, "topic", TOPIC_DENIED, Denial.REQUEST)
+_CHECK: Final = required(TOPIC, READ)
 _LIMIT_DEFAULT: Final = 50
 _FORMATS: Final = (
     Parameter("key_format", "What keys are shown as.", str, AUTO, FORMATS),

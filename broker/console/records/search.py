@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.records.events import Events, event
 from barnabas.broker.console.records.formats import GUESSED_FROM
-from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.reading import begin, behinds_of
 from barnabas.broker.console.records.rows import Formats, json_rows
 from barnabas.broker.console.records.shapes import SearchState
@@ -31,9 +30,8 @@ PROGRESS_SECONDS: Final = 1.0
 
 async def search(question: Question) -> Answer:
     """Return the stream of a search; raises KafkaError if the search is invalid."""
-    pace = ThreadPace()
     with question.places.take(question.access) as place:  # Only to find out whether it can be.
-        await begin(question, place, pace)
+        await begin(question, place, place.pace)
     return _Search(question).answer()
 
 

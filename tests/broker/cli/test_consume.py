@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from barnabas.broker.admin.exchange import Rejected
 from barnabas.broker.cli.arguments import addresses
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
@@ -216,7 +217,7 @@ def reader(own_broker, own_shell):
     own_shell("topics", "create", "three")
     own_shell("produce", "three", stdin=b"a\nb\nc\n")
     with Cluster(addresses(own_shell.address), 5) as cluster:
-        yield Consumer(cluster, positions("three"), isolation="read_committed", timeout_seconds=5)
+        yield Consumer(cluster, positions("three"), isolation="read_committed")
 
 
 def test_retriable_fetch_error_is_retried(own_broker, reader):
@@ -246,7 +247,7 @@ def test_reading_may_stop_within_a_batch(reader):
 
 def test_final_fetch_error_is_raised_at_once(own_broker, reader):
     with own_broker.intercept(FETCH, fail=ErrorCode.TOPIC_AUTHORIZATION_FAILED) as caught:
-        with pytest.raises(CommandError, match="TOPIC_AUTHORIZATION_FAILED"):
+        with pytest.raises(Rejected, match="TOPIC_AUTHORIZATION_FAILED"):
             list(reader.poll())
         assert caught.count == 1
 
@@ -260,8 +261,8 @@ def test_records_that_are_not_there_any_more(reader):
 def test_deleted_topic_fails_the_reader(own_broker, own_shell, reader):
     assert values(reader.poll()) == [b"a", b"b", b"c"]
     own_shell("topics", "delete", "three")
-    reader._timeout_seconds = 0.3
-    with pytest.raises(CommandError, match="three"):
+    reader._cluster.timeout_seconds = 0.3
+    with pytest.raises(Rejected, match="three"):
         list(reader.poll())
 
 

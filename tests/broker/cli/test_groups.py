@@ -2,8 +2,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from barnabas.broker.admin.exchange import Rejected
+from barnabas.broker.admin.positions import Position
 from barnabas.broker.cli.arguments import addresses
-from barnabas.broker.cli.cluster_view import Cluster, Rejected
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.records import group_member, group_reader
 from barnabas.broker.cli.records.group_member import GroupMember, Rebalancing
 from barnabas.broker.cli.records.group_protocol import (
@@ -14,7 +16,6 @@ from barnabas.broker.cli.records.group_protocol import (
     share_out,
 )
 from barnabas.broker.cli.records.group_reader import GroupReader
-from barnabas.broker.cli.where import Where
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (
     DELETE_RECORDS,
@@ -111,7 +112,7 @@ def test_lag(shell, numbers, read):
 
 def test_describe_with_a_member(shell, numbers):
     with Cluster(addresses(shell.address), 10) as cluster:
-        member = GroupMember(cluster, numbers, [numbers], 10)
+        member = GroupMember(cluster, numbers, [numbers])
         assert member.join() == [(numbers, 0), (numbers, 1), (numbers, 2)]
         found = described(shell, numbers)
         lines = shell("groups", "describe", numbers).lines
@@ -231,7 +232,7 @@ def test_reset_offsets_a_group_that_has_read_nothing(shell):
 def test_a_group_with_members_stays_where_it_is(shell, numbers, read):
     read(30)
     with Cluster(addresses(shell.address), 10) as cluster:
-        member = GroupMember(cluster, numbers, [numbers], 10)
+        member = GroupMember(cluster, numbers, [numbers])
         member.join()
         assert shell("groups", "reset-offsets", numbers, "--to", "0").error == (
             f"{numbers}: the group has 1 member, which must stop first"
@@ -316,7 +317,7 @@ def test_members_share_the_partitions(shell, numbers):
         Cluster(addresses(shell.address), 10) as one,
         Cluster(addresses(shell.address), 10) as two,
     ):
-        first, second = (GroupMember(each, numbers, [numbers], 10) for each in (one, two))
+        first, second = (GroupMember(each, numbers, [numbers]) for each in (one, two))
         assert len(first.join()) == 3
         shares = {}
         joining = start_thread("joins", lambda: shares.update(second=second.join()))
@@ -345,8 +346,8 @@ def rejoined(member):
 
 def reader(cluster, topic, *, to_the_end=False):
     opened = GroupReader(
-        cluster, topic, [topic], Where("beginning"),
-        isolation="read_committed", timeout_seconds=10, to_the_end=to_the_end,
+        cluster, topic, [topic], Position.parse("beginning"),
+        isolation="read_committed", to_the_end=to_the_end,
     )  # fmt: skip
     opened.open()
     return opened
@@ -418,7 +419,7 @@ def test_a_rebalance_in_the_middle_of_joining(own_broker, own_shell):
         own_broker.intercept(SYNC_GROUP, fail=ErrorCode.REBALANCE_IN_PROGRESS, times=2),
         Cluster(addresses(own_shell.address), 10) as cluster,
     ):
-        member = GroupMember(cluster, "t", ["t"], 10)
+        member = GroupMember(cluster, "t", ["t"])
         assert member.join() == [("t", 0)]
         member.leave()
 

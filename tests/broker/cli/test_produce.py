@@ -306,10 +306,10 @@ def test_a_broker_that_leaves(own_broker, own_shell):
     own_shell("topics", "create", "left")
     (address,) = addresses(own_shell.address)
     with Cluster([address], 10) as cluster:
-        writer = Producer(cluster, "left", ProducerOptions(timeout_seconds=60))
+        writer = Producer(cluster, "left", ProducerOptions())
         writer.write([NewRecord(None, b"x")])
         own_broker.crash()
-        writer._options = ProducerOptions(timeout_seconds=0.5)
+        cluster.timeout_seconds = 0.5
         try:
             with pytest.raises(Unreachable) as problem:
                 writer.write([NewRecord(None, b"y")])

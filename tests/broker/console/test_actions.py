@@ -14,7 +14,7 @@ from barnabas.broker.console.routes import ROUTES
 from barnabas.broker.coordination.transactions import Transactions
 from barnabas.broker.security.quotas.quota_limits import PRODUCER_BYTES, USER, entity
 from barnabas.protocol.errors import KafkaError
-from barnabas.testing import Broker
+from barnabas.testing import Broker, Cluster
 from tests.broker.console.asking import HTTP, fetch
 from tests.broker.producers import Producer, commit, committed, read
 from tests.counterparts.transaction_client import TransactionClient
@@ -457,3 +457,11 @@ def test_a_connection_is_closed(broker):
         both(broker, "DELETE", path("clients", mine), confirm=mine)
         wait_until(lambda: mine not in {each.peer for each in broker.server.sockets.connections})
         assert send(broker, "DELETE", path("clients", mine))[0] == 404
+
+
+def test_topic_of_a_cluster_is_deleted():
+    with Cluster(1, config=HTTP) as cluster:
+        cluster.create_topic("shared")
+        (broker,) = cluster.brokers
+        both(broker, "DELETE", path("topics", "shared"), confirm="shared")
+        assert "shared" not in broker.server.catalogue.topics

@@ -23,8 +23,8 @@ def test_pages_are_what_sorting_would_give(sort, limit):
     while True:
         selection = Selection(order, limit, after)
         for place in places:
-            selection.offer(*place)
-        page, after = selection.page()
+            selection.offer(place, *place)
+        page, after = selection.page(), selection.following
         assert len(page) <= limit
         found += page
         if after is None:
@@ -35,8 +35,8 @@ def test_pages_are_what_sorting_would_give(sort, limit):
 def test_little_is_kept():
     selection = Selection(Order("name", (str,)), 10, None)
     for number in range(10_000):
-        selection.offer(f"{number:05}")
-        assert len(selection._places) <= 22
+        selection.offer(number, f"{number:05}")
+        assert len(selection._kept) <= 22
 
 
 def encoded(value):

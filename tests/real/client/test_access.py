@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from barnabas.broker.cli.records.offsets import may_pass
+from barnabas.broker.cli.retries import may_pass
 from barnabas.broker.client.brokers import Brokers
 from barnabas.broker.client.errors import NotLetIn, Unreachable
 from barnabas.broker.client.security import security_of

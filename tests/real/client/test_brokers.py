@@ -5,8 +5,8 @@ import threading
 
 import pytest
 
-from barnabas.broker.cli.cluster_view import Rejected
-from barnabas.broker.cli.records.offsets import may_pass
+from barnabas.broker.admin.exchange import Rejected
+from barnabas.broker.cli.retries import may_pass
 from barnabas.broker.client.brokers import GROUP, TRANSACTION, Brokers
 from barnabas.broker.client.errors import NotKafka, Unreachable
 from barnabas.protocol.errors import ErrorCode

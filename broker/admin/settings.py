@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
-from barnabas.broker.cli.cluster_view import Cluster, check
-from barnabas.broker.client.connection import Connection
+from barnabas.broker.admin.exchange import Exchange, Receiver, check, send
 from barnabas.broker.config.types import SOURCE_WORDS
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
@@ -24,11 +23,12 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 
 TOPIC: Final = 2
 BROKER: Final = 4
-SET, UNSET = 0, 1
+_SET, _UNSET = 0, 1
 DYNAMIC_TOPIC_CONFIG: Final = 1
 DEFAULT_CONFIG: Final = 5
 
-SETTING_COLUMNS: Final = {"CONFIGURATION": "key", "VALUE": "value", "SOURCE": "source"}
+Change: TypeAlias = tuple[str, str | None]
+"""Key and value, ``None`` for the default."""
 
 
 @dataclass(frozen=True)
@@ -40,18 +40,17 @@ class Setting:
     source: str
 
 
-Settings = dict[str, list[DescribeConfigsResourceResult]]
-
-
-def settings_of(target: Cluster | Connection, kind: int, names: Sequence[str]) -> Settings:
+def settings_of(
+    kind: int, names: Sequence[str], to: Receiver = None
+) -> Exchange[dict[str, list[DescribeConfigsResourceResult]]]:
     """Return all settings of topics or brokers by their names, sorted; raises Rejected.
 
-    Those of a broker are its own to tell.
+    Those of one broker are known to it alone.
     """
     resources = [DescribeConfigsResource(kind, name, None) for name in names]
     request = DescribeConfigsRequest(resources, False, False)
-    found: Settings = {}
-    for result in target.ask(DESCRIBE_CONFIGS, request).results:
+    found = {}
+    for result in (yield from send(DESCRIBE_CONFIGS, request, to)).results:
         check(result.resource_name, result.error_code, result.error_message)
         found[result.resource_name] = sorted(result.configs, key=lambda each: each.name)
     return found
@@ -63,25 +62,16 @@ def setting_of(config: DescribeConfigsResourceResult) -> Setting:
     return Setting(config.name, None if config.is_sensitive else config.value, source)
 
 
-def changes_of(given: Sequence[tuple[str, str]], unset: Sequence[str]) -> list[AlterableConfig]:
-    """Return the changes that options ask for."""
-    changes = [AlterableConfig(key, SET, value) for key, value in given]
-    return changes + [AlterableConfig(key, UNSET, None) for key in unset]
-
-
 def alter_settings(
-    target: Cluster | Connection,
-    kind: int,
-    name: str,
-    changes: list[AlterableConfig],
-    *,
-    dry_run: bool = False,
-) -> None:
+    kind: int, name: str, changes: Iterable[Change], *, dry_run: bool, to: Receiver = None
+) -> Exchange[None]:
     """Change settings of one topic or broker; raises Rejected.
 
-    Those of one broker are its own to change.
+    Those of one broker are changed by it alone.
     """
-    resource = AlterConfigsResource(kind, name, changes)
-    request = IncrementalAlterConfigsRequest([resource], dry_run)
-    (answer,) = target.ask(INCREMENTAL_ALTER_CONFIGS, request).responses
-    check(name or "all brokers", answer.error_code, answer.error_message)
+    configs = [
+        AlterableConfig(key, _UNSET if value is None else _SET, value) for key, value in changes
+    ]
+    request = IncrementalAlterConfigsRequest([AlterConfigsResource(kind, name, configs)], dry_run)
+    for each in (yield from send(INCREMENTAL_ALTER_CONFIGS, request, to)).responses:
+        check(name or "all brokers", each.error_code, each.error_message)
