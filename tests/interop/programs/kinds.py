@@ -63,7 +63,7 @@ class JavaCopy:
 class BenthosCopy:
     """A pipeline of Benthos, which promises each record at least once.
 
-    It sends a batch that failed again, also behind the next one.
+    It can repeat a batch that failed after later ones, at Apache Kafka as well.
     """
 
     component: str
