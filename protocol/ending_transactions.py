@@ -23,7 +23,7 @@ _CLASSIC: Final = 0
 
 
 def fencing(transactional_id: str, timeout_ms: int) -> InitProducerIdRequest:
-    """Return the request that fences the producer of an id; goes with INIT_PRODUCER_ID_STABLE."""
+    """Return the request, for INIT_PRODUCER_ID_STABLE, that fences the producer of an ID."""
     return InitProducerIdRequest(transactional_id, min(timeout_ms, _TIMEOUT_MS))
 
 
