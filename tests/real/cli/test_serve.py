@@ -78,7 +78,7 @@ def test_log_lines_in_json(tmp_path):
     lines = [json.loads(line) for line in stderr.splitlines()]
     assert lines[0]["event"].startswith("barnabas starts")
     assert re.match(r"\d+\.\d+\.\d+", lines[0]["version"])
-    assert lines[0]["build"] == ("compiled" if COMPILED else "interpreted")
+    assert lines[0]["build"] == ("compiled" if COMPILED else "pure")
     assert {line["level"] for line in lines} == {"INFO"}
 
 
