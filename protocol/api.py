@@ -90,7 +90,7 @@ class Message(Generic[T]):
         return message
 
     def decode_part(self, view: memoryview, position: int, version: int) -> tuple[T, int]:
-        """Decode from ``position``; return the message and where it ended.
+        """Decode from ``position``; return the message and its end.
 
         The end may lie beyond ``view`` when the message was cut short: the caller compares.
         """
@@ -119,7 +119,7 @@ class Message(Generic[T]):
         decoder: Decoder[T] | None = None,
         encoder: Encoder[T] | None = None,
     ) -> None:
-        """Put hand-written functions in the place of the generated ones for a range of versions."""
+        """Replace the generated functions of a range of versions by hand-written ones."""
         for version in range(first, last + 1):
             if decoder is not None:
                 self._decoders[version] = decoder
@@ -205,7 +205,7 @@ class RecordType(Generic[Key, Value]):
         return f"<RecordType {self.key_type} {self.name}>"
 
     def encode_key(self, key: Key) -> bytes:
-        """Encode a record key, type prefix included."""
+        """Encode a record key with its type as prefix."""
         return b"".join(self.key.encode(key, 0, bytearray(_VERSION.pack(self.key_type))))
 
     def decode_key(self, data: bytes) -> Key:
@@ -216,9 +216,7 @@ class RecordType(Generic[Key, Value]):
         return self.key.decode(memoryview(data), _VERSION.size, 0)
 
     def encode_value(self, value: Value, version: int | None = None) -> bytes:
-        """Encode a record value, version prefix included; the highest version unless told
-        otherwise.
-        """
+        """Encode a record value with its version as prefix, by default the highest one."""
         if version is None:
             version = self.value.max_version
         return b"".join(self.value.encode(value, version, bytearray(_VERSION.pack(version))))

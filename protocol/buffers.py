@@ -35,7 +35,7 @@ class LargeBuffers:
         self._buffers: list[mmap.mmap] = []
 
     def take(self, size: int) -> memoryview:
-        """Return writable memory of ``size`` bytes; what is in it means nothing.
+        """Return writable memory of ``size`` bytes with arbitrary content.
 
         Raises OSError where the system has no memory of that size to give.
         """
@@ -52,7 +52,7 @@ class LargeBuffers:
 
 
 def mapped(size: int) -> mmap.mmap:
-    """Return ``size`` bytes of fresh memory, of which no page is resident yet."""
+    """Return ``size`` bytes of new memory without resident pages."""
     memory = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     if hasattr(mmap, "MADV_NOHUGEPAGE"):
         # With large pages everywhere, the first byte of a buffer would cost two megabytes.

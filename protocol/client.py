@@ -79,7 +79,7 @@ class ClientConnection:
 
     @property
     def has_received(self) -> bool:
-        """Whether bytes of a response have arrived that was not taken."""
+        """Whether received bytes of a response were not taken yet."""
         return bool(self._received)
 
     def request(
@@ -102,7 +102,7 @@ class ClientConnection:
         return header.correlation_id, chunks
 
     def request_encoded(self, api: AnyApi, version: int, body: Chunks) -> tuple[int, Chunks]:
-        """Make a whole frame of a request whose body was encoded before: what had to wait.
+        """Return the frame of a delayed request, whose body is encoded already.
 
         Raises OverflowError as ``request`` does.
         """
@@ -124,7 +124,7 @@ class ClientConnection:
             self._in_flight.append(_InFlight(header.correlation_id, api, header.api_version))
 
     def receive_data(self, data: bytes | bytearray | memoryview) -> None:
-        """Take bytes that arrived. Drain ``next_response`` before receiving more."""
+        """Add received bytes. Drain ``next_response`` before receiving more."""
         self._received += data
 
     def next_response(self) -> tuple[int, Any] | Literal[NeedData.NEED_DATA]:
@@ -148,7 +148,7 @@ class ClientConnection:
         return correlation_id, expected.api.decode_response(frame, position, version)
 
     def _take_frame(self) -> memoryview | None:
-        """Take one whole frame, without its length, off the received bytes."""
+        """Remove and return one complete frame, without its length."""
         if len(self._received) < _LENGTH.size:
             return None
         (size,) = _LENGTH.unpack_from(self._received)
@@ -193,7 +193,7 @@ class AdvertisedVersions:
         return self._common(api) is not None
 
     def offers(self, api: AnyApi, version: int) -> bool:
-        """Whether the broker speaks exactly this version."""
+        """Return whether the broker supports exactly this version."""
         lowest, highest = self._ranges.get(api.key, (1, 0))
         return lowest <= version <= highest
 

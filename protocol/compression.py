@@ -61,7 +61,7 @@ class ExpandsTooFar(CompressionError):
 
 
 def refuse_unreadable(codec: int, data: Buffer) -> None:
-    """Raise CompressionError for what :func:`expand` can read, and Kafka's Java consumers cannot.
+    """Raise CompressionError for data that Kafka's Java consumers cannot read.
 
     They stop at such a batch for good. What only is damaged is left to `expand`.
     """
@@ -80,7 +80,7 @@ def compress(codec: int, data: Buffer) -> bytes:
 
 
 def decompress(codec: int, data: Buffer, limit_bytes: int) -> Buffer:
-    """Expand ``data``; CompressionError if it is damaged or longer than ``limit_bytes``."""
+    """Expand ``data``; raises CompressionError if it is damaged or above ``limit_bytes``."""
     if codec == NONE:
         if len(data) > limit_bytes:
             raise _too_long(limit_bytes)
@@ -90,7 +90,7 @@ def decompress(codec: int, data: Buffer, limit_bytes: int) -> Buffer:
 
 
 def expand(codec: int, data: Buffer, limit_bytes: int) -> Iterator[bytes]:
-    """Expand ``data`` piece by piece; CompressionError where it is damaged or becomes too long."""
+    """Expand ``data`` in pieces; raises CompressionError if it is damaged or too long."""
     if codec == NONE:
         pieces = _cut(data)
     elif codec in _CODECS:

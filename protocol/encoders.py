@@ -40,14 +40,14 @@ class Encoder(Protocol):
     """A compressor of one batch's records."""
 
     def feed(self, piece: bytes) -> bytes:
-        """Take the next piece; return what is ready of the output."""
+        """Compress the next piece; return the available output."""
 
     def finish(self) -> bytes:
         """Return the rest of the output."""
 
 
 def encoder(codec: int, level: int) -> Encoder:
-    """Return a new encoder; ``level`` is in Kafka's range for ``codec``, or of no meaning to it."""
+    """Return a new encoder; ``level`` is in Kafka's range for ``codec``, or unused."""
     if codec == GZIP:
         return _Gzip(level)
     if codec == SNAPPY:

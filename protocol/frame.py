@@ -68,7 +68,7 @@ class RingPool:
         self._free: list[memoryview] = []
 
     def peek(self) -> memoryview:
-        """Return the ring that the next ``take`` lends; the one given back last, as it is warm."""
+        """Return the ring that the next ``take`` lends: the one returned last."""
         if not self._free:
             self._free.append(memoryview(bytearray(self.capacity)))
         return self._free[-1]
@@ -81,7 +81,7 @@ class RingPool:
         return ring
 
     def give(self, ring: memoryview) -> None:
-        """Take a ring back."""
+        """Return a ring to the pool."""
         self.borrowed -= 1
         if len(self._free) < self._keep:
             self._free.append(ring)
@@ -165,7 +165,7 @@ class FrameBuffer:
 
     @property
     def full(self) -> bool:
-        """Return whether receiving must pause: no room, or a large frame without its grant."""
+        """Return whether receiving must pause: no space, or a large frame without grant."""
         if self._owned is not None:
             return self._owned_filled == len(self._owned)
         if self.wanted_bytes:
@@ -179,7 +179,7 @@ class FrameBuffer:
 
     @property
     def pending_bytes(self) -> int:
-        """Return the number of received bytes that were not handed out as frames yet."""
+        """Return the number of received bytes that are not taken as frames yet."""
         if self._owned is not None:
             return self._owned_filled
         return len(self._stash) or self._tail - self._head
@@ -206,7 +206,7 @@ class FrameBuffer:
 
     @property
     def held_bytes(self) -> int:
-        """Return the number of bytes in memory that is this buffer's alone.
+        """Return the number of bytes in memory that only this buffer uses.
 
         Those in a ring do not count, as there are few rings that are lent for longer; nor those of
         a stash so short that every connection may have one.
@@ -219,7 +219,7 @@ class FrameBuffer:
     # -------------------------------------------------------------------------------- parsing
 
     def next_frame(self) -> memoryview | None:
-        """Return the next whole frame without its length, None if there is none.
+        """Return the next complete frame without its length, or None.
 
         Raises FrameRefused for a length below the shortest header or above the limit.
         """
@@ -242,7 +242,7 @@ class FrameBuffer:
         return None
 
     def pending(self) -> memoryview:
-        """Return the received bytes that were not handed out, from the length of the next frame on.
+        """Return the received bytes from the length of the next frame on.
 
         Empty while that frame has a buffer of its own. The view dies like that of a frame.
         """
@@ -251,12 +251,12 @@ class FrameBuffer:
         return self._ring[self._head : self._tail]
 
     def skip(self, size: int) -> None:
-        """Take the first ``size`` bytes of ``pending`` for handed out: whole frames."""
+        """Remove the first ``size`` bytes of ``pending``, which are complete frames."""
         self._head += size
         self.frame_is_owned = False
 
     def next_key(self) -> int | None:
-        """Return the api key of the next request, known as soon as its first 6 bytes are."""
+        """Return the API key of the next request, known from its first 6 bytes on."""
         if self._stash:
             source: bytes | memoryview = self._stash
             head, tail = 0, len(self._stash)
@@ -268,7 +268,7 @@ class FrameBuffer:
         return key
 
     def grant(self) -> None:
-        """Allocate the buffer of ``wanted_bytes`` and move into it what is here of the frame.
+        """Allocate the buffer of ``wanted_bytes`` and move the received part of the frame there.
 
         Raises OSError where there is no memory.
         """
@@ -281,7 +281,7 @@ class FrameBuffer:
         self._give_back()
 
     def settle(self) -> int:
-        """Give the ring back if it is empty, holds little, waits or is one of too many.
+        """Return the ring if it is empty, nearly empty, waiting, or one of too many.
 
         Call it when parsing has ended. Returns ``held_bytes``.
         """
@@ -322,7 +322,7 @@ class FrameBuffer:
         return ring
 
     def _restore(self) -> bool:
-        """Bring stashed bytes back into a ring; return whether there is anything to parse."""
+        """Move stashed bytes back into a ring; return whether bytes are left to parse."""
         if self._ring:
             return True
         if not self._stash:
@@ -336,7 +336,7 @@ class FrameBuffer:
         self._pool.give(ring)
 
     def _make_room(self) -> None:
-        """Move the unparsed rest to the front where that is cheap for the room it gains.
+        """Move the unparsed rest to the front if that is cheap.
 
         Whole frames that wait for a muted connection may fill the ring; moving them for a few
         bytes of room again and again would cost more than reading later.

@@ -48,8 +48,7 @@ def is_flexible(api_key: int, api_version: int) -> bool:
 
 
 def decode_request_header(view: memoryview) -> tuple[RequestHeader, int]:
-    """Decode the header at the start of a frame (without its length); return it and where the body
-    starts.
+    """Decode the header of a frame without its length; return it and the start of the body.
 
     Neither key nor version is checked. Tagged fields of the header are skipped (KIP-482). Raises
     Malformed.
@@ -108,9 +107,7 @@ def encode_response_header(api_key: int, api_version: int, correlation_id: int) 
 
 
 def decode_response_header(view: memoryview, api_key: int, api_version: int) -> tuple[int, int]:
-    """Decode the header at the start of a response frame; return correlation id and where the body
-    starts.
-    """
+    """Decode the header of a response frame; return correlation ID and the start of the body."""
     try:
         (correlation_id,) = _LENGTH.unpack_from(view)
         position = _LENGTH.size

@@ -18,7 +18,7 @@ _METADATA_TOPIC = "__cluster_metadata"
 
 
 def decode_internal(topic: str, key: bytes | None, value: bytes | None) -> dict[str, Any] | None:
-    """Return kind, key and value of a record of an internal topic; None of any other topic.
+    """Return kind, key and value of a record of an internal topic, or None for other topics.
 
     What this version does not know, or cannot read, is said in place of key and value.
     """
@@ -56,7 +56,7 @@ def _record_type(module: str) -> AnyRecordType:
 
 
 def uuid_text(identifier: bytes) -> str:
-    """Write an id of 16 bytes as Kafka does."""
+    """Return an ID of 16 bytes in Kafka's text form."""
     return base64.urlsafe_b64encode(identifier).rstrip(b"=").decode()
 
 
@@ -71,7 +71,7 @@ def bytes_as_json(data: bytes | None) -> str | dict[str, str] | None:
 
 
 def plain(value: object, name: str = "") -> Any:  # noqa: ANN401  Any value of JSON.
-    """Turn a message into what JSON can hold."""
+    """Convert a message for JSON."""
     if is_dataclass(value) and not isinstance(value, type):
         return {each.name: plain(getattr(value, each.name), each.name) for each in fields(value)}
     if isinstance(value, list | tuple):

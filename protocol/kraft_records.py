@@ -124,7 +124,7 @@ KraftRecord: TypeAlias = (
 
 
 def decode_kraft_record(value: bytes) -> KraftRecord | None:
-    """Decode a record's value; None for a kind that does not matter here. Raises Malformed."""
+    """Decode a record's value; return None for an ignored kind. Raises Malformed."""
     view = memoryview(value)
     try:
         frame_version, position = read_varint(view, 0)

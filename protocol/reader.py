@@ -208,7 +208,7 @@ class Reader:
         return size
 
     def _size_or_null(self, classic_bytes: int) -> int:
-        """Return the length of what follows, -1 for null. Classic lengths have 2 or 4 bytes."""
+        """Return the length of the next value, or -1 for null; classic ones have 2 or 4 bytes."""
         if self._flexible:
             size, self.position = read_varint(self.view, self.position)
             return size - 1

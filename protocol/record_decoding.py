@@ -172,7 +172,7 @@ class Marker(NamedTuple):
 
 
 def read_marker(view: Buffer) -> Marker | None:
-    """Decode a control batch; None for one that compaction emptied, or of another control type.
+    """Decode a control batch; return None for an emptied one or another control type.
 
     Later versions may append fields to key and value; they are ignored.
     """

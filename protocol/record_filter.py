@@ -62,7 +62,7 @@ def expand(header: BatchHeader, batch: Buffer, *, limit_bytes: int) -> bytes:
 
 
 def find_records(header: BatchHeader, data: bytes) -> Iterator[StoredRecord]:
-    """Walk over a batch's expanded records; believe none of them before the last one has come."""
+    """Yield a batch's expanded records; they are valid only after the last one."""
     position, end_of_data = 0, len(data)
     previous_delta = -1
     try:
@@ -97,7 +97,7 @@ def find_records(header: BatchHeader, data: bytes) -> Iterator[StoredRecord]:
 
 
 def delete_horizon(header: BatchHeader) -> int | None:
-    """When the batch's tombstones, or its marker, may go; None as long as that is not settled."""
+    """Return the time when the batch's tombstones or marker may be removed, or None if unset."""
     return header.base_timestamp if header.attributes & DELETE_HORIZON_BIT else None
 
 
@@ -139,7 +139,7 @@ def _rebased(data: bytes, kept: Sequence[StoredRecord], by_ms: int) -> bytes:
 
 
 def emptied(header: BatchHeader) -> bytes:
-    """Return the batch without any record: only its offsets and its producer are left."""
+    """Return the batch without records, with its offsets and its producer."""
     return seal(
         header._replace(
             attributes=header.attributes & ~(COMPRESSION_MASK | DELETE_HORIZON_BIT),
@@ -151,7 +151,7 @@ def emptied(header: BatchHeader) -> bytes:
 
 
 def placeholder(header: BatchHeader) -> bytes:
-    """Return a batch that has only the offsets of another one: not even its producer."""
+    """Return a batch with only the offsets of another one, without its producer."""
     return emptied(
         header._replace(
             attributes=header.attributes & TIMESTAMP_TYPE_BIT,

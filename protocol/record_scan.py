@@ -81,7 +81,7 @@ class RecordScan:
 
     @property
     def oldest_ms(self) -> int:
-        """The smallest timestamp but -1, which stands for none; 2^63-1 if all are -1."""
+        """Smallest timestamp other than -1 (none); 2^63-1 if all are -1."""
         oldest_delta: int = self._oldest_delta
         base_timestamp: int = self._base_timestamp
         smallest_delta: int = self._smallest_delta
@@ -91,7 +91,7 @@ class RecordScan:
 
     @property
     def newest_ms(self) -> int:
-        """The largest timestamp; -1 if all are negative, as Kafka's validator has it."""
+        """Largest timestamp; -1 if all are negative, as in Kafka's validator."""
         largest_delta: int = self._largest_delta
         base_timestamp: int = self._base_timestamp
         return max(base_timestamp + largest_delta, -1)
@@ -275,7 +275,7 @@ class RecordScan:
 
 
 def _largest() -> i64:
-    """2^63-1, made of numbers that compiled code has as such."""
+    """Return 2^63-1, computed from small numbers for compiled code."""
     quarter: i64 = _NEAR
     return quarter - 1 + quarter + quarter + quarter
 

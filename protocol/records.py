@@ -149,7 +149,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def newest_timestamp(self) -> int:
-        """The largest timestamp of the batch's records; -1 when compaction has left none."""
+        """Largest timestamp of the batch's records; -1 without records."""
         return self.max_timestamp if self.record_count else NO_TIMESTAMP
 
     @property
@@ -193,7 +193,7 @@ def read_record_count(buffer: Buffer, position: int = 0) -> int:
 
 
 def check_header(header: BatchHeader, size: int) -> None:
-    """Apply every rule a client's batch of ``size`` received bytes can break, but the checksum.
+    """Apply all rules except the checksum to a client's batch of ``size`` received bytes.
 
     Raises :class:`CorruptBatch` or :class:`InvalidBatch`.
     """
@@ -270,7 +270,7 @@ def verify_batch(view: Buffer) -> BatchHeader:
 
 
 def iterate_batches(view: Buffer, position: int = 0) -> Iterator[tuple[int, BatchHeader]]:
-    """Walk over consecutive batches as ``(position, header)``, without their checksums.
+    """Yield consecutive batches as ``(position, header)``, without checking checksums.
 
     Stops before a batch that is not wholly there; raises :class:`CorruptBatch` where no batch can
     begin (impossible length, another magic).
@@ -398,7 +398,7 @@ def encode_single(
     base_sequence: int = NO_SEQUENCE,
     attributes: int = 0,
 ) -> bytes:
-    """``encode_batch`` of one record without headers, in half the time."""
+    """Encode a batch of one record without headers, twice as fast as ``encode_batch``."""
     key_size = _NULL_SIZE if key is None else varint(len(key))
     value_size = _NULL_SIZE if value is None else varint(len(value))
     # Attributes and both deltas are 0, and so is the number of headers.
@@ -410,7 +410,7 @@ def encode_single(
 
 
 def seal(header: BatchHeader, body: Buffer) -> bytes:
-    """Put a batch together, with the length and checksum that belong to it."""
+    """Return a complete batch with its length and checksum."""
     covered = _PACK_COVERED(*header[5:]) + body
     return _seal(header.base_offset, header.partition_leader_epoch, covered)
 
@@ -425,7 +425,7 @@ def seal_in_place(batch: bytearray, header: BatchHeader) -> None:
 
 
 def _seal(base_offset: int, leader_epoch: int, covered: bytes) -> bytes:
-    """``covered`` is everything under the checksum: the header from the attributes on, records."""
+    """Return a batch; ``covered`` is the part under the checksum, from the attributes on."""
     length = CRC_START - LENGTH_OVERHEAD + len(covered)
     return _PACK_UNCOVERED(base_offset, length, leader_epoch, MAGIC, crc32c(covered)) + covered
 

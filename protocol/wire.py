@@ -84,7 +84,7 @@ def read_varint(view: memoryview, position: int) -> tuple[int, int]:
 
 
 def long_size(view: memoryview, position: int, low: int) -> tuple[int, int]:
-    """Finish a compact length that may not be null: ``low`` is 0 or the first byte of several."""
+    """Finish a compact length that must not be null; ``low`` is 0 or its first byte."""
     if low == 0:
         raise Malformed("null where the protocol allows none")
     return varint_tail(view, position, low)
@@ -141,7 +141,7 @@ def add_tags(view: memoryview, position: int, low: int, elements: int) -> int:
 
 
 def read_tag(view: memoryview, position: int) -> tuple[int, int, int]:
-    """Read the head of one tagged field; return its tag, where it starts and where it ends."""
+    """Read the head of one tagged field; return its tag, its start and its end."""
     tag, position = read_varint(view, position)
     size, position = read_varint(view, position)
     return tag, position, position + size

@@ -149,7 +149,7 @@ class Writer:
     def optional(
         self, value: T | None, write: Callable[[Writer, T, int], None], version: int
     ) -> None:
-        """Write a structure, or null: -1 in the byte before it."""
+        """Write a structure, or null as the byte -1."""
         if value is None:
             self.out.append(0xFF)
         else:
@@ -159,14 +159,14 @@ class Writer:
     def optional_tagged(
         self, value: T | None, write: Callable[[Writer, T, int], None], version: int
     ) -> None:
-        """Write a structure in a tagged field, or null: 0 in the byte before it."""
+        """Write a structure in a tagged field, or null as the byte 0."""
         if value is None:
             self.out.append(0)
         else:
             self.optional(value, write, version)
 
     def no_tags(self) -> None:
-        """Write that there is no tagged field, in a version that could have some."""
+        """Write an empty section of tagged fields, in a version that can have them."""
         if self._flexible:
             self.out.append(0)
 
@@ -196,7 +196,7 @@ class TaggedFields(Writer):
         self.fields = bytearray()
 
     def end(self, tag: int) -> None:
-        """End a field, with what was written since the one before."""
+        """End a tagged field with the bytes written since the previous one."""
         put_tag(self.fields, tag, self.out)
         self.out = bytearray()
         self.count += 1

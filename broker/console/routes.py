@@ -7,7 +7,7 @@ The table is data. Routing, permissions and parsing of requests use it; OpenAPI 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from barnabas.broker.api.checks import (
@@ -147,14 +147,8 @@ ROUTES: Final[tuple[Route, ...]] = (
         paged("topic", transactions.PARTITION_ORDERS),
         watched="transaction",
     ),
-    Route(
-        "/api/v1/holders",
-        "Partitions whose readers of committed records wait, and for whom",
-        transactions.list_holders,
-        shapes.HolderPage,
-        visible(TOPIC, READ),
-        paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
-    ),
+    _BLOCKED,
+    replace(_BLOCKED, template="/api/v1/holders", summary="Old name of blocked-partitions"),
     Route(
         "/api/v1/session",
         "The user, and whether the console allows changes",

@@ -27,10 +27,10 @@ waits for the disk, and is called if it cannot read."""
 
 
 def send_unpaced(descriptor: int) -> None:
-    """Make a connection within this machine send at once, if the system spreads sending out.
+    """Set Reno as the congestion control of a connection within this machine.
 
     BBR paces by timers, also within the machine: a slice of 1 MB then costs two to three times the
-    CPU. Reno does not, and every kernel has it for every user. If it is rejected, nothing changes.
+    CPU. Every kernel offers Reno to every user. If it is rejected, nothing changes.
     """
     same = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP, fileno=descriptor)
     try:

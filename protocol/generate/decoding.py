@@ -71,7 +71,7 @@ class DecodeEmitter:
     # Runs of fixed size
 
     def _defer(self, code: str, variable: str) -> None:
-        """Put a value of fixed size on the run that the next ``_flush`` reads at once."""
+        """Add a value of fixed size to those that the next ``_flush`` reads in one call."""
         self._pending.append((code, variable))
 
     def _flush(self) -> None:
@@ -204,7 +204,7 @@ class DecodeEmitter:
                 self._code.add("check_elements(elements)")
 
     def _is_counted(self) -> bool:
-        """Whether what comes next adds to the number of nested elements."""
+        """Return whether the next field adds to the number of nested elements."""
         counted = self._bounded and self._loops > 0
         self._counts_elements |= counted
         return counted

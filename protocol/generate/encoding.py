@@ -91,7 +91,7 @@ class EncodeEmitter:
             self._classic_bytes(field, value)
 
     def _bind(self, field: FieldLayout, value: str) -> str:
-        """Put an attribute in a local variable: it is used more than once."""
+        """Assign an attribute that is used more than once to a local variable."""
         if "." not in value:
             return value
         variable = self._names.new(field.name, value.partition(".")[0])

@@ -216,7 +216,7 @@ def common(versions: Versions, scope: Versions) -> Versions:
 
 
 def within(versions: Versions, scope: Versions) -> str:
-    """Return the condition for a version of ``scope`` to be one of ``versions``: "" if all are."""
+    """Return the condition that a version of ``scope`` is in ``versions``; "" if all are."""
     begins = versions.first > scope.first
     ends = versions.last < scope.last
     if begins and ends:
@@ -251,7 +251,7 @@ def _put(writer: str, field: Field, value: str, *, optional: bool) -> str:
 
 
 def _method(field: Field, *, optional: bool) -> str:
-    """Return the method of Reader and Writer for a field; a structure alone has one if optional."""
+    """Return the method of Reader and Writer for a field; required structures have none."""
     if field.is_array:
         name = "values" if field.struct is None else "array"
     elif field.struct is None:
@@ -266,7 +266,7 @@ def _name(field: Field) -> str:
 
 
 def _visit(struct: Struct, scope: Versions, scopes: dict[Struct, Versions]) -> None:
-    """Note the versions that have each structure, those used by others first."""
+    """Record the versions of each structure, first those that others use."""
     known = scopes.get(struct, scope)
     scope = Versions(min(known.first, scope.first), max(known.last, scope.last))
     for field in struct.fields:

@@ -81,14 +81,14 @@ def module_text(schema: Schema, name: str, *, is_straight: bool) -> str:
 
 
 def _section_versions(schema: Schema, section: str) -> tuple[Versions, int | None]:
-    """Keys of coordinator records have version 0 only, never flexible."""
+    """Return the versions of a section; keys of coordinator records only have version 0."""
     if section == "key":
         return Versions(0, 0), None
     return schema.versions, schema.flexible_from
 
 
 def _add_class(code: Code, struct: Struct, schema: Schema) -> None:
-    """Emit one class: a dataclass whose methods are not built by exec at every start."""
+    """Emit one dataclass whose methods need no exec at a start."""
     code.add("", "", "@dataclass(slots=True, init=False, repr=False, eq=False)")
     with code.block(f"class {struct.name}(Structure):"):
         versions = f"{schema.versions.first}-{schema.versions.last}"
@@ -115,7 +115,7 @@ def _add_constructor(code: Code, struct: Struct) -> None:
 
 
 def _is_mutable(field: Field) -> bool:
-    """Whether the default is an object of its own for every instance."""
+    """Return whether every instance needs its own default object."""
     return default_literal(field) == "[]" or default_literal(field).endswith("()")
 
 
@@ -194,7 +194,7 @@ def _add_constant(code: Code, schema: Schema, messages: Mapping[str, Lines]) -> 
 
 
 def _struct_lines(used: Iterable[str]) -> list[str]:
-    """Bind pack or unpack_from of every struct format in use, as module constants."""
+    """Emit module constants with pack or unpack_from of every used struct format."""
     methods = {"pack": "pack", "unpack": "unpack_from"}
     lines = []
     for verb, codes in sorted(name.split("_") for name in used):
@@ -241,7 +241,7 @@ def _is_used(word: str, text: str) -> bool:
 
 
 def _is_called(word: str, text: str) -> bool:
-    """Whether ``word`` is called by its own name, not as a method."""
+    """Return whether ``word`` is called as a function, not as a method."""
     return re.search(rf"(?<![.\w]){word}\(", text) is not None
 
 

@@ -102,7 +102,7 @@ class Schema:
 
     @property
     def structs(self) -> list[Struct]:
-        """Every structure once, those used by others first."""
+        """Return every structure once, first those that others use."""
         found: dict[str, Struct] = {}
         for section in self.sections.values():
             _collect(section, found)
@@ -118,7 +118,7 @@ def _collect(struct: Struct, found: dict[str, Struct]) -> None:
 
 
 def read_schema(path: Path) -> Schema:
-    """Read one schema file, raising SchemaError with file and line when it makes no sense."""
+    """Read one schema file; raises SchemaError with file and line if it is invalid."""
     return parse_schema(path.read_text(encoding="utf-8"), path.name)
 
 
@@ -239,7 +239,7 @@ def _section_name(name: str, kind: str, section: str) -> str:
 
 
 def _range(text: str, last: int | None) -> Versions:
-    """``3``, ``3-13`` or, where the last version is known, ``3+``."""
+    """Parse ``3``, ``3-13`` or, with a known last version, ``3+``."""
     if text.endswith("+") and last is not None:
         return Versions(int(text[:-1]), last)
     first, _, end = text.partition("-")

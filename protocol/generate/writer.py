@@ -86,7 +86,7 @@ class Code:
         self.add(tail)
 
     def filled(self, start: str, arguments: Sequence[str], end: str) -> None:
-        """Add a call, or the head of a function, on one line or on as few as it takes."""
+        """Add a call, or the head of a function, on as few lines as possible."""
         line = start + ", ".join(arguments) + end
         if self.fits(line):
             self.add(line)
@@ -124,9 +124,7 @@ class Names:
         self._used = set(TAKEN)
 
     def new(self, name: str, owner: str) -> str:
-        """``name``, or with the name of its owner in front where it is taken, a keyword or a
-        builtin.
-        """
+        """Return ``name``, prefixed by its owner's if it is used, a keyword or a builtin."""
         candidate = name
         while (
             candidate in self._used or keyword.iskeyword(candidate) or hasattr(builtins, candidate)
@@ -137,7 +135,7 @@ class Names:
 
 
 def snake_case(name: str) -> str:
-    """``TopicData`` -> ``topic_data``."""
+    """Return a name in snake case: ``TopicData`` becomes ``topic_data``."""
     return WORD_START.sub("_", name).lower()
 
 

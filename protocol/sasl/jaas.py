@@ -46,7 +46,7 @@ def parse_jaas_value(text: str) -> JaasModule:
 
 
 def jaas_text(module: JaasModule) -> str:
-    """Write a value of ``sasl.jaas.config``; its options are in it as they are."""
+    """Return a value of ``sasl.jaas.config`` with these options."""
     options = (f"{_word(key)}={_quoted(value)}" for key, value in module.options.items())
     return f"{' '.join((module.name, module.flag, *options))};"
 
@@ -101,7 +101,7 @@ class _Words:
         self.next = self._read()
 
     def take(self, special: str, wanted: str) -> None:
-        """Pass over one of ``{};=``."""
+        """Skip one of ``{};=``."""
         if self.next != (special, False):
             raise MalformedJaas(f"{wanted} is missing")
         self.next = self._read()
@@ -149,7 +149,7 @@ class _Words:
         raise MalformedJaas("a quotation has no end")
 
     def _skip(self) -> None:
-        """Pass over space and comments."""
+        """Skip spaces and comments."""
         text = self._text
         while self._position < len(text):
             if text[self._position].isspace():

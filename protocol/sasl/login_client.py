@@ -122,7 +122,7 @@ class LoginClient:
         return 0
 
     def take(self, response: object) -> None:
-        """Take the response to the latest request; raises LoginRefused, KafkaError."""
+        """Process the response to the latest request; raises LoginRefused, KafkaError."""
         match response:
             case ApiVersionsResponse() if self._step is _Step.VERSIONS:
                 self._take_versions(response)

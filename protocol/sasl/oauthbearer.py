@@ -59,7 +59,7 @@ class OAuthBearerServer:
         self._failure: InvalidToken | None = None
 
     def step(self, token: bytes) -> Step:
-        """Take the client's next message."""
+        """Process the client's next message."""
         if self._failure is not None:
             raise SaslFailed(_INVALID, detail=str(self._failure))
         match = _matched(token)
@@ -98,11 +98,11 @@ class OAuthBearerClient:
         return self._message
 
     def rounds(self, token: bytes) -> int:  # noqa: ARG002
-        """Return that nothing is hashed."""
+        """Return 0: nothing is hashed."""
         return 0
 
     def step(self, token: bytes) -> bytes | None:
-        """Take the server's answer: nothing, or why the token does not hold."""
+        """Process the server's response, which is empty or an error of the token."""
         if not token:
             return None
         if self._failure:

@@ -23,7 +23,7 @@ class PlainServer:
         self._only = only
 
     def step(self, token: bytes) -> Step:
-        """Check the token; the words of each failure are Apache Kafka's."""
+        """Check the token; each failure has Apache Kafka's message."""
         try:
             text = token.decode()
         except UnicodeDecodeError as error:
@@ -60,7 +60,7 @@ class PlainClient:
         return self._token
 
     def rounds(self, token: bytes) -> int:  # noqa: ARG002
-        """Return that nothing is hashed."""
+        """Return 0: nothing is hashed."""
         return 0
 
     def step(self, token: bytes) -> bytes | None:  # noqa: ARG002

@@ -74,7 +74,7 @@ class ScramMechanism(NamedTuple):
 
     @property
     def failed(self) -> str:
-        """The client's error message: Kafka's one sentence for every reason."""
+        """Return the client's error, one message for every reason, as in Kafka."""
         return (
             "Authentication failed during authentication due to invalid credentials with SASL "
             f"mechanism {self.name}"
@@ -145,7 +145,7 @@ class ScramServer:
         self._begun: _Conversation | None = None
 
     def step(self, token: bytes) -> Step:
-        """Take the client's next message."""
+        """Process the client's next message."""
         if self._begun is None:
             return self._challenge(token)
         return self._verify(self._begun, token)
@@ -212,7 +212,7 @@ class ScramClient:
         return iterations if iterations <= CLIENT_ITERATIONS_MAX else 0  # Refused, not counted.
 
     def step(self, token: bytes) -> bytes | None:
-        """Take the server's next message."""
+        """Process the server's next message."""
         if self._expected is None:
             return self._prove(token)
         found = _matched(_SERVER_FINAL, token)
@@ -267,5 +267,5 @@ def _base64(data: bytes) -> str:
 
 
 def _xor(left: bytes, right: bytes) -> bytes:
-    """Exclusive or, as long as the shorter one."""
+    """Return the exclusive or of two byte strings, as long as the shorter one."""
     return bytes(a ^ b for a, b in zip(left, right, strict=False))

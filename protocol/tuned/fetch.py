@@ -168,7 +168,7 @@ def encode_v16(message: FetchResponse, out: bytearray) -> Chunks:
 
 
 def _encode_by_id(message: FetchResponse, out: bytearray) -> Chunks | None:
-    """Encode one partition of a topic with an id; None, and ``out`` untouched, if there is more."""
+    """Encode one partition of a topic with an ID; return None, without output, for more."""
     responses = message.responses
     if len(responses) != 1:
         return None

@@ -85,7 +85,7 @@ def _after_transactional_id(view: memoryview, position: int) -> int:
 
 
 def _transactional_id(view: memoryview, position: int) -> str | None:
-    """Return the id at ``position``, if it is not an unusually long one."""
+    """Return the ID at ``position``, or None for null; it must not be unusually long."""
     size = view[position]
     return None if size == _NULL else view[position + 1 : position + size].tobytes().decode()
 
@@ -93,7 +93,7 @@ def _transactional_id(view: memoryview, position: int) -> str | None:
 def _decode_partitions(
     view: memoryview, position: int, partitions: list[PartitionProduceData]
 ) -> int:
-    """Decode all that is behind the only topic's name or id; answers where the request ends.
+    """Decode the part after the only topic's name or ID; return the end of the request.
 
     -1 for something unusual: partitions without records, large ones, fields with tags.
     """

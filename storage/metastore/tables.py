@@ -94,7 +94,7 @@ class ReplacedTables:
 def image_of(
     rows: Callable[[str], Iterable[tuple[Any, ...]]], *, next_producer_id: int, version: int
 ) -> MetadataImage:
-    """Return the picture of a store, sorted; ``rows`` returns those of a table."""
+    """Return the sorted image of a store; ``rows`` returns the rows of a table."""
     partitions: defaultdict[bytes, list[PartitionRow]] = defaultdict(list)
     for partition_id, topic_id, index in sorted(rows("partitions"), key=lambda row: row[1:]):
         partitions[topic_id].append(PartitionRow(partition_id, index))

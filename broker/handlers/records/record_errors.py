@@ -73,7 +73,7 @@ async def named(
     group: CommitGroup | None,
     batches: list[BadBatch],
 ) -> ProduceResponse:
-    """Return a response once its bad records are named, and what it promises is durable."""
+    """Return a response after naming its bad records and waiting for durability."""
     durable = None if group is None else Durable(group)
     room = NamingRoom()
     tasks = [BadRecords(each.records, each.rule, room) for each in batches]
