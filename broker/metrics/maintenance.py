@@ -84,6 +84,8 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
             counts.bytes_compacted,
         ),
         ("extents_deleted", "Extents of any log that were garbage.", counts.extents_deleted),
+        ("extents_packed", "Extents of any log copied by packing.", counts.extents_packed),
+        ("packed_bytes", "Bytes of any log copied by packing.", counts.bytes_packed),
         (
             "sessions_forgotten",
             "Rows deleted of sessions, and of ways to the metadata, that were over for long.",
@@ -91,6 +93,19 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
         ),
     ):
         yield value(f"barnabas_cluster_{name}_total", COUNTER, doc, number)
+    for name, doc, size_bytes in (
+        (
+            "pinned_bytes",
+            "Deleted bytes of any log that the store keeps with bytes of other logs.",
+            counts.space.pinned_bytes,
+        ),
+        (
+            "packing_backlog_bytes",
+            "Those of the pinned bytes that packing would free now, or could not free.",
+            counts.space.backlog_bytes,
+        ),
+    ):
+        yield value(f"barnabas_cluster_{name}", GAUGE, doc, size_bytes)
     yield value(
         "barnabas_cluster_upkeep_timestamp_seconds",
         GAUGE,
