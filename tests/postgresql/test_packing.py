@@ -99,7 +99,7 @@ def pass_minutes(server, minutes):
 
 
 def test_one_byte_keeps_no_flush_of_a_mebibyte(server, index):
-    """Without packing, 40 MiB stay in PostgreSQL for 40 bytes."""
+    """PostgreSQL keeps 40 MiB for 40 bytes without packing."""
     writer = Writer(index)
     bulk, small = writer.lead(), writer.lead()
     for number in range(40):
@@ -138,7 +138,7 @@ class MixedRetention:
         """End offsets of the partitions kept for an hour, after each minute."""
 
     def write(self):
-        """Write what one minute brings."""
+        """Write the records of one minute."""
         for _ in range(2):
             sizes = {each: self.random.randint(20, 36) * KIB for each in self.hour}
             sizes |= {each: self.random.randint(1, 8) * KIB for each in self.week}
@@ -235,7 +235,7 @@ def test_readers_see_the_same_log_while_it_is_packed_f12(server, index):
 
 
 def test_payloads_of_the_release_before_are_packed(server):
-    """They were written, and in part deleted, before the schema counted dead bytes."""
+    """Payloads written and partly deleted before the migration are packed after it."""
     server.execute("CREATE DATABASE older")
     address = server.url.removesuffix("postgres") + "older"
     primary = Primary(address, patience_s=60)
