@@ -249,8 +249,9 @@ class LogIndex(Protocol):
 
         A payload is sparse if more than a quarter of it is deleted extents; those that became so
         ``rest_ms`` ago are packed. The copies are in payloads of one partition each. Every read
-        returns the same before and after it. Packs until ``most`` extents or ``most_bytes`` are
-        reached; no extents mean that none are left. Any broker may call it.
+        returns the same before and after it. Packs whole payloads: the first, and more up to
+        ``most`` extents and ``most_bytes``. No extents mean that none are left. Any broker may
+        call it.
         """
 
     def space(self, rest_ms: int) -> StoredSpace:

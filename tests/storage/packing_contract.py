@@ -91,10 +91,11 @@ class PackingContract:
         for _ in range(5):
             leader.append(one, other, third, size=SIZE)
         self.delete(leader, one)
-        assert index.pack_extents(2, MANY, 0) == PackedExtents(2, 2 * SIZE)
-        assert index.pack_extents(MANY, 1, 0) == PackedExtents(5, 5 * SIZE), "one payload"
-        assert index.pack_extents(2, MANY, 0) == PackedExtents(2, 2 * SIZE)
-        assert pack_all(index) == (1, SIZE)
+        assert index.pack_extents(1, MANY, 0) == PackedExtents(2, 2 * SIZE), "one payload"
+        assert index.pack_extents(MANY, 1, 0) == PackedExtents(2, 2 * SIZE), "one payload"
+        assert index.pack_extents(5, MANY, 0) == PackedExtents(4, 4 * SIZE)
+        assert index.pack_extents(MANY, 3 * SIZE, 0) == PackedExtents(2, 2 * SIZE)
+        assert pack_all(index) == (0, 0)
         assert self.pinned(index) == 0
 
     def test_packed_extents_of_a_partition_are_freed_together(self, index, leader):
@@ -109,6 +110,20 @@ class PackingContract:
             self.delete(leader, each)
             assert self.pinned(index) == 0
         assert pack_all(index) == (0, 0)
+
+    def test_packed_payload_is_limited(self, index, leader):
+        one, other = leader.lead(), leader.lead()
+        size = 400 * 1024
+        for _ in range(4):
+            leader.append(one, other, size=size)
+        before = read_all(index, [other])
+        self.delete(leader, one)
+        assert pack_all(index) == (4, 4 * size)
+        assert read_all(index, [other]) == before
+        leader.snapshot(other, 8)
+        leader.start_at(other, 6)
+        collect_all(index)
+        assert self.pinned(index) == 0, "three extents were a payload"
 
     def test_packed_payload_is_packed_again_once_it_is_sparse(self, index, leader):
         one, other = leader.lead(), leader.lead()

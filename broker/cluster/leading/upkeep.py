@@ -52,10 +52,10 @@ LOGS_PER_TURN: Final = 64
 EXTENTS_AT_ONCE: Final = 64
 """Maximum number of extents deleted in one transaction of the store, so that it ends before its
 caller times out. With its last extent an object is deleted, which has some megabytes under load."""
-PACKED_EXTENTS_AT_ONCE: Final = 512
-"""Number of extents after which one transaction of the store packs no more."""
+PACKED_EXTENTS_AT_ONCE: Final = 4096
 PACKED_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
-"""Number of bytes after which one transaction of the store packs no more: as many as a flush."""
+"""Maximum number and size of the extents that one transaction of the store packs: a flush has as
+many bytes. One payload is packed whatever its size."""
 PACKS_PER_ROUND: Final = 4
 """Maximum number of these transactions in one round."""
 SESSIONS_AT_ONCE: Final = 100

@@ -6,9 +6,10 @@ The functions of ``storage/postgresql/migrations/0008_packing.sql`` do the same.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from itertools import groupby
+from operator import attrgetter, itemgetter
 from typing import Final
 
 from barnabas.broker.testing.store.rows import PartitionRow, touch
@@ -20,7 +21,7 @@ from barnabas.storage.replicated.log_index import (
 )
 
 PACKED_BYTES: Final = 1024 * 1024
-"""Maximum size of a packed payload; a larger extent has one for itself."""
+"""Size after which a packed payload takes no more extents."""
 
 _base_offset = attrgetter("base_offset")
 _next_offset = attrgetter("next_offset")
@@ -101,17 +102,21 @@ class Payloads:
     ) -> PackedExtents:
         """Copy extents out of sparse payloads; see ``LogIndex.pack_extents``."""
         bound = self._clock() - rest_ms / 1000
+        chosen: list[Payload] = []
         extents = size_bytes = 0
-        while extents < most and size_bytes < most_bytes:
-            payload = next(iter(self._sparse), None)
-            if payload is None or not _is_sparse_since(payload, bound):
+        for payload in self._sparse:
+            count = extents + len(payload.places)
+            total = size_bytes + payload.size_bytes - payload.dead_bytes
+            is_fitting = not chosen or (count <= most and total <= most_bytes)
+            if not (is_fitting and _is_sparse_since(payload, bound)):
                 break
-            partition_id, base_offset = min(payload.places)
+            chosen.append(payload)
+            extents, size_bytes = count, total
+        places = sorted(place for payload in chosen for place in payload.places)
+        for partition_id, group in groupby(places, key=itemgetter(0)):
             row = rows[partition_id]
-            portion = self._portion(partition_id, row, base_offset, most - extents, bound)
-            self._copy(partition_id, row, portion)
-            extents += len(portion)
-            size_bytes += sum(len(each.data) for each in portion)
+            for portion in _portions(row, {base_offset for _, base_offset in group}):
+                self._copy(partition_id, row, portion)
         return PackedExtents(extents, size_bytes)
 
     def space(self, rest_ms: int) -> StoredSpace:
@@ -120,22 +125,6 @@ class Payloads:
         due = (each for each in self._sparse if _is_sparse_since(each, bound))
         pinned_bytes = sum(each.dead_bytes for each in self._partly_dead)
         return StoredSpace(pinned_bytes, sum(each.dead_bytes for each in due))
-
-    def _portion(
-        self, partition_id: int, row: PartitionRow, base_offset: int, most: int, bound: float
-    ) -> list[Extent]:
-        """Return the extent at ``base_offset`` and later ones that are packed with it."""
-        portion: list[Extent] = []
-        size_bytes = 0
-        for extent in row.extents_from(base_offset, most):
-            payload = self._payloads[partition_id, extent.base_offset]
-            if not _is_sparse_since(payload, bound):
-                continue
-            size_bytes += len(extent.data)
-            if portion and size_bytes > PACKED_BYTES:
-                break
-            portion.append(extent)
-        return portion
 
     def _copy(self, partition_id: int, row: PartitionRow, portion: Sequence[Extent]) -> None:
         data = b"".join(each.data for each in portion)
@@ -165,6 +154,17 @@ class Payloads:
             if payload.sparse_since is None and payload.dead_bytes * 4 > payload.size_bytes:
                 payload.sparse_since = self._clock()
                 self._sparse[payload] = None
+
+
+def _portions(row: PartitionRow, base_offsets: Collection[int]) -> list[list[Extent]]:
+    """Return the extents at some base offsets, in parts of about ``PACKED_BYTES``."""
+    parts: dict[int, list[Extent]] = {}
+    position = 0
+    for extent in row.extents_from(min(base_offsets), len(row.extents)):
+        if extent.base_offset in base_offsets:
+            parts.setdefault(position // PACKED_BYTES, []).append(extent)
+            position += len(extent.data)
+    return [*parts.values()]
 
 
 def _is_sparse_since(payload: Payload, bound: float) -> bool:

@@ -8,8 +8,8 @@
 --    arrives late does no harm.
 -- 2. A payload that packing has written has extents of one partition, which retention and
 --    compaction delete together. So most bytes are copied once.
--- 3. Extents whose bytes PostgreSQL cannot read stay where they are, and are tried again an hour
---    later. Other extents do not wait for them.
+-- 3. A payload that PostgreSQL cannot read stays, and is tried again an hour later. Other payloads do
+--    not wait for it.
 
 -- Bytes of deleted extents, and since when they are so many that the payload is to be packed. The
 -- second is NULL if they are few.
@@ -186,99 +186,99 @@ END $$;
 
 -- -------------------------------------------------------------------------------------- packing
 
--- Copy extents of one partition that lie in sparse payloads to a payload of their own: the one at
--- `first_offset`, and those behind it among the next `most`, up to 1 MiB together. The sparse
--- payloads are those that have been so since `bound`.
-CREATE FUNCTION barnabas.pack_some(
-    of_partition bigint, first_offset bigint, most integer, bound timestamptz,
-    OUT extents integer, OUT bytes bigint
-) LANGUAGE plpgsql AS $$
-DECLARE
-    bases bigint[];
-    objects bigint[];
-    places integer[];
-    sizes integer[];
-    of_session bigint;
-    new_payload bytea;
-    new_object bigint;
-BEGIN
-    SELECT array_agg(base_offset ORDER BY base_offset), array_agg(object_id ORDER BY base_offset),
-            array_agg(position ORDER BY base_offset), array_agg(length ORDER BY base_offset),
-            count(*), sum(length), min(session_id)
-        INTO bases, objects, places, sizes, extents, bytes, of_session
+-- Payloads that have been sparse since `bound`: the one that has been so for longest, and as many more
+-- as have up to `most` living extents and `most_bytes` of them together. NULL if there is none.
+CREATE FUNCTION barnabas.choose_sparse(most integer, most_bytes bigint, bound timestamptz)
+RETURNS bigint[] LANGUAGE sql STABLE AS $$
+    SELECT array_agg(object_id) FROM (
+        SELECT object_id, row_number() OVER by_age AS place,
+            sum(live_extents) OVER by_age AS extents_so_far,
+            sum(octet_length(payload) - dead_bytes) OVER by_age AS bytes_so_far
         FROM (
-            SELECT near.*, object.session_id,
-                sum(near.length) OVER (ORDER BY near.base_offset) AS bytes_so_far
-            FROM (
-                SELECT * FROM barnabas.extents
-                WHERE partition_id = of_partition AND base_offset >= first_offset
-                ORDER BY base_offset LIMIT most
-            ) AS near JOIN barnabas.objects AS object USING (object_id)
-            WHERE object.dead_bytes > 0 AND object.sparse_since <= bound
+            SELECT * FROM barnabas.objects
+            WHERE dead_bytes > 0 AND sparse_since <= bound ORDER BY sparse_since LIMIT most
         ) AS sparse
-        WHERE base_offset = first_offset OR bytes_so_far <= 1048576;
-    SELECT string_agg(substring(object.payload FROM at + 1 FOR size), '' ORDER BY base)
-        INTO new_payload
-        FROM unnest(bases, objects, places, sizes) AS part (base, in_object, at, size)
-            JOIN barnabas.objects AS object ON object.object_id = in_object;
-    IF octet_length(new_payload) IS DISTINCT FROM bytes THEN
-        RAISE 'extents of partition % from offset % on exceed their payloads', of_partition,
-            first_offset USING ERRCODE = 'data_corrupted';
+        WINDOW by_age AS (ORDER BY sparse_since, object_id)
+    ) AS aged
+    WHERE place = 1 OR (extents_so_far <= most AND bytes_so_far <= most_bytes);
+$$;
+
+-- Copy all extents of payloads to payloads of one partition each, of about 1 MiB, and delete the former.
+CREATE FUNCTION barnabas.pack_objects(object_ids bigint[], OUT extents bigint, OUT bytes bigint)
+LANGUAGE plpgsql AS $$
+DECLARE
+    copied bigint;
+BEGIN
+    WITH placed AS (
+        SELECT extent.*,
+            (sum(length) OVER (PARTITION BY partition_id ORDER BY base_offset) - length) / 1048576
+                AS part
+        FROM barnabas.extents AS extent WHERE extent.object_id = ANY (object_ids)
+    ), moved AS MATERIALIZED (
+        SELECT placed.*,
+            sum(length) OVER (PARTITION BY partition_id, part ORDER BY base_offset) - length
+                AS new_position
+        FROM placed
+    ), packed AS MATERIALIZED (
+        SELECT partition_id, part, count(*) AS extents, min(session_id) AS session_id,
+            nextval(pg_get_serial_sequence('barnabas.objects', 'object_id')) AS new_object,
+            string_agg(
+                substring(object.payload FROM position + 1 FOR length), '' ORDER BY base_offset
+            ) AS data
+        FROM moved JOIN barnabas.objects AS object USING (object_id)
+        GROUP BY partition_id, part
+    ), added AS (
+        INSERT INTO barnabas.objects (object_id, session_id, payload, live_extents)
+            OVERRIDING SYSTEM VALUE
+            SELECT new_object, session_id, data, packed.extents FROM packed
+            RETURNING octet_length(payload) AS size
+    ), changed AS (
+        UPDATE barnabas.extents AS extent
+            SET object_id = packed.new_object, position = moved.new_position
+            FROM moved JOIN packed USING (partition_id, part)
+            WHERE extent.partition_id = moved.partition_id
+                AND extent.base_offset = moved.base_offset
+            RETURNING extent.length
+    ), deleted AS (
+        DELETE FROM barnabas.objects WHERE object_id = ANY (object_ids)
+    )
+    SELECT count(*), sum(length), (SELECT sum(size) FROM added)
+        INTO extents, bytes, copied FROM changed;
+    IF copied IS DISTINCT FROM bytes THEN
+        RAISE 'the extents of payloads % exceed them', object_ids
+            USING ERRCODE = 'data_corrupted';
     END IF;
-    INSERT INTO barnabas.objects (session_id, payload, live_extents)
-        VALUES (of_session, new_payload, extents) RETURNING object_id INTO new_object;
-    UPDATE barnabas.extents AS extent
-        SET object_id = new_object, position = part.bytes_so_far - part.size
-        FROM (
-            SELECT base, size, sum(size) OVER (ORDER BY base) AS bytes_so_far
-            FROM unnest(bases, sizes) AS named (base, size)
-        ) AS part
-        WHERE extent.partition_id = of_partition AND extent.base_offset = part.base;
-    PERFORM barnabas.dereference(objects, sizes);
 END $$;
 
--- Pack extents of payloads that have been sparse for `rest_ms`, of the longest ones first, until
--- there are `most` extents or `most_bytes` of them. Returns how much was packed; if that is none, no
--- extent is left that can be packed now.
+-- Pack payloads that have been sparse for `rest_ms`, as `choose_sparse` chooses them. Returns how much
+-- was packed; if that is none, no extent is left that can be packed now.
 CREATE FUNCTION barnabas.pack_extents(
-    most integer, most_bytes bigint, rest_ms bigint, OUT extents integer, OUT bytes bigint
+    most integer, most_bytes bigint, rest_ms bigint, OUT extents bigint, OUT bytes bigint
 ) LANGUAGE plpgsql AS $$
 DECLARE
     bound timestamptz;
-    next_object bigint;
-    next_extent record;
-    packed record;
+    chosen bigint[];
     limited integer := most;
-    failures integer := 0;
 BEGIN
     PERFORM barnabas.lock_upkeep();
     bound := clock_timestamp() - rest_ms * interval '1 ms';
-    extents := 0;
-    bytes := 0;
-    WHILE extents < most AND bytes < most_bytes AND failures < 16 LOOP
-        SELECT object_id INTO next_object FROM barnabas.objects
-            WHERE dead_bytes > 0 AND sparse_since <= bound ORDER BY sparse_since LIMIT 1;
-        EXIT WHEN NOT FOUND;
-        SELECT partition_id, base_offset INTO next_extent FROM barnabas.extents
-            WHERE object_id = next_object ORDER BY partition_id, base_offset LIMIT 1;
+    FOR attempt IN 1..16 LOOP
+        extents := 0;
+        bytes := 0;
+        chosen := barnabas.choose_sparse(limited, most_bytes, bound);
+        EXIT WHEN chosen IS NULL;
         BEGIN
-            SELECT * INTO packed FROM barnabas.pack_some(
-                next_extent.partition_id, next_extent.base_offset,
-                least(limited, most - extents), bound
-            );
-            extents := extents + packed.extents;
-            bytes := bytes + packed.bytes;
-            limited := most;
+            SELECT * INTO extents, bytes FROM barnabas.pack_objects(chosen);
+            EXIT;
         EXCEPTION
             WHEN data_corrupted OR index_corrupted OR io_error OR undefined_file
                 OR internal_error OR insufficient_privilege THEN
-            failures := failures + 1;
-            IF limited > 1 THEN
-                limited := 1;  -- Another extent may be the one that cannot be read.
-            ELSE
+            IF cardinality(chosen) = 1 THEN
                 UPDATE barnabas.objects SET sparse_since = clock_timestamp() + interval '1 hour'
-                    WHERE object_id = next_object;
+                    WHERE object_id = chosen[1];
                 limited := most;
+            ELSE
+                limited := 1;  -- Another payload may be the one that cannot be read.
             END IF;
         END;
     END LOOP;
