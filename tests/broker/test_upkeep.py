@@ -224,7 +224,7 @@ async def test_a_walk_that_does_not_get_through_begins_again_later(compacted, mo
 
 
 def leave_sparse_payloads(upkept, count):
-    """Let another broker write payloads of two partitions, and delete one of them.
+    """Write payloads of two partitions as another broker, and delete the records of one.
 
     Returns the other partition.
     """
