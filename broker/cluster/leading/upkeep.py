@@ -54,8 +54,8 @@ EXTENTS_AT_ONCE: Final = 64
 caller times out. With its last extent an object is deleted, which has some megabytes under load."""
 PACKED_EXTENTS_AT_ONCE: Final = 4096
 PACKED_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
-"""Maximum number and size of the extents that one transaction of the store packs, unless one payload
-has more: a flush has as many bytes."""
+"""Maximum number and size of the extents that one transaction of the store packs, except that it
+packs one payload of any size. A flush has as many bytes."""
 PACKS_PER_ROUND: Final = 4
 """Maximum number of these transactions in one round."""
 SESSIONS_AT_ONCE: Final = 100
