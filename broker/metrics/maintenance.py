@@ -84,6 +84,8 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
             counts.bytes_compacted,
         ),
         ("extents_deleted", "Pieces of logs deleted from PostgreSQL.", counts.extents_deleted),
+        ("extents_packed", "Pieces of logs that packing copied in PostgreSQL.", counts.extents_packed),
+        ("packed_bytes", "Bytes that packing copied in PostgreSQL.", counts.bytes_packed),
         (
             "sessions_forgotten",
             "Rows deleted from PostgreSQL of sessions that ended a week ago.",
@@ -91,6 +93,19 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
         ),
     ):
         yield value(f"barnabas_cluster_{name}_total", COUNTER, doc, number)
+    for name, doc, size_bytes in (
+        (
+            "pinned_bytes",
+            "Deleted bytes of any log that the store keeps with bytes of other logs.",
+            counts.space.pinned_bytes,
+        ),
+        (
+            "packing_backlog_bytes",
+            "Those of the pinned bytes that packing would free now, or could not free.",
+            counts.space.backlog_bytes,
+        ),
+    ):
+        yield value(f"barnabas_cluster_{name}", GAUGE, doc, size_bytes)
     yield value(
         "barnabas_cluster_upkeep_timestamp_seconds",
         GAUGE,

@@ -19,7 +19,9 @@ from barnabas.storage.replicated.log_index import (
     LogBeginning,
     LogSnapshot,
     Outcome,
+    PackedExtents,
     PartitionState,
+    StoredSpace,
 )
 
 _COMMIT_FLUSH: Final = (
@@ -35,6 +37,8 @@ _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
     " %s::integer[], %s::integer[], %s::integer[], %b)"
 )
+_PACK_EXTENTS: Final = "SELECT * FROM barnabas.pack_extents(%s::integer, %s::bigint, %s)"
+_SPACE: Final = "SELECT * FROM barnabas.read_space(%s)"
 _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
 
@@ -139,6 +143,20 @@ class PostgreSqlLogIndex:
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` unneeded extents, and return their number."""
         return self._primary.value(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
+
+    def pack_extents(self, most: int, most_bytes: int, rest_ms: int) -> PackedExtents:
+        """Copy extents out of sparse payloads: half as many after each timeout."""
+
+        def in_time(silences: int) -> Sequence[object]:
+            return *fewer(most, most_bytes, min(silences, HALVINGS_MOST)), rest_ms
+
+        (row,) = self._primary.execute(_PACK_EXTENTS, in_time, does_without=True)
+        return PackedExtents(*row)
+
+    def space(self, rest_ms: int) -> StoredSpace:
+        """Return the space that deleted extents take now."""
+        (row,) = self._primary.execute(_SPACE, (rest_ms,), does_without=True)
+        return StoredSpace(*row)
 
     def forget(self, most: int, kept_ms: int) -> int:
         """Delete rows that ended ``kept_ms`` ago, and return their number."""

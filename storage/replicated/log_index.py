@@ -12,7 +12,8 @@ Rules of this interface:
   ``IndexMisused`` for calls that are wrong in any order of events. After ``IndexClosed`` the
   outcome of the call is unknown.
 * Data that the store cannot read are awaited, too, except by ``beginnings`` and ``extents``: they
-  raise StoreDamaged, since a caller that needs several logs can do without one.
+  raise StoreDamaged, since a caller that needs several logs can do without one. So do
+  ``pack_extents`` and ``space``, since other upkeep does not wait for them.
 * They are called on threads, one at a time, never on the loop.
 """
 
@@ -125,6 +126,29 @@ class ExtentSize(NamedTuple):
     length: int
 
 
+class PackedExtents(NamedTuple):
+    """Number and size of the extents that one call has packed."""
+
+    extents: int
+    size_bytes: int
+
+
+class StoredSpace(NamedTuple):
+    """Space that deleted extents take in the store, because other extents of their payloads live.
+
+    The store frees a payload as a whole, once none of its extents lives (F6).
+    """
+
+    pinned_bytes: int
+    """Size of these deleted extents."""
+    backlog_bytes: int
+    """The part of ``pinned_bytes`` that ``LogIndex.pack_extents`` would free now, or that it could
+    not free because the store cannot read the payload."""
+
+
+NO_SPACE: Final = StoredSpace(0, 0)
+
+
 class LogSnapshot(NamedTuple):
     """State that a log's records before ``next_offset`` have left.
 
@@ -219,6 +243,19 @@ class LogIndex(Protocol):
         Those wholly below their log's start and its snapshot, and those of deleted partitions.
         Fewer than ``most`` means that no more exist now. Any broker may call it.
         """
+
+    def pack_extents(self, most: int, most_bytes: int, rest_ms: int) -> PackedExtents:
+        """Copy extents out of sparse payloads, so that the store frees these (F12).
+
+        A payload is sparse if more than a quarter of it is deleted extents; those that became so
+        ``rest_ms`` ago are packed. The copies are in payloads of one partition each. Every read
+        returns the same before and after it. Packs whole payloads: the first, and more up to
+        ``most`` extents and ``most_bytes``. No extents mean that none are left. Any broker may
+        call it.
+        """
+
+    def space(self, rest_ms: int) -> StoredSpace:
+        """Return the space that deleted extents take now; ``rest_ms`` as for ``pack_extents``."""
 
     def forget(self, most: int, kept_ms: int) -> int:
         """Delete rows of sessions, and of other objects, that ended ``kept_ms`` ago.

@@ -6,16 +6,25 @@ from uuid import UUID
 
 import pytest
 
-from barnabas.broker.cluster.leading.upkeep import EXTENTS_AT_ONCE, Upkeep, UpkeepSettings
+from barnabas.broker.cluster.leading import upkeep
+from barnabas.broker.cluster.leading.upkeep import (
+    EXTENTS_AT_ONCE,
+    PACKS_PER_ROUND,
+    Upkeep,
+    UpkeepSettings,
+)
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
+from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.log.config import LogConfig
+from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
 from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED
 from tests.storage.flushes import assign, register, snapshot_of
 from tests.storage.leading import MANY, Broker, committed
 from tests.storage.stores import NOW_MS, batch, from_producer
+from tests.storage.upkeep_contract import Leader
 from tests.waiting import until
 from tests.worlds import world
 
@@ -212,6 +221,74 @@ async def test_a_walk_that_does_not_get_through_begins_again_later(compacted, mo
     compacted.pass_time(MINUTE_S)
     await look()
     assert compacted.counts.bytes_compacted > 0
+
+
+def leave_sparse_payloads(upkept, count):
+    """Write payloads of two partitions as another broker, and delete the records of one.
+
+    Returns the other partition.
+    """
+    index = upkept.index
+    index._clock = lambda: upkept.clock.now_ms() / 1000
+    leader = Leader(index, lambda *led: assign(index, *led) is not None)
+    one, other = leader.lead(), leader.lead()
+    for _ in range(count):
+        leader.append(one, other, size=100)
+    leader.snapshot(one, 2 * count)
+    leader.start_at(one, 2 * count)
+    return other
+
+
+async def test_sparse_payloads_are_packed_after_their_rest(upkept):
+    look, index = upkept.upkeep.run_once, upkept.index
+    other = leave_sparse_payloads(upkept, 3)
+    before = index.extents(other, 0, most=MANY)
+    await look()
+    assert upkept.counts.space == StoredSpace(300, 0), "they rest"
+    for minutes, packed in ((4, 0), (1, 3), (1, 3)):
+        upkept.pass_time(minutes * MINUTE_S)
+        await look()
+        assert upkept.counts.extents_packed == packed
+    assert upkept.counts.bytes_packed == 300
+    assert upkept.counts.space == NO_SPACE
+    assert index.extents(other, 0, most=MANY) == before
+
+
+async def test_long_backlog_is_packed_in_several_rounds(upkept, monkeypatch):
+    look = upkept.upkeep.run_once
+    monkeypatch.setattr(upkeep, "PACKED_EXTENTS_AT_ONCE", 2)
+    leave_sparse_payloads(upkept, 9 * PACKS_PER_ROUND // 2)
+    await look()
+    upkept.pass_time(5 * MINUTE_S)
+    packed = []
+    for _ in range(4):
+        await look()
+        packed.append(upkept.counts.extents_packed)
+    assert packed == [8, 16, 18, 18]
+    assert upkept.counts.space == NO_SPACE
+
+
+async def test_unreadable_table_stops_no_other_upkeep(upkept, monkeypatch, caplog):
+    look = upkept.upkeep.run_once
+    leave_sparse_payloads(upkept, 1)
+    await look()
+    upkept.pass_time(5 * MINUTE_S)
+
+    def fail(*_limits):
+        raise StoreDamaged("invalid page")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(upkept.index, "pack_extents", fail)
+        for _ in range(2):
+            await look()
+    assert [each.message for each in caplog.records].count(
+        "store not packed, it is tried again reason=invalid page"
+    ) == 1
+    looked_ms = upkept.counts.looked_ms
+    upkept.pass_time(MINUTE_S)
+    await look()
+    assert upkept.counts.looked_ms > looked_ms
+    assert upkept.counts.extents_packed == 1
 
 
 async def test_upkeep_runs_periodically_until_stopped(upkept):

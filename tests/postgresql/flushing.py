@@ -53,6 +53,8 @@ class History:
     attempts: list[Attempt] = field(default_factory=list)
     bugs: list[str] = field(default_factory=list)
     """Errors that no order of events excuses."""
+    packed: int = 0
+    """Number of extents that were packed."""
 
     def acknowledged(self):
         return [each for each in self.attempts if each.outcome is Outcome.COMMITTED]
@@ -139,6 +141,36 @@ class Writer:
         self.flush(chosen[raises:], starts=chosen[:1] if raises else ())
 
 
+class Packer:
+    """A broker that packs only; it packs payloads of several extents, dead or not."""
+
+    def __init__(self, address, history, *, patience_s=0.5):
+        self.index = WholeIndex.open(address, patience_s=patience_s)
+        self._history = history
+
+    def run(self, stop: threading.Event):
+        """Pack again and again until told to stop."""
+        try:
+            while not stop.wait(0.01):
+                self._history.packed += self.index.pack_extents(5, 50, 0).extents
+        except IndexClosed:
+            if not stop.is_set():
+                raise
+
+
+ALL_ARE_SPARSE = """
+CREATE FUNCTION barnabas.make_sparse() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.dead_bytes := NEW.dead_bytes + 1;
+    NEW.sparse_since := clock_timestamp();
+    RETURN NEW;
+END $$;
+CREATE TRIGGER make_sparse BEFORE INSERT ON barnabas.objects
+    FOR EACH ROW WHEN (NEW.live_extents > 1) EXECUTE FUNCTION barnabas.make_sparse();
+"""
+"""Every payload of several extents is to be packed at once, also a packed one."""
+
+
 def violations(server, history):
     """Return the violated rules, in words."""
     # A flush without a result may still be running.
@@ -155,6 +187,7 @@ def violations(server, history):
         logs[partition_id].append(tuple(extent))
     ends = server.execute("SELECT partition_id, log_start, log_end FROM barnabas.partitions")
     found = [f"a bug: {bug}" for bug in history.bugs]
+    found += [f"payload {each} is counted wrong" for (each,) in server.execute(_MISCOUNTED)]
     for partition_id, _, end in ends:
         found += _uneven(partition_id, end, logs[partition_id])
     there = {
@@ -171,6 +204,12 @@ def violations(server, history):
     copies = Counter(extent[-1] for extents in logs.values() for extent in extents)
     found += [f"{data!r} is there {count} times" for data, count in copies.items() if count > 1]
     return found + _too_low({partition_id: start for partition_id, start, _ in ends}, history)
+
+
+_MISCOUNTED = """
+SELECT object_id FROM barnabas.objects LEFT JOIN barnabas.extents USING (object_id)
+GROUP BY object_id HAVING live_extents <> count(partition_id) OR live_extents = 0
+"""
 
 
 def _uneven(partition_id, end, extents):

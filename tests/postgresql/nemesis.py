@@ -15,7 +15,7 @@ from contextlib import ExitStack
 from random import Random
 
 from tests.counterparts.postgresql_servers import Pair
-from tests.postgresql.flushing import History, Writer, violations
+from tests.postgresql.flushing import ALL_ARE_SPARSE, History, Packer, Writer, violations
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -106,15 +106,21 @@ class Nemesis:
 
 
 def torment(pair, rounds, seed):
-    """Run writers during ``rounds`` faults, each kind in turn; return their history."""
+    """Run writers and two packers during ``rounds`` faults, each kind in turn.
+
+    Returns their history.
+    """
     random, history, stop = Random(seed), History(), threading.Event()
     nemesis = Nemesis(pair, random, history)
     with ExitStack() as stack:
         writers = [Writer(pair.url, each, f"{seed}.{each}", history) for each in range(WRITERS)]
         for partition_id in PARTITIONS:
             writers[0].index.add_partition(partition_id)
-        threads = stack.enter_context(ThreadPoolExecutor(WRITERS))
+        pair.primary.execute(ALL_ARE_SPARSE)
+        packers = [Packer(pair.url, history) for _ in range(2)]
+        threads = stack.enter_context(ThreadPoolExecutor(WRITERS + len(packers)))
         running = [threads.submit(writer.run, PARTITIONS, stop) for writer in writers]
+        running += [threads.submit(packer.run, stop) for packer in packers]
         try:
             nemesis.let_go_on()
             kinds = []
@@ -124,8 +130,8 @@ def torment(pair, rounds, seed):
                 nemesis.let_go_on()
         finally:
             stop.set()
-            for writer in writers:
-                writer.index.close()
+            for each in (*writers, *packers):
+                each.index.close()
         for each in running:
             each.result()
     return history
@@ -145,6 +151,7 @@ def main():
         each.outcome.name.lower() if each.outcome else "unanswered" for each in history.attempts
     )
     print(", ".join(f"{count} {name}" for name, count in sorted(outcomes.items())))
+    print(f"{history.packed} extents packed")
     for each in found:
         print(each)
     return 1 if found else 0

@@ -29,6 +29,7 @@ def test_under_all_that_happens_every_flush_is_whole_in_order_and_once():
         history = torment(pair, ROUNDS, SEED)
         assert violations(pair.primary, history) == []
     assert {each.outcome for each in history.attempts} >= {Outcome.COMMITTED, Outcome.REFUSED}
+    assert history.packed > 0
 
 
 # ------------------------------------------------------------------------------ broken on purpose

@@ -11,6 +11,7 @@ from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
 from barnabas.storage.replicated.log_index import Extent, Flush, Lane, Outcome
 from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
+from tests.storage.packing_contract import PackingContract
 from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all, forget_all
 
 
@@ -37,11 +38,11 @@ def remove(server):
     return lambda partition_id: server.execute(statement, partition_id)
 
 
-class TestPostgreSql(UpkeepContract):
+class Tables:
     @pytest.fixture(autouse=True)
     def _objects_have_what_lies_in_them(self, server):
         yield
-        assert server.execute(_MISCOUNTED) == []
+        assert server.execute(MISCOUNTED) == []
 
     @pytest.fixture(autouse=True)
     def _snapshots_go_with_their_partitions(self, server):
@@ -49,10 +50,20 @@ class TestPostgreSql(UpkeepContract):
         assert server.execute(_LEFT_BEHIND) == []
 
 
-_MISCOUNTED = """
-SELECT object_id, live_extents, count(partition_id)
+class TestPostgreSql(Tables, UpkeepContract):
+    pass
+
+
+class TestPacking(Tables, PackingContract):
+    pass
+
+
+MISCOUNTED = """
+SELECT object_id, live_extents, count(partition_id), dead_bytes
 FROM barnabas.objects LEFT JOIN barnabas.extents USING (object_id)
 GROUP BY object_id HAVING live_extents <> count(partition_id) OR live_extents = 0
+    OR dead_bytes <> octet_length(payload) - sum(length)
+    OR (dead_bytes * 4 > octet_length(payload)) <> (sparse_since IS NOT NULL)
 """
 _LEFT_BEHIND = """
 SELECT partition_id FROM barnabas.snapshots
@@ -60,7 +71,7 @@ WHERE partition_id NOT IN (SELECT partition_id FROM barnabas.partitions)
 """
 
 
-def test_an_object_goes_with_the_last_extent_in_it(server, index, assign):
+def test_an_object_goes_with_the_last_extent_in_it_f6(server, index, assign):
     leader = Leader(index, assign)
     one, other = leader.lead(), leader.lead()
     leader.append(one, other)
@@ -219,7 +230,7 @@ def test_several_collect_and_replace_beside_flushes(server, index, assign):
     assert failures == []
     assert sum(way.attempts_failed for way in ways) == 0, "nobody was left waiting"
     collect_all(index)
-    assert server.execute(_MISCOUNTED) == []
+    assert server.execute(MISCOUNTED) == []
     for partition_id in shared:
         _, _, start, end = index.partition(partition_id)
         extents = index.extents(partition_id, 0, most=MANY)

@@ -4,10 +4,11 @@ import pytest
 
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.replicated.cluster_index import Assignment
+from tests.storage.packing_contract import PackingContract
 from tests.storage.upkeep_contract import UpkeepContract
 
 
-class TestMemoryIndex(UpkeepContract):
+class Memory:
     @pytest.fixture
     def index(self):
         return MemoryIndex()
@@ -23,3 +24,11 @@ class TestMemoryIndex(UpkeepContract):
     @pytest.fixture
     def remove(self, index):
         return lambda partition_id: index.remove_partitions([partition_id])
+
+
+class TestMemoryIndex(Memory, UpkeepContract):
+    pass
+
+
+class TestMemoryPacking(Memory, PackingContract):
+    pass

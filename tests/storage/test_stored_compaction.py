@@ -65,6 +65,7 @@ class Workload:
             self.delete_records: 2,
             self.snapshot: 1,
             self.collect: 2,
+            self.pack: 2,
             self.take_over: 2,
         }
         self.random.choices(list(actions), list(actions.values()))[0]()
@@ -120,7 +121,7 @@ class Workload:
 
         def meanwhile():
             if not self.random.randrange(20):
-                self.random.choice((self.append, self.compact, self.collect))()
+                self.random.choice((self.append, self.compact, self.collect, self.pack))()
 
         self.broker.walk(self.random.choice((None, None, 3, 9)), meanwhile)
         self.shrunk += before > stored_bytes(self.index)
@@ -141,6 +142,9 @@ class Workload:
 
     def collect(self):
         self.index.collect_garbage(self.random.choice((1, 3, MANY)))
+
+    def pack(self):
+        self.index.pack_extents(self.random.choice((1, 3, MANY)), MANY, 0)
 
     def take_over(self):
         """Another broker has to find all that matters of what the leader has."""

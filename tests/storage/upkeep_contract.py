@@ -40,6 +40,7 @@ class Leader:
     def __init__(self, index, assign):
         self.index = index
         self._assign = assign
+        self._random = Random(SEED)
         self.session = index.register(uuid4(), next(_nodes), "", 600_000)
         self.flushes = dict.fromkeys(Lane, 0)
 
@@ -60,7 +61,7 @@ class Leader:
             for at, each in enumerate(partition_ids)
             for end in [self.index.partition(each).log_end_offset]
         ]
-        payload = bytes(range(size * len(items))) if key is None else None
+        payload = self._random.randbytes(size * len(items)) if key is None else None
         lane = Lane.INLINE if key is None else Lane.BULK
         assert self._commit(Flush(lane, self.flushes[lane], items, (), payload, key)) == COMMITTED
 
@@ -379,10 +380,11 @@ class UpkeepContract:
         random = Random(SEED + number)
         logs = {leader.lead(): [] for _ in range(4)}
         snapshots = dict.fromkeys(logs, 0)
-        for _ in range(45):
+        actions = ("append", "append", "snapshot", "start", "replace", "collect", "pack")
+        for _ in range(55):
             partition_id = random.choice(list(logs))
             _, _, start, end = index.partition(partition_id)
-            action = random.choice(("append", "append", "snapshot", "start", "replace", "collect"))
+            action = random.choice(actions)
             if action == "append":
                 chosen = random.sample(sorted(logs), random.randint(1, len(logs)))
                 leader.append(*chosen, count=random.randint(1, 5), size=random.randint(1, 9))
@@ -395,6 +397,8 @@ class UpkeepContract:
                 leader.start_at(partition_id, random.randint(start, end))
             elif action == "collect":
                 index.collect_garbage(random.choice((1, 3, MANY)))
+            elif action == "pack":
+                index.pack_extents(random.choice((1, 3, MANY)), random.choice((1, MANY)), 0)
             else:
                 there = index.extents(partition_id, 0, most=MANY)
                 old = [each for each in there if each.next_offset <= snapshots[partition_id]]

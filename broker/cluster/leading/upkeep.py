@@ -12,6 +12,9 @@ Rules of this file:
    (``storage/replicated/stored_compaction.py``).
 4. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
    of sessions that ended long ago.
+5. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
+   of their bytes passes a broker. One round packs a limited amount. So snapshots and garbage do
+   not wait for a long backlog, and the store has time for flushes.
 """
 
 from __future__ import annotations
@@ -26,7 +29,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import StoreDamaged
+from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
@@ -48,6 +52,12 @@ LOGS_PER_TURN: Final = 64
 EXTENTS_AT_ONCE: Final = 64
 """Maximum number of extents deleted in one transaction of the store, so that it ends before its
 caller times out. With its last extent an object is deleted, which has some megabytes under load."""
+PACKED_EXTENTS_AT_ONCE: Final = 4096
+PACKED_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
+"""Maximum number and size of the extents that one transaction of the store packs, except that it
+packs one payload of any size. A flush has as many bytes."""
+PACKS_PER_ROUND: Final = 4
+"""Maximum number of these transactions in one round."""
 SESSIONS_AT_ONCE: Final = 100
 """Maximum number of sessions deleted in one transaction of the store."""
 
@@ -59,6 +69,9 @@ class UpkeepSettings:
     look_ms: int = 2_000
     """Pause between two rounds over all logs."""
     garbage_ms: int = 20_000
+    """Interval between deletions of garbage, and between packings unless some is left to pack."""
+    pack_rest_ms: int = 300_000
+    """Time after which a sparse payload is packed: until then more of it may be deleted."""
     snapshot_bytes: int = 64 * 1024 * 1024
     """Bytes appended to a log after which a snapshot is due."""
     snapshot_ms: int = 60_000
@@ -93,6 +106,11 @@ class UpkeepCounts:
     bytes_compacted: int = 0
     """Bytes by which compaction has shrunk the store's copy of the logs led here."""
     extents_deleted: int = 0
+    extents_packed: int = 0
+    bytes_packed: int = 0
+    """Number and size of the extents of any log that were copied out of sparse payloads."""
+    space: StoredSpace = NO_SPACE
+    """Space of deleted extents in the store, of all logs, at the last round that packed."""
     looked_ms: int = 0
     """Time of the end of the last round, or of the start before the first one."""
     sessions_forgotten: int = 0
@@ -124,6 +142,7 @@ class Upkeep:
         self._timer: Timer | None = None
         self._is_stopped = False
         self._garbage_due_ms = 0
+        self._pack_due_ms = 0
         self._forget_due_ms = 0
         self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
 
@@ -164,6 +183,7 @@ class Upkeep:
                 await next_turn()
             await self._maintain(log)
         await self._collect_garbage()
+        await self._pack()
         await self._forget_sessions()
         self.counts.looked_ms = self._host.clock.now_ms()
 
@@ -236,6 +256,25 @@ class Upkeep:
             deleted = await self._aside(partial(self._index.collect_garbage, EXTENTS_AT_ONCE))
             self.counts.extents_deleted += deleted
         self._garbage_due_ms = now_ms + self._settings.garbage_ms
+
+    async def _pack(self) -> None:
+        now_ms = self._host.clock.now_ms()
+        if now_ms < self._pack_due_ms:
+            return
+        index, rest_ms = self._index, self._settings.pack_rest_ms
+        limits = (PACKED_EXTENTS_AT_ONCE, PACKED_BYTES_AT_ONCE, rest_ms)
+        try:
+            for _ in range(PACKS_PER_ROUND):
+                packed = await self._aside(partial(index.pack_extents, *limits))
+                self.counts.extents_packed += packed.extents
+                self.counts.bytes_packed += packed.size_bytes
+                if not packed.extents:
+                    self._pack_due_ms = now_ms + self._settings.garbage_ms
+                    break
+            self.counts.space = await self._aside(partial(index.space, rest_ms))
+        except StoreDamaged as damage:
+            self._pack_due_ms = now_ms + self._settings.retry_ms
+            logger.warning("store not packed, it is tried again reason=%s", damage)
 
     async def _forget_sessions(self) -> None:
         now_ms = self._host.clock.now_ms()

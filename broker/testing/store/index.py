@@ -7,20 +7,18 @@ connection to the other brokers.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate
-from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
+from barnabas.broker.testing.store.payloads import Payloads
 from barnabas.broker.testing.store.rows import (
     ENDED,
     PartitionRow,
     SessionRow,
     Transfer,
     beginnings_of,
-    touch,
 )
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.replicated.cluster_index import (
@@ -54,13 +52,12 @@ from barnabas.storage.replicated.log_index import (
     LogSnapshot,
     LogStart,
     Outcome,
+    PackedExtents,
     PartitionState,
+    StoredSpace,
 )
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition
-
-_base_offset = attrgetter("base_offset")
-_next_offset = attrgetter("next_offset")
 
 _IMPORT_MS: Final = 60_000
 """Lease, in milliseconds, of an import, for which no caller waits."""
@@ -80,6 +77,7 @@ class MemoryIndex:
         self._nodes: set[int] = set()
         """Node IDs that brokers have had."""
         self._clock = clock
+        self._payloads = Payloads(self._now_s)
         self._changed = new_condition()
         self._version = 0
         self._metadata_version = 0
@@ -177,6 +175,7 @@ class MemoryIndex:
             for session in self._sessions.values():
                 session.is_live = False
             self.rows.clear()
+            self._payloads.clear()
             self._transfer = Transfer(token, is_import=True)
             return self._begin_session(token, node_id, "", _IMPORT_MS)
 
@@ -416,16 +415,18 @@ class MemoryIndex:
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
-        deleted = 0
         with self._changed:
-            for row in self.rows.values():
-                found = bisect_right(row.extents, row.needless_offset, key=_next_offset)
-                found = min(found, most - deleted)
-                del row.extents[:found]
-                deleted += found
-                if row.is_deleted:
-                    row.snapshot = None
-        return deleted
+            return self._payloads.collect_garbage(self.rows, most)
+
+    def pack_extents(self, most: int, most_bytes: int, rest_ms: int) -> PackedExtents:
+        """See ``LogIndex``."""
+        with self._changed:
+            return self._payloads.pack(self.rows, most, most_bytes, rest_ms)
+
+    def space(self, rest_ms: int) -> StoredSpace:
+        """See ``LogIndex``."""
+        with self._changed:
+            return self._payloads.space(rest_ms)
 
     def forget(self, most: int, kept_ms: int) -> int:
         """See ``LogIndex``."""
@@ -449,22 +450,9 @@ class MemoryIndex:
             if not self._leads_still(session, partition_id, epoch):
                 return False
             row = self.rows[partition_id]
-            begin, end = extents[0].base_offset, extents[-1].next_offset
-            if row.log_start_offset > begin:
+            if row.log_start_offset > extents[0].base_offset:
                 return False
-            first = bisect_left(row.extents, begin, key=_base_offset)
-            after = bisect_right(row.extents, end, key=_next_offset)
-            replaced = row.extents[first:after]
-            if not (
-                replaced
-                and (replaced[0].base_offset, replaced[-1].next_offset) == (begin, end)
-                and all(map(touch, extents, extents[1:]))
-                and all(each.data for each in extents)
-                and row.snapshot is not None
-                and row.snapshot.next_offset >= end
-            ):
-                raise IndexMisused(f"{begin} to {end} of {partition_id} is not to be replaced")
-            row.extents[first:after] = extents
+            self._payloads.replace(partition_id, row, extents)
             return True
 
     def _picture(self, since: int) -> ClusterSnapshot:
@@ -548,6 +536,9 @@ class MemoryIndex:
         if row.wanted_node == self._session(session).node_id:
             row.wanted_node = None
 
+    def _now_s(self) -> float:
+        return self._clock()
+
     def _lease_until(self, lease_ms: int) -> float:
         return self._clock() + lease_ms / 1000
 
@@ -574,6 +565,7 @@ class MemoryIndex:
         partition_ids = {item.partition_id for item in flush.items}
         if len(partition_ids) < len(flush.items):
             raise IndexMisused("two items of one partition")
+        extents = {}
         for item in flush.items:
             row = self.rows[item.partition_id]
             data = bytes(payload[item.position : item.position + item.length])
@@ -583,8 +575,11 @@ class MemoryIndex:
             )
             if not fits:
                 raise IndexMisused(f"{item} does not continue at {row.log_end_offset} in bytes")
-            row.extents.append(Extent(item.base_offset, item.next_offset, item.leader_epoch, data))
+            extent = Extent(item.base_offset, item.next_offset, item.leader_epoch, data)
+            row.extents.append(extent)
+            extents[item.partition_id, item.base_offset] = extent
             row.log_end_offset = item.next_offset
+        self._payloads.add(extents)
         for start in flush.starts:
             row = self.rows[start.partition_id]
             if start.offset > row.log_end_offset:

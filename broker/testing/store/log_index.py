@@ -17,7 +17,9 @@ from barnabas.storage.replicated.log_index import (
     FlushAnswer,
     LogBeginning,
     LogSnapshot,
+    PackedExtents,
     PartitionState,
+    StoredSpace,
 )
 
 if TYPE_CHECKING:
@@ -76,6 +78,14 @@ class MemoryLogIndex(Way):
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
         return self._ask(self._index.collect_garbage, most)
+
+    def pack_extents(self, most: int, most_bytes: int, rest_ms: int) -> PackedExtents:
+        """See ``LogIndex``."""
+        return self._ask(self._index.pack_extents, most, most_bytes, rest_ms)
+
+    def space(self, rest_ms: int) -> StoredSpace:
+        """See ``LogIndex``."""
+        return self._ask(self._index.space, rest_ms)
 
     def forget(self, most: int, kept_ms: int) -> int:
         """See ``LogIndex``."""

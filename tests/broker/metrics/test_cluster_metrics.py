@@ -13,6 +13,7 @@ from barnabas.broker.metrics.families import Metrics
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.counts import FlushCounts
+from barnabas.storage.replicated.log_index import StoredSpace
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.metrics.in_cluster import scrape_kafka_names
 from tests.broker.metrics.scrape import Scrape, scrape
@@ -145,13 +146,22 @@ def test_lease_and_store_as_they_stand(world, cluster):
 def test_numbers_of_upkeep():
     """Show the counts of the collectors themselves: a broker changes them rarely."""
     upkeep = UpkeepCounts(
-        snapshots=2, bytes_compacted=3, extents_deleted=4, looked_ms=5000, sessions_forgotten=6
+        snapshots=2,
+        bytes_compacted=3,
+        extents_deleted=4,
+        looked_ms=5000,
+        sessions_forgotten=6,
+        extents_packed=7,
+        bytes_packed=8,
+        space=StoredSpace(pinned_bytes=9, backlog_bytes=10),
     )
     metrics = Metrics()
     register_cluster_store(metrics, FlushCounts(), upkeep, lambda: "")
     seen = Scrape("".join(exposition(metrics.collect())))
     names = ("snapshots", "compacted_bytes", "extents_deleted", "sessions_forgotten")
     assert [seen(f"barnabas_cluster_{name}_total") for name in names] == [2, 3, 4, 6]
+    names = ("extents_packed_total", "packed_bytes_total", "pinned_bytes", "packing_backlog_bytes")
+    assert [seen(f"barnabas_cluster_{name}") for name in names] == [7, 8, 9, 10]
     assert seen("barnabas_cluster_upkeep_timestamp_seconds") == 5
 
 

@@ -1,0 +1,171 @@
+"""Payloads of the index in memory: extents that one flush brought, whose space is freed as a whole.
+
+The functions of ``storage/postgresql/migrations/0008_packing.sql`` do the same.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import Final
+
+from barnabas.broker.testing.store.rows import PartitionRow, touch
+from barnabas.storage.replicated.log_index import (
+    Extent,
+    IndexMisused,
+    PackedExtents,
+    StoredSpace,
+)
+
+PACKED_BYTES: Final = 1024 * 1024
+"""Size after which a packed payload takes no more extents."""
+
+_base_offset = attrgetter("base_offset")
+_next_offset = attrgetter("next_offset")
+
+Place = tuple[int, int]
+"""Partition and base offset of an extent."""
+
+
+@dataclass(slots=True, eq=False)
+class Payload:
+    """Bytes of some extents; ``places`` are those of the extents that live."""
+
+    size_bytes: int
+    places: set[Place]
+    dead_bytes: int = 0
+    """Size of its deleted extents."""
+    sparse_since: float | None = None
+    """Time, in seconds, since which too much of it is dead, or None."""
+
+
+class Payloads:
+    """All payloads with extents that live; the caller lets one call in at a time."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        """``clock`` returns seconds."""
+        self._clock = clock
+        self._payloads: dict[Place, Payload] = {}
+        self._partly_dead: dict[Payload, None] = {}
+        self._sparse: dict[Payload, None] = {}
+        """In the order in which they became sparse."""
+
+    def clear(self) -> None:
+        """Forget all payloads."""
+        self._payloads.clear()
+        self._partly_dead.clear()
+        self._sparse.clear()
+
+    def add(self, extents: Mapping[Place, Extent]) -> None:
+        """Add a payload that has these extents."""
+        size_bytes = sum(len(each.data) for each in extents.values())
+        payload = Payload(size_bytes, set(extents))
+        self._payloads.update(dict.fromkeys(extents, payload))
+
+    def collect_garbage(self, rows: Mapping[int, PartitionRow], most: int) -> int:
+        """Delete up to ``most`` extents that are not needed; return their number."""
+        deleted = 0
+        for partition_id, row in rows.items():
+            found = bisect_right(row.extents, row.needless_offset, key=_next_offset)
+            found = min(found, most - deleted)
+            self._dereference(partition_id, row.extents[:found])
+            del row.extents[:found]
+            deleted += found
+            if row.is_deleted:
+                row.snapshot = None
+        return deleted
+
+    def replace(self, partition_id: int, row: PartitionRow, extents: Sequence[Extent]) -> None:
+        """Put extents in place of those with the same offsets; see ``LogIndex``."""
+        begin, end = extents[0].base_offset, extents[-1].next_offset
+        first = bisect_left(row.extents, begin, key=_base_offset)
+        after = bisect_right(row.extents, end, key=_next_offset)
+        replaced = row.extents[first:after]
+        if not (
+            replaced
+            and (replaced[0].base_offset, replaced[-1].next_offset) == (begin, end)
+            and all(map(touch, extents, extents[1:]))
+            and all(each.data for each in extents)
+            and row.snapshot is not None
+            and row.snapshot.next_offset >= end
+        ):
+            raise IndexMisused(f"{begin} to {end} of {partition_id} is not to be replaced")
+        self._dereference(partition_id, replaced)
+        row.extents[first:after] = extents
+        self.add({(partition_id, each.base_offset): each for each in extents})
+
+    def pack(
+        self, rows: Mapping[int, PartitionRow], most: int, most_bytes: int, rest_ms: int
+    ) -> PackedExtents:
+        """Copy extents out of sparse payloads; see ``LogIndex.pack_extents``."""
+        bound = self._clock() - rest_ms / 1000
+        chosen: list[Payload] = []
+        extents = size_bytes = 0
+        for payload in self._sparse:
+            count = extents + len(payload.places)
+            total = size_bytes + payload.size_bytes - payload.dead_bytes
+            is_fitting = not chosen or (count <= most and total <= most_bytes)
+            if not (is_fitting and _is_sparse_since(payload, bound)):
+                break
+            chosen.append(payload)
+            extents, size_bytes = count, total
+        places = sorted(place for payload in chosen for place in payload.places)
+        for partition_id, group in groupby(places, key=itemgetter(0)):
+            row = rows[partition_id]
+            for portion in _portions(row, {base_offset for _, base_offset in group}):
+                self._copy(partition_id, row, portion)
+        return PackedExtents(extents, size_bytes)
+
+    def space(self, rest_ms: int) -> StoredSpace:
+        """Return the space that deleted extents take; see ``LogIndex.space``."""
+        bound = self._clock() - rest_ms / 1000
+        due = (each for each in self._sparse if _is_sparse_since(each, bound))
+        pinned_bytes = sum(each.dead_bytes for each in self._partly_dead)
+        return StoredSpace(pinned_bytes, sum(each.dead_bytes for each in due))
+
+    def _copy(self, partition_id: int, row: PartitionRow, portion: Sequence[Extent]) -> None:
+        data = b"".join(each.data for each in portion)
+        copies = {}
+        position = 0
+        for extent in portion:
+            end = position + len(extent.data)
+            copy = extent._replace(data=data[position:end])
+            at = bisect_left(row.extents, extent.base_offset, key=_base_offset)
+            row.extents[at] = copy
+            copies[partition_id, extent.base_offset] = copy
+            position = end
+        self._dereference(partition_id, portion)
+        self.add(copies)
+
+    def _dereference(self, partition_id: int, extents: Iterable[Extent]) -> None:
+        for extent in extents:
+            place = (partition_id, extent.base_offset)
+            payload = self._payloads.pop(place)
+            payload.places.remove(place)
+            payload.dead_bytes += len(extent.data)
+            if not payload.places:
+                self._partly_dead.pop(payload, None)
+                self._sparse.pop(payload, None)
+                continue
+            self._partly_dead[payload] = None
+            if payload.sparse_since is None and payload.dead_bytes * 4 > payload.size_bytes:
+                payload.sparse_since = self._clock()
+                self._sparse[payload] = None
+
+
+def _portions(row: PartitionRow, base_offsets: Collection[int]) -> list[list[Extent]]:
+    """Return the extents at some base offsets, in parts of about ``PACKED_BYTES``."""
+    parts: dict[int, list[Extent]] = {}
+    position = 0
+    for extent in row.extents_from(min(base_offsets), len(row.extents)):
+        if extent.base_offset in base_offsets:
+            parts.setdefault(position // PACKED_BYTES, []).append(extent)
+            position += len(extent.data)
+    return [*parts.values()]
+
+
+def _is_sparse_since(payload: Payload, bound: float) -> bool:
+    return payload.sparse_since is not None and payload.sparse_since <= bound
