@@ -84,7 +84,11 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
             counts.bytes_compacted,
         ),
         ("extents_deleted", "Pieces of logs deleted from PostgreSQL.", counts.extents_deleted),
-        ("extents_packed", "Pieces of logs that packing copied in PostgreSQL.", counts.extents_packed),
+        (
+            "extents_packed",
+            "Pieces of logs that packing copied in PostgreSQL.",
+            counts.extents_packed,
+        ),
         ("packed_bytes", "Bytes that packing copied in PostgreSQL.", counts.bytes_packed),
         (
             "sessions_forgotten",
