@@ -236,6 +236,7 @@ class Run(Generic[Response]):
             self._end(stop.value)
         except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001  others called this
             self._failed(failure)
+            failure.__traceback__ = None  # It has frames that refer to the exception: a cycle.
         self._is_stepping = False
 
     def _wait_for(self, waited: Any) -> Ticket | None:  # noqa: ANN401
@@ -280,7 +281,8 @@ class Run(Generic[Response]):
             give_up()
         return None
 
-    def _future_is_done(self, _future: asyncio.Future[Any]) -> None:
+    def _future_is_done(self, future: asyncio.Future[Any]) -> None:
+        del future  # The traceback of its exception will have this frame.
         self.future = None
         if self._at_work is not None:
             self._at_work.discard(self)

@@ -196,7 +196,7 @@ class CoordinatorLog(Generic[MachineT]):
 
     async def _load_the_rest(self) -> None:
         logger.info("loading %s", self.describe_replay())
-        while self.replay.read_until(_slice_is_over):
+        while self.replay.read_until(lambda: not slice_is_left()):
             await next_turn()
         self._loads_in_background = False
         self.replayed.set()
@@ -416,7 +416,10 @@ class CoordinatorLog(Generic[MachineT]):
             raise KafkaError(code)
         durable: asyncio.Future[None] = self._host.loop.create_future()
         self.when_all_durable(Durability(durable, code))
-        await durable
+        try:
+            await durable
+        finally:
+            del durable  # The traceback of its exception has this frame.
 
     def refuse_too_large(self, key: str, size_bytes: int) -> None:
         """Raise the error that Apache Kafka returns for a coordinator's batch that is too large."""
@@ -430,7 +433,3 @@ class CoordinatorLog(Generic[MachineT]):
         """Log an internal error of a decision; return the error for its command."""
         logger.error("command failed topic=%s key=%s", self.topic_name, key, exc_info=error)
         return KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR)
-
-
-def _slice_is_over() -> bool:
-    return not slice_is_left()

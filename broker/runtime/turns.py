@@ -72,7 +72,7 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary(
 
 async def next_turn() -> None:
     """Yield to the event loop, if the current slice is used up."""
-    turns = _of_this_loop()
+    turns = _turns_of(asyncio.get_running_loop())
     if not turns.is_left:
         await turns.next_slice()
 
@@ -82,7 +82,7 @@ async def turn_over() -> None:
 
     It is for tasks that count their work between two turns, with a smaller limit than a slice.
     """
-    await _of_this_loop().next_slice()
+    await _turns_of(asyncio.get_running_loop()).next_slice()
 
 
 def run_in_turns(loop: asyncio.AbstractEventLoop, steps: Iterator[None]) -> None:
@@ -100,21 +100,17 @@ def run_in_turns(loop: asyncio.AbstractEventLoop, steps: Iterator[None]) -> None
 
 def slice_is_left() -> bool:
     """Whether work in slices may continue at once on the running loop."""
-    return _of_this_loop().is_left
+    return _turns_of(asyncio.get_running_loop()).is_left
 
 
 def is_turn(future: object) -> bool:
     """Return whether a future is a turn of the running loop that has not come."""
-    return _of_this_loop().has(future)
+    return _turns_of(asyncio.get_running_loop()).has(future)
 
 
 def slice_of_loop() -> asyncio.Future[None]:
     """Return a future that is done when the caller's next slice of the running loop starts."""
-    return _of_this_loop().next_slice()
-
-
-def _of_this_loop() -> Turns:
-    return _turns_of(asyncio.get_running_loop())
+    return _turns_of(asyncio.get_running_loop()).next_slice()
 
 
 def _turns_of(loop: asyncio.AbstractEventLoop) -> Turns:

@@ -17,6 +17,7 @@ from barnabas.broker.runtime.turns import turn_over
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.journal.refusal import Refusal
+from tests.cycles import cycles
 
 ROUTE = SimpleNamespace(name="Toy")
 
@@ -472,3 +473,27 @@ async def test_turn_is_left_to_others_once_the_slice_is_over():
     for connection in connections:
         await connection.is_answered.wait()
     assert order == [("a", 0), ("b", 0), ("a", 1), ("b", 1)]
+
+
+@pytest.mark.parametrize("is_word", [False, True], ids=["a future", "a word"])
+async def test_error_that_a_run_ends_with_leaves_no_cycle(is_word):
+    async def handle():
+        failing = Word() if is_word else asyncio.get_running_loop().create_future()
+        asyncio.get_running_loop().call_soon(fail, failing)
+        await failing
+
+    def fail(failing):
+        error = KafkaError(ErrorCode.NOT_COORDINATOR)
+        if is_word:
+            failing.ticket.fail(error)
+        else:
+            failing.set_exception(error)
+
+    with cycles() as found:
+        connection = Connection(handle())
+        await connection.is_answered.wait()
+        assert connection.answers == [("Toy", "request", ErrorCode.NOT_COORDINATOR)]
+        connection.answer.connection = None  # It refers to the answer.
+        del connection
+        await asyncio.sleep(0)
+    assert not found

@@ -4,64 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 
 from barnabas.broker import daemon
 from barnabas.protocol.errors import ErrorCode
 from barnabas.testing import Broker, Security
 from tests.broker.security.wire import Wire
-from tests.waiting import until, wait_until
-
-ROOMS = ("barnabas.broker.", "barnabas.coordinator.", "barnabas.storage.")
-KITS = ("barnabas.broker.client.", "barnabas.broker.testing.")
-
-
-@contextmanager
-def cycles() -> Iterator[Counter[str]]:
-    """Count the objects of the broker that only a collection frees, by class."""
-    found: Counter[str] = Counter()
-    gc.collect()
-    gc.disable()
-    try:
-        yield found
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        gc.collect()
-        for each in gc.garbage:
-            room = type(each).__module__
-            if room.startswith(ROOMS) and not room.startswith(KITS):
-                found[f"{room}.{type(each).__name__}"] += 1
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-
-
-async def come_and_go(broker: Broker, number: int) -> None:
-    """Create a topic, write to it in a transaction, read it in a group, and delete it."""
-    address, topic = broker.bootstrap_servers, f"topic-{number}"
-    admin = AIOKafkaAdminClient(bootstrap_servers=address)
-    await admin.start()
-    await admin.create_topics([NewTopic(topic, 3, 1)])
-    producer = AIOKafkaProducer(bootstrap_servers=address, transactional_id=topic)
-    await producer.start()
-    async with producer.transaction():
-        await producer.send_and_wait(topic, b"value")
-    consumer = AIOKafkaConsumer(
-        topic, bootstrap_servers=address, group_id=topic, auto_offset_reset="earliest"
-    )
-    await consumer.start()
-    await consumer.getone()
-    await consumer.stop()
-    await producer.stop()
-    await admin.delete_topics([topic])
-    await admin.close()
-    server = broker.server
-    await until(lambda: topic not in server.catalogue.topics)
+from tests.cycles import come_and_go, cycles
+from tests.waiting import wait_until
 
 
 def test_connections_topics_groups_and_transactions_leave_no_cycles(tmp_path):

@@ -362,9 +362,9 @@ class StoredLogs:
         except StoreDamaged:
             self._answer_apart(way, together)
             return
-        except Exception as error:  # noqa: BLE001  Raised to each caller.
+        except Exception as error:  # noqa: BLE001  Raised to the caller of each request.
             for each in together:
-                each.error = error
+                each.errors.append(error)
         self._complete([each for each in together if each not in unanswered])
         self._repeat(unanswered)
 
@@ -374,8 +374,8 @@ class StoredLogs:
             try:
                 with damage_is_of(each.partition_id):
                     self._ask(way, [each])
-            except Exception as error:  # noqa: BLE001  Raised to who asked.
-                each.error = error
+            except Exception as error:  # noqa: BLE001  Raised to the caller of the request.
+                each.errors.append(error)
             self._complete([each])
 
     def _ask(self, way: LogIndex, together: Sequence[_Request]) -> Sequence[_Request]:
@@ -418,7 +418,8 @@ class _Request:
         self.is_taken = False
         """Whether a query includes it."""
         self.is_answered = False
-        self.error: Exception | None = None
+        self.errors: list[Exception] = []
+        """The error of the query, until it is raised."""
         self.found: LogBeginning | None = None
         self.share: Share | None = None
         """Share of the memory for short logs; the requesting thread closes it."""
@@ -434,9 +435,9 @@ class _Request:
         return self.found is not None and self.found.head.state[:2] == self.leader
 
     def beginning(self) -> LogBeginning:
-        """Return the beginning; raises LedSince, or the error of the query."""
-        if self.error is not None:
-            raise self.error
+        """Return the beginning; raises LedSince, or, once, the error of the query."""
+        if self.errors:
+            raise self.errors.pop()  # Its traceback has frames that refer to this object.
         if self.found is None:
             raise LedSince(f"partition {self.partition_id} was deleted")
         if not self.is_led:

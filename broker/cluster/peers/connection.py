@@ -102,12 +102,10 @@ class PeerConnection(asyncio.Protocol):
         self._owner: Owner | None = None
         self._introduction: asyncio.Future[Any] | None = None
         self._heard_nothing = True
-        self._problem: Exception | None = None
-
-    @property
-    def is_open(self) -> bool:
+        self.is_open = True
         """Whether the connection can be used."""
-        return self._problem is None
+        self._problems: list[Exception] = []
+        """The reason of its end, until ``ask`` raises it: its traceback refers to this object."""
 
     # ---------------------------------------------------------------------------- of the transport
 
@@ -151,8 +149,8 @@ class PeerConnection(asyncio.Protocol):
 
     async def ask(self, api: AnyApi, version: int, request: Any) -> Any:  # noqa: ANN401
         """Send a request and return its response, before the connection has an owner."""
-        if self._problem is not None:
-            raise self._problem
+        if not self.is_open:
+            raise self._problems.pop() if self._problems else ConnectionResetError(_CLOSED)
         assert self._owner is None
         self._introduction = asyncio.get_running_loop().create_future()
         self.send(api, version, api.encode_request(request, version))
@@ -178,13 +176,15 @@ class PeerConnection(asyncio.Protocol):
             self._introduction.set_result(response)
 
     def _end(self, problem: Exception) -> None:
-        if self._problem is not None:
+        if not self.is_open:
             return
-        self._problem = problem
+        self.is_open = False
         if self._transport is not None:
             self._transport.abort()
         if self._introduction is not None and not self._introduction.done():
             self._introduction.set_exception(problem)
+        elif self._owner is None:
+            self._problems = [problem.with_traceback(None)]
         owner, self._owner = self._owner, None
         if owner is not None:
             owner.ended(str(problem))

@@ -72,6 +72,8 @@ class Link:
         self._sent: deque[Question] = deque()
         self._bytes = 0
         self._opening: asyncio.Task[None] | None = None
+        self._attempt = 0
+        """Number of the latest attempt to open a connection: that of ``_opening``."""
         self._opened: Opened | None = None
         self._renew_at: float | None = None
         self._pause_ms = 0.0
@@ -168,12 +170,12 @@ class Link:
             self._send()
         elif self.state is State.IDLE and self._waiting:
             self.state = State.OPENING
-            self._opening = self._spawn(self._open(self._address))
+            self._attempt += 1
+            self._opening = self._spawn(self._open(self._address, self._attempt))
 
-    async def _open(self, address: Address) -> None:
-        this = asyncio.current_task()
-        assert this is not None
-        limit = self._clock.call_later(self._limits.connect_timeout_ms, self._opening_is_late, this)
+    async def _open(self, address: Address, attempt: int) -> None:
+        # A cancelled task keeps the traceback: a variable for the task would be a cycle.
+        limit = self._clock.call_later(self._limits.connect_timeout_ms, self._is_late, attempt)
         failure, reason = Failure.UNREACHABLE, ""
         opened: Opened | None = None
         try:
@@ -189,7 +191,7 @@ class Link:
             reason = repr(error)
         finally:
             limit.cancel()
-        if self._opening is not this:  # It was cancelled, but had finished before.
+        if self._opening is None or self._attempt != attempt:  # Cancelled, but had finished.
             if opened is not None:
                 opened.connection.abort()
         elif opened is not None:
@@ -197,8 +199,9 @@ class Link:
         else:
             self._could_not_open(failure, reason)
 
-    def _opening_is_late(self, opening: asyncio.Task[Any]) -> None:
-        if self._opening is not opening:
+    def _is_late(self, attempt: int) -> None:
+        opening = self._opening
+        if opening is None or self._attempt != attempt:
             return  # After a pause of the process, a cancelled attempt's timer can still fire.
         opening.cancel()
         self._could_not_open(Failure.UNREACHABLE, "no connection in time")

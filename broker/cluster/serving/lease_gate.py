@@ -65,8 +65,8 @@ OF_PRODUCERS: Final = "InitProducerId"
 OF_BATCHES: Final = "Produce"
 OF_OFFSETS: Final = "OffsetFetch"
 
-Refusal: TypeAlias = Callable[["RequestContext", Any], Exception | None]
-"""Error of a request without a lease, or None if it needs no lease."""
+Refusal: TypeAlias = Callable[["RequestContext", Any], ErrorCode]
+"""Error of a request without a lease, or NONE if it needs no lease."""
 Note: TypeAlias = Callable[["RequestContext", "ProduceRequest"], None]
 
 
@@ -95,19 +95,17 @@ def gate(routes: Routes, may_serve: Callable[[], bool], note_refused: Note) -> N
             route.shortcut = _gated_shortcut(route.shortcut, may_serve)
 
 
-def _refusal(code: ErrorCode, _context: object, _request: object) -> Exception:
-    return KafkaError(code)
+def _refusal(code: ErrorCode, _context: object, _request: object) -> ErrorCode:
+    return code
 
 
-def _refusal_of_batches(note: Note, context: RequestContext, request: ProduceRequest) -> Exception:
+def _refusal_of_batches(note: Note, context: RequestContext, request: ProduceRequest) -> ErrorCode:
     note(context, request)
-    return KafkaError(ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    return ErrorCode.NOT_LEADER_OR_FOLLOWER
 
 
-def _refusal_of_producer(_context: object, request: InitProducerIdRequest) -> Exception | None:
-    if request.transactional_id is None:
-        return None
-    return KafkaError(ErrorCode.NOT_COORDINATOR)
+def _refusal_of_producer(_context: object, request: InitProducerIdRequest) -> ErrorCode:
+    return ErrorCode.NONE if request.transactional_id is None else ErrorCode.NOT_COORDINATOR
 
 
 def _gated_fetch(handler: Callable[..., Any], may_serve: Callable[[], bool]) -> Callable[..., Any]:
@@ -125,9 +123,9 @@ def _gated(
 ) -> Callable[..., Any]:
     def gated(context: RequestContext, request: Any) -> Any:  # noqa: ANN401
         if not may_serve():
-            refused = refusal(context, request)
-            if refused is not None:
-                raise refused
+            code = refusal(context, request)
+            if code:
+                raise KafkaError(code)  # In no variable: its traceback has this frame.
         return handler(context, request)
 
     return gated

@@ -55,8 +55,9 @@ class Events(ABC):
 
     def _left(self, _viewer: Viewer) -> None:
         self.pace.end()
-        if self._task is not None:
-            self._task.cancel()
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()  # It keeps a traceback with frames that refer to this object.
 
     async def _run(self) -> None:
         try:

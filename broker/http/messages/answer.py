@@ -67,7 +67,22 @@ def text(status: int, words: str, headers: Mapping[str, str] | None = None) -> A
 
 def json_answer(status: int, content: object, headers: Mapping[str, str] | None = None) -> Answer:
     """Return an answer in JSON."""
-    return Answer(status, JSON, (json.dumps(content, indent=2) + "\n",), headers or {})
+    return Answer(status, JSON, (_indented(content) + "\n",), headers or {})
+
+
+def _indented(value: object, line: str = "\n") -> str:
+    """Return a value as ``json.dumps`` writes it with ``indent=2``.
+
+    That is an encoder in Python, each call of which leaves a cycle of 33 objects: a full collection
+    would keep those of a probe of the health forever.
+    """
+    if not (value and isinstance(value, Mapping | list | tuple)):
+        return json.dumps(value)
+    inner = line + "  "
+    if isinstance(value, Mapping):
+        rows = [f"{json.dumps(name)}: {_indented(each, inner)}" for name, each in value.items()]
+        return f"{{{inner}{f',{inner}'.join(rows)}{line}}}"
+    return f"[{inner}{f',{inner}'.join(_indented(each, inner) for each in value)}{line}]"
 
 
 class Framing:

@@ -50,6 +50,7 @@ class Holding:
     def release(self) -> None:
         """Release all bytes and call the callbacks; a second call does nothing."""
         self._memory.forget(self)
+        self.close_response = None  # It refers to what refers to this object: a cycle.
         callbacks, self._on_release = self._on_release, []
         for each in callbacks:
             each()

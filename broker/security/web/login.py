@@ -116,7 +116,7 @@ class HttpLogin:
             problem = None
         except BadRequest as bad:
             name = password = ""
-            problem = bad
+            problem = bad.status, str(bad)
         is_token = not name and self._token is not None
         if is_token and self._is_token(password.encode()):
             self._note(OPEN.principal, peer_host, "token")
@@ -124,7 +124,7 @@ class HttpLogin:
         if not self._failed_logins.may_try(client_network(peer_host)):
             return refused(429, "too many failed logins from this address")
         if problem is not None:
-            return self._refused_body(problem, peer_host)
+            return self._refused_body(*problem, peer_host)
         if is_token:
             return self._refused_later("", "token", "not the token", peer_host)
         if not self.ways.has_passwords:
@@ -159,9 +159,9 @@ class HttpLogin:
         """Whether this is the token: compared before any limit, which the right one never meets."""
         return self._token is not None and hmac.compare_digest(given, self._token)
 
-    async def _refused_body(self, problem: BadRequest, peer_host: str) -> Answer:
-        await self._hold_back("", "password", str(problem), peer_host)
-        return refused(problem.status, str(problem))
+    async def _refused_body(self, status: int, reason: str, peer_host: str) -> Answer:
+        await self._hold_back("", "password", reason, peer_host)
+        return refused(status, reason)
 
     async def _refused_later(
         self, name: str, mechanism: str, reason: str, peer_host: str

@@ -207,3 +207,4 @@ class SimulatedTransport(asyncio.Transport):
         if not self._has_lost:
             self._has_lost = True
             self._call_soon(self._protocol.connection_lost, error)
+            self._protocol = asyncio.BaseProtocol()  # No cycle stays, as with asyncio's transports.

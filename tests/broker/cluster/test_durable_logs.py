@@ -41,6 +41,7 @@ from barnabas.storage.store import loading_apart
 from barnabas.storage.store.log_store import LogStore
 from barnabas.storage.store.store_parts import PartitionSpec
 from tests.broker.cluster.reading import read_stored
+from tests.cycles import cycles
 from tests.storage.flushes import FlushEngine, Stranger, assign, register
 from tests.storage.stores import NOW_MS, ROOT, batch, read_all
 from tests.waiting import WAIT_S, until, wait_until
@@ -741,3 +742,13 @@ def test_nothing_runs_on_once_it_is_closed(base, session):
     assert not timer.is_set()
     logs.close()
     assert timer.is_set()
+
+
+def test_error_of_a_query_leaves_no_cycle():
+    with cycles() as found:
+        request = _Request(1, 2, 3)
+        request.errors.append(IndexClosed())
+        with contextlib.suppress(IndexClosed):
+            request.beginning()
+        del request
+    assert not found

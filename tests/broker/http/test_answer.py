@@ -1,6 +1,11 @@
 """Answers over HTTP/1, as they are written."""
 
-from barnabas.broker.http.messages.answer import LAST_CHUNK, Answer, Framing, text
+import gc
+import json
+
+import pytest
+
+from barnabas.broker.http.messages.answer import LAST_CHUNK, Answer, Framing, json_answer, text
 
 
 def test_an_answer_on_the_wire():
@@ -34,3 +39,19 @@ def test_an_old_client_gets_no_chunks():
     assert b"chunked" not in framing.head(Answer(200, "text/plain", iter(())), None)
     assert framing.piece("ab") == b"ab"
     assert framing.end == b""
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        {"status": "ok", "checks": [{"name": "disk", "is_well": True}, {}], "none": None},
+        [[], {}, [1, 2.5, "ä\n"], (False,)],
+        "text",
+        {},
+    ],
+)
+def test_json_answer_is_indented_and_leaves_no_cycle(content):
+    gc.collect()
+    answer = json_answer(200, content)
+    assert gc.collect() == 0
+    assert answer.body == (json.dumps(content, indent=2) + "\n",)

@@ -27,6 +27,7 @@ from tests.broker.peers.scripted import (
     number_of,
     question,
 )
+from tests.cycles import cycles
 from tests.waiting import until
 
 MARKERS, VERIFICATION = Purpose.MARKERS, Purpose.VERIFICATION
@@ -164,6 +165,20 @@ async def test_a_hello_that_is_not_answered_in_time_ends_the_attempt(peer, new_a
     asking.clock.advance(seconds=2)
     failure(await asking.answer_to(1), Failure.UNREACHABLE, was_sent=False)
     await until(lambda: not peer.lines[0].is_open)
+
+
+@pytest.mark.parametrize("closes", [False, True], ids=["no answer", "closed"])
+async def test_attempt_that_fails_leaves_no_cycle(peer, new_asking, closes):
+    """A client attempts once a second until the peer responds."""
+    asking = new_asking(connect_timeout_ms=2000)
+    peer.on_hello = lambda asked: asked.line.close() if closes else None
+    with cycles() as found:
+        asking.ask(1)
+        await until(lambda: peer.hellos)
+        asking.clock.advance(seconds=2)
+        failure(await asking.answer_to(1), Failure.UNREACHABLE, was_sent=False)
+        await turns()
+    assert not found
 
 
 async def test_the_time_of_an_attempt_that_was_given_up_ends_no_other(peer, new_asking):
