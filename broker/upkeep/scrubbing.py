@@ -283,6 +283,8 @@ class LogScrubber:
     def suspect(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
         """Check a segment as soon as possible: reading it failed, or had (OffsetOffline)."""
         segment = log.segments[log.segment_at(base_offset)]
+        if not isinstance(segment, Segment):
+            return  # Its reader has verified it, and reads it again from the store.
         cleared_ms = self._cleared.get(segment)
         pause_ms = UNREADABLE_AGAIN_MS if _is_offline(error) else SUSPECTED_AGAIN_MS
         if cleared_ms is not None and self._clock.now_ms() - cleared_ms < pause_ms:
@@ -325,8 +327,9 @@ class LogScrubber:
         turn()
 
     def _due_of(self, log: PartitionLog, now_ms: int) -> Iterator[_Due]:
-        newest = len(log.segments) - 1
-        for at, segment in enumerate(log.segments):
+        segments = log.local_segments
+        newest = len(segments) - 1
+        for at, segment in enumerate(segments):
             is_damaged = any(each.segment == segment.base_offset for each in log.damaged)
             if not is_damaged and not is_complete(segment):
                 continue

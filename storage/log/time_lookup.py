@@ -14,7 +14,7 @@ from barnabas.protocol.records import BatchHeader, InvalidBatch, Record, iterate
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.partition_log import READ_UNCOMMITTED, PartitionLog
-from barnabas.storage.log.segment import Segment
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment_read import FileSpan, LoadedSpan, read_waiting
 from barnabas.storage.runtime.clock import sleep
 
@@ -80,12 +80,12 @@ def offset_of_max_timestamp(log: PartitionLog, isolation: int = READ_UNCOMMITTED
     return (yield from offset_for_timestamp(log, youngest, isolation))
 
 
-def _youngest_first(segment: Segment) -> tuple[int, int]:
+def _youngest_first(segment: ReadableSegment) -> tuple[int, int]:
     return -segment.max_timestamp_ms, segment.base_offset
 
 
 def _youngest_visible_ms(
-    log: PartitionLog, segment: Segment, isolation: int
+    log: PartitionLog, segment: ReadableSegment, isolation: int
 ) -> Generator[Work, Found, int]:
     """The largest timestamp among the visible records of a segment; -1 when there is none."""
     youngest = -1
