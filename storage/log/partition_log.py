@@ -57,7 +57,7 @@ from barnabas.storage.log.memory_read import NEXT_OFFSET, MemorySlice, read_memo
 from barnabas.storage.log.producers import ProducerState
 from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment import Segment
-from barnabas.storage.log.segment_read import FileSpan
+from barnabas.storage.log.segment_read import ReadPlan
 from barnabas.storage.log.segment_swap import CleaningState
 from barnabas.storage.log.snapshot_files import SnapshotFiles
 from barnabas.storage.log.transaction_marker import TransactionMarker
@@ -433,7 +433,7 @@ class PartitionLog:
 
     def plan_read(
         self, offset: int, max_bytes: int, isolation: int = READ_UNCOMMITTED
-    ) -> FileSpan | MemorySlice | None:
+    ) -> ReadPlan | MemorySlice | None:
         """Return the location of the batches from ``offset`` on, or ``None`` if none is visible.
 
         Raises OffsetOutOfRange below the log start or above the log end, OffsetOffline in a damaged

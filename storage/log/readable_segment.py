@@ -8,7 +8,7 @@ takes ``Segment``: ``PartitionLog.local_segments``.
 
 from barnabas.storage.log.index import SegmentIndex, TransactionIndex
 from barnabas.storage.log.segment_names import LOG_SUFFIX, file_stem
-from barnabas.storage.log.segment_read import FileSpan
+from barnabas.storage.log.segment_read import ReadPlan
 
 
 class ReadableSegment:
@@ -52,7 +52,7 @@ class ReadableSegment:
         within: tuple[int, int],
         *,
         has_gaps: bool = False,
-    ) -> FileSpan:
+    ) -> ReadPlan:
         """Return the part to read for the batches from ``start_offset`` on.
 
         ``within``: the first byte that may be read, where a batch begins, and the end of the

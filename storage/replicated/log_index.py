@@ -144,6 +144,15 @@ class LogSnapshot(NamedTuple):
         return len(self.producers) + len(self.leader_epochs)
 
 
+class LogPart(NamedTuple):
+    """A part of a log before its snapshot, and what its leader knows of it without its records."""
+
+    base_offset: int
+    next_offset: int
+    facts: bytes
+    """See ``storage/replicated/log_parts.py``."""
+
+
 class LogHead(NamedTuple):
     """Facts about a partition, known before its extents are read."""
 
@@ -206,12 +215,22 @@ class LogIndex(Protocol):
         """
 
     def put_snapshot(
-        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        snapshot: LogSnapshot,
+        parts: Sequence[LogPart] | None = None,
     ) -> bool:
         """Keep a snapshot of what is durable, in place of an older one; a newer one stays.
 
-        False: the session does not lead the partition in this epoch.
+        ``parts`` replace those with the same offsets, and those before which a part is missing.
+        They touch each other and end at the snapshot. Without any, all parts are deleted; None
+        leaves all of them. False: the session does not lead the partition in this epoch.
         """
+
+    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+        """Return up to ``most`` parts that reach beyond an offset, in order."""
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` extents that are not needed any more, and return their number.

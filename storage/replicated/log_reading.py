@@ -20,8 +20,10 @@ from barnabas.protocol.records import (
     BatchHeader,
     CorruptBatch,
     iterate_batches,
+    read_header,
 )
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.replicated.loading import DurableLog
 from barnabas.storage.replicated.log_index import Extent, LogBeginning, LogHead, LogIndex
 
@@ -125,13 +127,45 @@ def log_in_pieces(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
     return DurableLog(batches, head.state.log_start_offset, base_offset, head.snapshot)
 
 
+def recent_from(index: LogIndex, head: LogHead) -> Iterator[Extent]:
+    """All extents that reach beyond the snapshot of a log; blocks, raises Corrupt."""
+    assert head.snapshot is not None, "the log has a snapshot"
+    offsets = range(head.snapshot.next_offset, head.state.log_end_offset)
+    return _extents_of(index, head.partition_id, offsets)
+
+
+def log_behind_snapshot(
+    head: LogHead, extents: Iterable[Extent], remote: Sequence[ReadableSegment]
+) -> DurableLog:
+    """Return a log of which ``remote`` has all before its snapshot.
+
+    The extents are those of ``recent_from``; they are read while the batches are iterated.
+    """
+    snapshot = head.snapshot
+    assert snapshot is not None, "the log has a snapshot"
+    begin = snapshot.next_offset
+    batches = (
+        batch
+        for stored in _stored_from(head, extents, begin)
+        for batch in stored.batches
+        if read_header(batch).base_offset >= begin
+    )
+    return DurableLog(batches, head.state.log_start_offset, begin, snapshot, remote)
+
+
 def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredBatches]:
     """Yield the batches of all needed extents; raises Corrupt as ``read_log``."""
+    return _stored_from(head, extents, head.needless_offset)
+
+
+def _stored_from(
+    head: LogHead, extents: Iterable[Extent], needless_offset: int
+) -> Iterator[StoredBatches]:
     reader = _Reader(head)
     for extent in extents:
-        reader.require_next(extent, head.needless_offset)
+        reader.require_next(extent, needless_offset)
         yield reader.read(extent)
-    end_offset = head.needless_offset if reader.end_offset is None else reader.end_offset
+    end_offset = needless_offset if reader.end_offset is None else reader.end_offset
     if end_offset < head.state.log_end_offset:
         path = f"partition {head.partition_id} in the store"
         raise Corrupt(path, end_offset, f"ends before offset {head.state.log_end_offset}")

@@ -7,7 +7,7 @@ Rules of this file:
 2. A snapshot covers all appended records, and is stored once they are durable. It is due after
    ``snapshot_bytes``, or after ``snapshot_ms`` if the log has grown. It is also due for garbage
    before a log start that the last snapshot does not cover, and for segments that were compacted
-   here.
+   here. With it go the parts of the log before it (``storage/replicated/log_parts.py``).
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
 4. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
@@ -27,6 +27,7 @@ from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.replicated.log_parts import is_local, parts_of
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
@@ -109,15 +110,19 @@ class Upkeep:
         index: LogIndex,
         session: Callable[[], int | None],
         settings: UpkeepSettings | None = None,
+        *,
+        reload: Callable[[PartitionLog], None] = lambda _log: None,
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None.
+        ``session``: the current one or None. ``reload`` loads a log again that is compacted from
+        now on, and of which the store alone has some of the records.
         """
         self._host = host
         self._logs = logs
         self._index = index
         self._session = session
+        self._reload = reload
         self._settings = settings or UpkeepSettings()
         self._kept: dict[PartitionLog, _Kept] = {}
         self._thread = Pool("upkeep", loop=host.loop)
@@ -172,6 +177,10 @@ class Upkeep:
         kept = self._kept.get(log)
         if kept is None:
             kept = self._kept[log] = _Kept(now_ms, log.appended_bytes)
+        if log.config.is_compacted and not is_local(log):
+            if await self._keep_snapshot(log, kept):
+                self._reload(log)
+            return
         awaits_compaction = kept.swaps != log.cleaning.swaps and now_ms >= kept.compaction_due_ms
         if awaits_compaction or self._is_due(log, kept, now_ms):
             is_kept = await self._keep_snapshot(log, kept)
@@ -190,14 +199,14 @@ class Upkeep:
         """Store a snapshot of all appended records; return False if the log is not led here any
         more.
         """
-        snapshot = take_snapshot(log)
+        snapshot, parts = take_snapshot(log), parts_of(log, kept.snapshot_offset)
         appended_bytes, now_ms = log.appended_bytes, self._host.clock.now_ms()
         await self._durable(log)
         session = self._session()
         if session is None or not self._is_here(log):
             return False
         led = (session, log.partition_id, log.leader_epoch)
-        if not await self._aside(partial(self._index.put_snapshot, *led, snapshot)):
+        if not await self._aside(partial(self._index.put_snapshot, *led, snapshot, parts)):
             return False
         kept.time_ms, kept.appended_bytes = now_ms, appended_bytes
         kept.snapshot_offset = snapshot.next_offset

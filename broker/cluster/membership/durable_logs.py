@@ -21,7 +21,7 @@ Rules of this file:
   a limit of their own, and count here once they are read.
 * Short logs never wait for long ones: a reader that finds a long log raises ``LongLog`` and reads
   no more of it on that thread. A long log is written while it is read, so only one response of it
-  is in memory.
+  is in memory. Of a long log with parts (``log_parts.py``) only what follows its snapshot is read.
 * A response is limited in bytes, too. A request whose log, or the log's content, did not fit is
   repeated.
 * A session that the broker has not started yet leads nothing here, even if the view names it.
@@ -39,6 +39,7 @@ from barnabas.broker.cluster.membership.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.replicated.loading import LongLog, LongReading
 from barnabas.storage.replicated.log_index import IndexClosed, LogBeginning
+from barnabas.storage.replicated.log_parts import covering_parts
 from barnabas.storage.replicated.log_reading import (
     BYTES_AT_ONCE,
     FIRST_AT_ONCE,
@@ -47,16 +48,21 @@ from barnabas.storage.replicated.log_reading import (
     damage_is_of,
     head_of,
     is_whole,
+    log_behind_snapshot,
     log_in_pieces,
+    recent_from,
     whole_log,
 )
+from barnabas.storage.replicated.remote_segment import remote_segments
 from barnabas.storage.runtime.threads import new_condition, new_semaphore, start_timer
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.membership.base import ClusterBase
     from barnabas.broker.cluster.membership.held_bytes import Share
+    from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.loading import DurableLog
     from barnabas.storage.replicated.log_index import Extent, LogHead, LogIndex
+    from barnabas.storage.replicated.remote_segment import RemoteSegment
     from barnabas.storage.runtime.threads import Event
 
 WAYS_MOST: Final = 4
@@ -81,9 +87,13 @@ _HEAD_BYTES: Final = 1024
 class StoredLogs:
     """Reader of logs for any number of threads, whose concurrent requests share queries."""
 
-    def __init__(self, base: ClusterBase) -> None:
-        """Block reads until ``begin``; closing ``base`` ends the reads in progress."""
+    def __init__(self, base: ClusterBase, cold: ColdStore | None = None) -> None:
+        """Block reads until ``begin``; closing ``base`` ends the reads in progress.
+
+        ``cold`` reads old records when a client does; without it logs are loaded whole.
+        """
         self._base = base
+        self._cold = cold
         self._changed = new_condition()
         self._session: int | None = None
         self._is_closed = False
@@ -197,10 +207,15 @@ class StoredLogs:
             head = head_of(way, partition_id)
             request.found = None if head is None else LogBeginning(head, ())
             beginning = request.beginning()
-            extents = self._few_at_work(all_from(way, beginning))
+            remote = self._remote_part(way, beginning.head)
+            found_extents = recent_from(way, beginning.head) if remote else all_from(way, beginning)
+            extents = self._few_at_work(found_extents)
             held.callback(extents.close)
             try:
-                yield log_in_pieces(beginning.head, extents)
+                if remote:
+                    yield log_behind_snapshot(beginning.head, extents, remote)
+                else:
+                    yield log_in_pieces(beginning.head, extents)
             except Corrupt as damage:
                 if isinstance(damage.__cause__, StoreDamaged):
                     raise
@@ -208,6 +223,12 @@ class StoredLogs:
                 if found == long.damage and head_of(way, partition_id) == beginning.head:
                     raise
                 raise LongLog(partition_id, LongReading(found)) from damage
+
+    def _remote_part(self, way: LogIndex, head: LogHead) -> Sequence[RemoteSegment]:
+        """Return the segments before the snapshot of a log, or none if it is loaded whole."""
+        if self._cold is None:
+            return ()
+        return remote_segments(head.partition_id, covering_parts(way, head), self._cold)
 
     def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
         """Yield extents; each holds one of FILLED_AT_ONCE places until the next is requested."""

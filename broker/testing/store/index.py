@@ -51,6 +51,7 @@ from barnabas.storage.replicated.log_index import (
     IndexMisused,
     Item,
     LogBeginning,
+    LogPart,
     LogSnapshot,
     LogStart,
     Outcome,
@@ -401,7 +402,12 @@ class MemoryIndex:
             return beginnings_of(self.rows, partition_ids, most, most_bytes)
 
     def put_snapshot(
-        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        snapshot: LogSnapshot,
+        parts: Sequence[LogPart] | None = None,
     ) -> bool:
         """See ``LogIndex``."""
         with self._changed:
@@ -412,7 +418,19 @@ class MemoryIndex:
                 raise IndexMisused(f"a snapshot behind the end, {row.log_end_offset}")
             if row.snapshot is None or row.snapshot.next_offset < snapshot.next_offset:
                 row.snapshot = snapshot
+            if parts is not None and row.snapshot.next_offset == snapshot.next_offset:
+                ends = [*(each.base_offset for each in parts), snapshot.next_offset]
+                if parts and [each.next_offset for each in parts] != ends[1:]:
+                    raise IndexMisused(f"parts of {partition_id} do not end at its snapshot")
+                row.put_parts(parts)
             return True
+
+    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+        """See ``LogIndex``."""
+        with self._changed:
+            row = self.rows.get(partition_id)
+            parts = [] if row is None else row.parts
+            return [each for each in parts if each.next_offset > from_offset][:most]
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
@@ -424,7 +442,7 @@ class MemoryIndex:
                 del row.extents[:found]
                 deleted += found
                 if row.is_deleted:
-                    row.snapshot = None
+                    row.snapshot, row.parts = None, []
         return deleted
 
     def forget(self, most: int, kept_ms: int) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -13,6 +13,7 @@ from barnabas.storage.replicated.log_index import (
     Extent,
     LogBeginning,
     LogHead,
+    LogPart,
     LogSnapshot,
     PartitionState,
 )
@@ -38,6 +39,7 @@ class PartitionRow:
     led_in: int = 0
     """Version of the snapshot in which it got its leader."""
     snapshot: LogSnapshot | None = None
+    parts: list[LogPart] = field(default_factory=list)
 
     @property
     def needless_offset(self) -> int:
@@ -56,6 +58,15 @@ class PartitionRow:
     def head(self, partition_id: int) -> LogHead:
         """Return the state and the snapshot of the partition."""
         return LogHead(partition_id, self.state, self.snapshot)
+
+    def put_parts(self, parts: Sequence[LogPart]) -> None:
+        """Replace the parts with the same offsets, and those before which a part is missing."""
+        begin = parts[0].base_offset if parts else 0
+        kept = [each for each in self.parts if each.next_offset <= begin]
+        if kept and kept[-1].next_offset != begin:
+            kept = []
+        self.parts = [each for each in kept if each.next_offset > self.log_start_offset]
+        self.parts += parts
 
     def extents_from(self, offset: int, most: int) -> list[Extent]:
         """Return at most ``most`` extents, from the one that has ``offset`` on."""

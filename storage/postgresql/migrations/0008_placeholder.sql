@@ -1,0 +1,1 @@
+-- Empty. The number belongs to the migration that packs extents; delete this file when that is here.

@@ -1,0 +1,133 @@
+"""Logs whose records before the snapshot stay in the store until a client reads them (F11)."""
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from tests.storage.leading import MANY, Broker, committed, producers_of
+from tests.storage.remote import Cold, RemoteBroker, keep_parts
+from tests.storage.stores import NOW_MS, batch, from_producer, read_all
+
+CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
+PRODUCERS = (7, 8, 9)
+
+
+class History:
+    """One log, its leaders one after the other, and what its producers are about."""
+
+    def __init__(self):
+        self.index = MemoryIndex()
+        self.life = 0
+        self.leader = Broker(self.index, CONFIG, 0)
+        self.sequences = dict.fromkeys(PRODUCERS, 0)
+        self.open = set()
+        self.times = set()
+
+    def take_over(self, cold=None):
+        self.life += 1
+        if cold is None:
+            return Broker(self.index, CONFIG, self.life)
+        return RemoteBroker(self.index, CONFIG, self.life, cold)
+
+    def step(self, name, number, amount):
+        producer_id = PRODUCERS[number % len(PRODUCERS)]
+        timestamp = NOW_MS + amount * 100 - 5000
+        if name == "plain":
+            self.times.add(timestamp)
+            self.leader.append(batch(1 + number, timestamp=timestamp, step_ms=7))
+        elif name in ("data", "flush"):
+            count = 3 if name == "flush" else 1
+            batches = []
+            for _ in range(count):
+                sequence = self.sequences[producer_id]
+                batches.append(from_producer(producer_id, sequence, transactional=True))
+                self.sequences[producer_id] += 1
+            self.open.add(producer_id)
+            self.leader.append(*batches)
+        elif name == "end" and producer_id in self.open:
+            self.open.remove(producer_id)
+            self.leader.marker(producer_id, commit=amount % 2 == 0)
+        elif name == "delete":
+            log = self.leader.log
+            reach = log.high_watermark - log.log_start_offset
+            self.leader.delete_records(log.log_start_offset + reach * amount // 400)
+        elif name == "collect":
+            self.index.collect_garbage(MANY)
+        elif name == "keep":
+            keep_parts(self.leader)
+        elif name == "next":
+            self.leader = self.take_over()
+
+
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            ["plain", "plain", "data", "data", "flush", "end", "end", "delete", "collect", "keep"]
+        ),
+        st.integers(0, 4),
+        st.integers(0, 100),
+    ),
+    max_size=40,
+)
+RANDOM = settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+)
+
+
+def assert_same(remote, whole, times):
+    """Everything that clients and the broker ask of a log has one answer."""
+    bounds = ("log_start_offset", "high_watermark", "last_stable_offset", "next_offset")
+    assert [getattr(remote, each) for each in bounds] == [getattr(whole, each) for each in bounds]
+    assert producers_of(remote) == producers_of(whole)
+    assert remote.leader_epochs == whole.leader_epochs
+    start = whole.log_start_offset
+    for isolation in (READ_UNCOMMITTED, READ_COMMITTED):
+        assert read_visible(remote, start, isolation) == read_visible(whole, start, isolation)
+        assert run(offset_of_max_timestamp(remote, isolation)) == run(
+            offset_of_max_timestamp(whole, isolation)
+        )
+        for time in sorted(times):
+            for about in (time - 1, time, time + 1):
+                assert run(offset_for_timestamp(remote, about, isolation)) == run(
+                    offset_for_timestamp(whole, about, isolation)
+                )
+    assert committed(remote, start).values == committed(whole, start).values
+    if not start:  # Otherwise the whole log may begin in the middle of a transaction.
+        assert remote.size_bytes == whole.size_bytes
+        end = whole.next_offset
+        for offset in range(end):
+            assert aborted(remote, offset, end) == aborted(whole, offset, end)
+
+
+def read_visible(log, start, isolation):
+    found = read_all(log, start, isolation, max_bytes=300)
+    return [(header, data) for header, data in found if header.next_offset > start]
+
+
+def aborted(log, offset, end):
+    """Those that a reader from an offset on needs; a log may name more (L10)."""
+    found = log.aborted_transactions(offset, end)
+    return [each for each in found if each.last_offset >= offset]
+
+
+@settings(RANDOM)
+@given(STEPS, STEPS, st.booleans())
+def test_log_without_its_data_is_the_log_from_all_its_bytes_f11(before, after, moves):
+    history = History()
+    for step in before:
+        history.step(*step)
+    history.leader.append(batch())
+    keep_parts(history.leader)
+    if moves:
+        history.leader = history.take_over(Cold(history.index))
+    for step in after:
+        if step[0] != "keep":
+            history.step(*step)
+    whole = history.take_over()
+    if whole.log.log_start_offset >= history.index.rows[1].snapshot.next_offset:
+        return  # Nothing before the snapshot is read any more.
+    remote = history.take_over(Cold(history.index))
+    assert_same(remote.log, whole.log, history.times)
