@@ -39,7 +39,7 @@ class BlockCache:
     """The cache of one data directory; callable on any thread."""
 
     def __init__(self, file_system: FileSystem, root: str, max_bytes: int) -> None:
-        """Nothing is on the disk before the first ``put``."""
+        """Create an empty cache, without a file before the first ``put``."""
         self._file_system = file_system
         self._path = file_system.join(root, BLOCKS_NAME)
         self._blocks_max = max_bytes // BLOCK_BYTES
@@ -157,7 +157,7 @@ class BlockCache:
 
 
 def _pieces(stretch: _Stretch, size: int, position: int) -> Iterator[tuple[int, int]]:
-    """Yield where bytes of a stretch lie in the file: position and length, block by block."""
+    """Yield the ranges of the file that have bytes of a stretch, as position and length."""
     end = min(position + size, stretch.size_bytes)
     while position < end:
         number, within = divmod(position, BLOCK_BYTES)

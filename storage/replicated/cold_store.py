@@ -6,7 +6,8 @@ Rules of this file:
   takeover nor the disk waits for consumers that read old records.
 * Two readers of the same bytes read them once.
 * The store may be silent without limit; a reader is not: it gets ``OSError`` after a time. The read
-  goes on, and a later reader finds its result in the cache.
+  continues, and a later reader finds its result in the cache.
+* Connections are closed once no read has run for a minute.
 """
 
 from __future__ import annotations
@@ -17,16 +18,18 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.storage.replicated.log_index import IndexClosed
-from barnabas.storage.runtime.threads import new_condition, new_executor
+from barnabas.storage.runtime.threads import new_condition, new_executor, start_timer
 
 if TYPE_CHECKING:
     from barnabas.storage.replicated.block_cache import BlockCache
     from barnabas.storage.replicated.log_index import LogIndex
+    from barnabas.storage.runtime.threads import Event
 
 Result = TypeVar("Result")
 
 READS_AT_ONCE: Final = 4
 """Maximum number of connections; each carries one read at a time."""
+IDLE_S: Final = 60.0
 PENDING_MAX: Final = 32
 """Number of reads under way from which on none is started ahead of its reader."""
 TIMEOUT_S: Final = 10.0
@@ -69,10 +72,12 @@ class ColdStore:
         self._changed = new_condition()
         self._free: list[LogIndex] = []
         self._readings: dict[Hashable, _Reading] = {}
+        self._idle_timer: Event | None = None
+        """Event that cancels the idle timer, which runs while connections are open."""
         self._is_closed = False
 
     def read(self, key: Hashable, work: Callable[[LogIndex], Result]) -> Result:
-        """Return what ``work`` does, or what the read under way of the same key does; waits.
+        """Return the result of ``work``, or of the current read with the same key; wait for it.
 
         Raises OSError if the store does not respond in time, or is closed, and what ``work``
         raises.
@@ -97,6 +102,8 @@ class ColdStore:
         """Refuse reads from now on; closing the connections ends those under way."""
         with self._changed:
             self._is_closed = True
+            if self._idle_timer is not None:
+                self._idle_timer.set()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, key: Hashable, work: Callable[[LogIndex], object]) -> _Reading:
@@ -116,8 +123,7 @@ class ColdStore:
             try:
                 reading.result = work(index)
             finally:
-                with self._changed:
-                    self._free.append(index)
+                self._give_back(index)
         except IndexClosed:
             reading.error = OSError(errno.ESHUTDOWN, "the store is closed", str(key))
         except Exception as error:  # noqa: BLE001  Raised to each of its readers.
@@ -133,3 +139,27 @@ class ColdStore:
             if self._free:
                 return self._free.pop()
         return self._open_index()
+
+    def _give_back(self, index: LogIndex) -> None:
+        with self._changed:
+            self._free.append(index)
+            if self._idle_timer is None and not self._is_closed:
+                self._start_idle_timer()
+
+    def _start_idle_timer(self) -> None:
+        """Close the connections once no read has run for IDLE_S; the lock is held."""
+        close = partial(self._close_idle, self.reads)
+        self._idle_timer = start_timer("barnabas-idle-cold-reads", IDLE_S, close)
+
+    def _close_idle(self, reads_before: int) -> None:
+        with self._changed:
+            self._idle_timer = None
+            if self._is_closed:
+                return
+            idle: list[LogIndex] = []
+            if self.reads == reads_before:
+                idle, self._free = self._free, []
+            if self._readings or self._free:
+                self._start_idle_timer()
+        for index in idle:
+            index.close()

@@ -53,7 +53,7 @@ def is_local(log: PartitionLog) -> bool:
 def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
     """Return the parts that end after ``known_offset`` up to the log's end; on the loop.
 
-    An empty list: the log has to be read whole. None: the known parts reach up to the end.
+    The list is empty if the log has to be read whole, and None if the known parts reach its end.
     """
     cleaning = log.cleaning
     if log.config.is_compacted or cleaning.compacted_offset > log.log_start_offset or log.damaged:
@@ -113,13 +113,13 @@ def covering_parts(index: LogIndex, head: LogHead) -> list[tuple[LogPart, PartFa
         from_offset = found[-1].next_offset if found else start
         page = index.parts(head.partition_id, from_offset, most=_PARTS_AT_ONCE)
         if not page:
-            return []
+            break
         found += page
     return _decoded(found, start, snapshot.next_offset)
 
 
 def _decoded(parts: Sequence[LogPart], start: int, end: int) -> list[tuple[LogPart, PartFacts]]:
-    if parts[0].base_offset > start or parts[-1].next_offset != end:
+    if not parts or parts[0].base_offset > start or parts[-1].next_offset != end:
         return []
     if any(before.next_offset != after.base_offset for before, after in pairwise(parts)):
         return []

@@ -2,10 +2,10 @@
 
 Rules of this file:
 
-1. A segment is read in stretches: some whole extents, together about a block. Where they begin and
-   end is read at the first read of a segment; nothing of it is known before.
-2. A stretch is checked as a whole when it comes: the checksum of each batch, and offsets without a
-   gap. One that is wrong is read again once. Wrong again, it is ``Corrupt``, and the rest is read.
+1. A segment is read in stretches: some whole extents, together a block, or one larger extent. The
+   first read of a segment finds out where they begin and end.
+2. A stretch is checked as a whole when it arrives: checksums of all batches, offsets without gaps.
+   One that is wrong is read again once. Wrong again, it is ``Corrupt``, and the rest is read.
 3. Upkeep may join extents meanwhile, which changes no byte of a batch. A stretch that does not
    begin or end where it did says so: then where stretches begin is read again.
 4. A reader that comes in order has the next stretches read ahead.
@@ -48,22 +48,23 @@ class _Moved(Exception):
 
 
 class _Stretches:
-    """Where the stretches of a segment begin; the last entry of each is where the last one ends."""
+    """The stretches of a segment by number."""
 
     def __init__(self, sizes: Iterable[ExtentSize]) -> None:
         self.number = next(_numbers)
         """A number that no other has had in this process."""
         self.offsets = array("q")
+        """First offset of each stretch, and the end of the last one."""
         self.lengths = array("q")
         self.indexes: dict[int, OffsetIndex] = {}
-        """Of those stretches that are in the cache, and some that were."""
+        """Offset indexes of the stretches that are in the cache, and of some that were."""
         end_offset, length = 0, 0
         for size in sizes:
-            if not self.offsets or length >= STRETCH_BYTES:
-                if self.offsets:
-                    self.lengths.append(length)
-                self.offsets.append(size.base_offset)
+            if length and length + size.length > STRETCH_BYTES:
+                self.lengths.append(length)
                 length = 0
+            if not length:
+                self.offsets.append(size.base_offset)
             length += size.length
             end_offset = size.next_offset
         if self.offsets:
@@ -103,7 +104,8 @@ class RemoteFile:
             if stretches is None:
                 if not waits:
                     return None
-                stretches = self._stretches = self._cold.read(self._key(-1), self._read_stretches)
+                found_now = self._cold.read(self._key(-1), self._read_stretches)
+                stretches = self._stretches = self._stretches or found_now
             number = stretches.at(span.start_offset)
             if number < 0:
                 raise Corrupt(self.path, 0, f"offset {span.start_offset} is missing")
@@ -115,14 +117,15 @@ class RemoteFile:
                     self._key(number, stretches), partial(self._fetch, stretches, number)
                 )
             except _Moved:
-                self._stretches = None
+                if self._stretches is stretches:
+                    self._stretches = None
                 continue
             self._note_read(stretches, number)
             return self._cut(stretches, number, span, memoryview(data), 0)
-        raise Corrupt(self.path, 0, "its extents change while they are read")
+        raise Corrupt(self.path, 0, "the extents change while they are read")
 
     def forget(self) -> None:
-        """Drop what the cache has of it."""
+        """Drop all stretches from the cache."""
         stretches, self._stretches = self._stretches, None
         if stretches is not None:
             for number in list(stretches.indexes):

@@ -60,7 +60,7 @@ class RemoteSegment(ReadableSegment):
         return RemoteSpan(self._file, max(start_offset, self.base_offset), end_offset, max_bytes)
 
     def close(self) -> None:
-        """Keep what the cache has of it: another log of this partition does not use it."""
+        """Keep the stretches in the cache, where they make room once they are not read any more."""
 
     def remove(self) -> None:
         """Free the blocks of the cache."""

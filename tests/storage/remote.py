@@ -25,10 +25,14 @@ class Cold:
         self.store = ColdStore(lambda: way(index), self.cache, lambda: NOW_MS, **more)
 
 
-def keep_parts(broker, known_offset=0):
-    """Keep a snapshot with its parts, as upkeep does; answers its offset."""
+def keep_parts(broker, known_offset=0, *, before=()):
+    """Keep a snapshot with its parts, as upkeep does; answers its offset.
+
+    ``before``: batches that follow the snapshot in the flush that makes its records durable.
+    """
     log, snapshot = broker.log, take_snapshot(broker.log)
     parts = parts_of(log, known_offset)
+    broker.append(*before)
     epoch = log.leader_epoch
     assert broker.way.put_snapshot(broker.session, 1, epoch, snapshot, parts)
     return snapshot.next_offset

@@ -1,12 +1,17 @@
 """Logs whose records before the snapshot stay in the store until a client reads them (F11)."""
 
+from dataclasses import replace
+
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barnabas.broker.testing.store.index import MemoryIndex
-from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
+from barnabas.storage.replicated.log_parts import covering_parts, parts_of
+from barnabas.storage.replicated.log_reading import head_of
 from tests.storage.leading import MANY, Broker, committed, producers_of
 from tests.storage.remote import Cold, RemoteBroker, keep_parts
 from tests.storage.stores import NOW_MS, batch, from_producer, read_all
@@ -58,14 +63,28 @@ class History:
             self.index.collect_garbage(MANY)
         elif name == "keep":
             keep_parts(self.leader)
-        elif name == "next":
-            self.leader = self.take_over()
+        elif name == "within":  # The snapshot is of an offset inside an extent.
+            self.times.add(timestamp)
+            self.leader.log.append(batch(timestamp=timestamp))
+            keep_parts(self.leader, before=[batch(2, timestamp=timestamp + 9)])
 
 
 STEPS = st.lists(
     st.tuples(
         st.sampled_from(
-            ["plain", "plain", "data", "data", "flush", "end", "end", "delete", "collect", "keep"]
+            [
+                "plain",
+                "plain",
+                "data",
+                "data",
+                "flush",
+                "end",
+                "end",
+                "delete",
+                "collect",
+                "keep",
+                "within",
+            ]
         ),
         st.integers(0, 4),
         st.integers(0, 100),
@@ -108,9 +127,76 @@ def read_visible(log, start, isolation):
 
 
 def aborted(log, offset, end):
-    """Those that a reader from an offset on needs; a log may name more (L10)."""
+    """Return the ones that a reader from an offset on needs; a log may name more (L10)."""
     found = log.aborted_transactions(offset, end)
     return [each for each in found if each.last_offset >= offset]
+
+
+@pytest.fixture
+def index():
+    return MemoryIndex()
+
+
+@pytest.fixture
+def leader(index):
+    leader = Broker(index, CONFIG, 0)
+    leader.append(*[batch() for _ in range(20)])
+    return leader
+
+
+def parts_found(index):
+    return [part.base_offset for part, _ in covering_parts(index, head_of(index, 1))]
+
+
+def test_parts_are_the_segments_of_the_leader(index, leader):
+    end = keep_parts(leader)
+    bases = [segment.base_offset for segment in leader.log.segments]
+    assert len(bases) > 2
+    assert parts_found(index) == bases
+    leader.append(*[batch() for _ in range(10)])
+    later = [each.base_offset for each in leader.log.segments if each.end_offset > end]
+    keep_parts(leader, end)
+    assert parts_found(index) == sorted({*bases, *later})
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda parts: parts[1:],
+        lambda parts: parts[:-1],
+        lambda parts: [parts[0], *parts[2:]],
+        lambda parts: [*parts[:-1], parts[-1]._replace(facts=parts[-1].facts[:-1])],
+        lambda parts: [*parts[:-1], parts[-1]._replace(facts=b"")],
+        lambda parts: [],
+    ],
+    ids=["no first", "no last", "a gap", "cut off", "empty", "none"],
+)
+def test_parts_that_do_not_cover_the_log_are_not_used_f11(index, leader, spoil):
+    keep_parts(leader)
+    row = index.rows[1]
+    row.parts = spoil(row.parts)
+    assert parts_found(index) == []
+
+
+def test_snapshot_of_an_earlier_release_leaves_parts_unused_f11(index, leader):
+    keep_parts(leader)
+    leader.append(batch())
+    leader.keep_snapshot()
+    assert parts_found(index) == []
+    keep_parts(leader)
+    assert parts_found(index)
+
+
+def test_log_with_gaps_has_no_parts(index):
+    leader = Broker(index, replace(CONFIG, cleanup_policy=frozenset((COMPACT,))), 0)
+    leader.append(*[batch() for _ in range(20)])
+    assert parts_of(leader.log, 0) == []
+    leader.log.configure(CONFIG)
+    assert parts_of(leader.log, 0) != []
+    leader.log.configure(replace(CONFIG, cleanup_policy=frozenset((COMPACT,))))
+    leader.compact()
+    leader.log.configure(CONFIG)
+    assert parts_of(leader.log, 0) == [], "compaction has left gaps"
 
 
 @settings(RANDOM)
@@ -119,12 +205,11 @@ def test_log_without_its_data_is_the_log_from_all_its_bytes_f11(before, after, m
     history = History()
     for step in before:
         history.step(*step)
-    history.leader.append(batch())
-    keep_parts(history.leader)
+    history.step("within", 0, 0)
     if moves:
         history.leader = history.take_over(Cold(history.index))
     for step in after:
-        if step[0] != "keep":
+        if moves or step[0] not in ("keep", "within"):
             history.step(*step)
     whole = history.take_over()
     if whole.log.log_start_offset >= history.index.rows[1].snapshot.next_offset:

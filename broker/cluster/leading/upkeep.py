@@ -6,8 +6,9 @@ Rules of this file:
    other. No other call waits for them.
 2. A snapshot covers all appended records, and is stored once they are durable. It is due after
    ``snapshot_bytes``, or after ``snapshot_ms`` if the log has grown. It is also due for garbage
-   before a log start that the last snapshot does not cover, and for segments that were compacted
-   here. With it go the parts of the log before it (``storage/replicated/log_parts.py``).
+   before a log start that the last snapshot does not cover, for segments that were compacted here,
+   and once for a long log that was loaded whole. With it go the parts of the log before it
+   (``storage/replicated/log_parts.py``).
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
 4. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
@@ -192,7 +193,10 @@ class Upkeep:
         return (
             log.log_start_offset > kept.snapshot_offset
             or grown_bytes >= self._settings.snapshot_bytes
-            or (grown_bytes > 0 and now_ms - kept.time_ms >= self._settings.snapshot_ms)
+            or (
+                (grown_bytes > 0 or _may_lack_parts(log, kept))
+                and now_ms - kept.time_ms >= self._settings.snapshot_ms
+            )
         )
 
     async def _keep_snapshot(self, log: PartitionLog, kept: _Kept) -> bool:
@@ -264,3 +268,9 @@ class Upkeep:
         if self._is_stopped:
             raise IndexClosed
         return self._thread.run(work)
+
+
+def _may_lack_parts(log: PartitionLog, kept: _Kept) -> bool:
+    """Whether no parts are known of a log that is long enough for a takeover to need them."""
+    is_long = len(log.segments) > 1 and is_local(log) and not log.config.is_compacted
+    return is_long and not kept.snapshot_offset

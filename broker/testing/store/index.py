@@ -413,23 +413,13 @@ class MemoryIndex:
         with self._changed:
             if not self._leads_still(session, partition_id, epoch):
                 return False
-            row = self.rows[partition_id]
-            if snapshot.next_offset > row.log_end_offset:
-                raise IndexMisused(f"a snapshot behind the end, {row.log_end_offset}")
-            if row.snapshot is None or row.snapshot.next_offset < snapshot.next_offset:
-                row.snapshot = snapshot
-            if parts is not None and row.snapshot.next_offset == snapshot.next_offset:
-                ends = [*(each.base_offset for each in parts), snapshot.next_offset]
-                if parts and [each.next_offset for each in parts] != ends[1:]:
-                    raise IndexMisused(f"parts of {partition_id} do not end at its snapshot")
-                row.put_parts(parts)
+            self.rows[partition_id].put_snapshot(snapshot, parts)
             return True
 
     def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
         """See ``LogIndex``."""
         with self._changed:
-            row = self.rows.get(partition_id)
-            parts = [] if row is None else row.parts
+            parts = self.rows[partition_id].parts if partition_id in self.rows else []
             return [each for each in parts if each.next_offset > from_offset][:most]
 
     def collect_garbage(self, most: int) -> int:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from barnabas.storage.replicated.log_index import (
     Extent,
+    IndexMisused,
     LogBeginning,
     LogHead,
     LogPart,
@@ -59,7 +60,20 @@ class PartitionRow:
         """Return the state and the snapshot of the partition."""
         return LogHead(partition_id, self.state, self.snapshot)
 
-    def put_parts(self, parts: Sequence[LogPart]) -> None:
+    def put_snapshot(self, snapshot: LogSnapshot, parts: Sequence[LogPart] | None) -> None:
+        """Keep a snapshot unless it is older, and its parts; see ``LogIndex``."""
+        if snapshot.next_offset > self.log_end_offset:
+            raise IndexMisused(f"a snapshot behind the end, {self.log_end_offset}")
+        if self.snapshot is None or self.snapshot.next_offset < snapshot.next_offset:
+            self.snapshot = snapshot
+        if parts is None or self.snapshot.next_offset != snapshot.next_offset:
+            return
+        ends = [*(each.base_offset for each in parts), snapshot.next_offset]
+        if parts and [each.next_offset for each in parts] != ends[1:]:
+            raise IndexMisused(f"parts do not end at the snapshot, {snapshot.next_offset}")
+        self._put_parts(parts)
+
+    def _put_parts(self, parts: Sequence[LogPart]) -> None:
         """Replace the parts with the same offsets, and those before which a part is missing."""
         begin = parts[0].base_offset if parts else 0
         kept = [each for each in self.parts if each.next_offset <= begin]
