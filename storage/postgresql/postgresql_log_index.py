@@ -30,6 +30,9 @@ _COMMIT_FLUSH: Final = (
 )
 _EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer, %s::bigint)"
 _BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
+_RECENT_BEGINNINGS: Final = (
+    "SELECT * FROM barnabas.read_recent_beginnings(%s::bigint[], %s::integer, %s::bigint)"
+)
 _EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_sizes(%s, %s, %s::integer)"
 _PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b)"
 _PUT_SNAPSHOT_AND_PARTS: Final = (
@@ -118,6 +121,13 @@ class PostgreSqlLogIndex:
         """Return partitions with their first extents that are needed."""
         named = (list(partition_ids),)
         return beginnings_of(self._read(_BEGINNINGS, named, most, most_bytes))
+
+    def recent_beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """Return partitions with their first extents that their parts do not make needless."""
+        named = (list(partition_ids),)
+        return beginnings_of(self._read(_RECENT_BEGINNINGS, named, most, most_bytes))
 
     def _read(
         self, statement: str, named: tuple[object, ...], most: int, most_bytes: int

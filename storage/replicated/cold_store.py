@@ -76,15 +76,19 @@ class ColdStore:
         """Event that cancels the idle timer, which runs while connections are open."""
         self._is_closed = False
 
-    def read(self, key: Hashable, work: Callable[[LogIndex], Result]) -> Result:
+    def read(
+        self, key: Hashable, work: Callable[[LogIndex], Result], *, patiently: bool = False
+    ) -> Result:
         """Return the result of ``work``, or of the current read with the same key; wait for it.
 
+        ``patiently``: without a limit of time.
         Raises OSError if the store does not respond in time, or is closed, and what ``work``
         raises.
         """
         reading = self._begin(key, work)
+        timeout_s = None if patiently else self._timeout_s
         with self._changed:
-            if not self._changed.wait_for(lambda: reading.is_done, self._timeout_s):
+            if not self._changed.wait_for(lambda: reading.is_done, timeout_s):
                 raise TimeoutError(errno.ETIMEDOUT, "the store does not respond", str(key))
         if reading.error is not None:
             raise reading.error
@@ -104,6 +108,11 @@ class ColdStore:
             self._is_closed = True
             if self._idle_timer is not None:
                 self._idle_timer.set()
+            for key, reading in self._readings.items():
+                reading.error = OSError(errno.ESHUTDOWN, "the broker stops", str(key))
+                reading.is_done = True
+            self._readings.clear()
+            self._changed.notify_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin(self, key: Hashable, work: Callable[[LogIndex], object]) -> _Reading:
@@ -131,7 +140,7 @@ class ColdStore:
         with self._changed:
             self.reads += 1
             reading.is_done = True
-            del self._readings[key]
+            self._readings.pop(key, None)
             self._changed.notify_all()
 
     def _take(self) -> LogIndex:

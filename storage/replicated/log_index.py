@@ -178,6 +178,16 @@ class LogBeginning(NamedTuple):
 
     head: LogHead
     extents: Sequence[Extent]
+    is_recent: bool = False
+    """Whether the extents begin at the snapshot, up to which the log may have parts."""
+
+    @property
+    def first_offset(self) -> int:
+        """The offset from which on extents are needed."""
+        snapshot = self.head.snapshot
+        if self.is_recent and snapshot is not None:
+            return snapshot.next_offset
+        return self.head.needless_offset
 
 
 class LogIndex(Protocol):
@@ -213,6 +223,11 @@ class LogIndex(Protocol):
         of each. The first extent is returned regardless of its size, unless ``most_bytes`` is 0. A
         store that was too slow may return less.
         """
+
+    def recent_beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """Return the same as ``beginnings``, without what a log's parts make needless."""
 
     def put_snapshot(
         self,

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 
 from crc32c import crc32c
 
+from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.log.index import (
     CorruptIndex,
     OffsetIndex,
@@ -66,13 +67,18 @@ def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
 
 
 def _part_of(segment: Segment) -> LogPart:
-    index = segment.index.thinned(INDEX_STEP_BYTES)
-    offsets, times = index.offsets.encode(), index.times.encode()
-    aborted = segment.transactions.encode()
-    header = _HEADER.pack(segment.size_bytes, len(offsets), len(times), len(aborted))
-    facts = b"".join((header, offsets, times, aborted))
-    base_offset, next_offset = segment.base_offset, segment.end_offset
-    return LogPart(base_offset, next_offset, facts + _checksum(base_offset, next_offset, facts))
+    indexes = segment.index.thinned(INDEX_STEP_BYTES)
+    facts = PartFacts(segment.size_bytes, indexes, segment.transactions)
+    return encode_part(segment.base_offset, segment.end_offset, facts)
+
+
+def encode_part(base_offset: int, next_offset: int, facts: PartFacts) -> LogPart:
+    """Return the part with these facts."""
+    offsets, times = facts.indexes.offsets.encode(), facts.indexes.times.encode()
+    aborted = facts.transactions.encode()
+    header = _HEADER.pack(facts.size_bytes, len(offsets), len(times), len(aborted))
+    data = b"".join((header, offsets, times, aborted))
+    return LogPart(base_offset, next_offset, data + _checksum(base_offset, next_offset, data))
 
 
 def _checksum(base_offset: int, next_offset: int, facts: bytes) -> bytes:
@@ -103,7 +109,7 @@ def decode_facts(part: LogPart) -> PartFacts | None:
 def covering_parts(index: LogIndex, head: LogHead) -> list[tuple[LogPart, PartFacts]]:
     """Return the parts of a log from its start to its snapshot, or none if it is read whole.
 
-    Blocks; raises what ``LogIndex.parts`` does.
+    Parts that the store cannot read are of no use. Blocks; raises IndexClosed.
     """
     snapshot, start = head.snapshot, head.state.log_start_offset
     if snapshot is None or snapshot.next_offset <= start:
@@ -111,7 +117,10 @@ def covering_parts(index: LogIndex, head: LogHead) -> list[tuple[LogPart, PartFa
     found: list[LogPart] = []
     while not found or found[-1].next_offset < snapshot.next_offset:
         from_offset = found[-1].next_offset if found else start
-        page = index.parts(head.partition_id, from_offset, most=_PARTS_AT_ONCE)
+        try:
+            page = index.parts(head.partition_id, from_offset, most=_PARTS_AT_ONCE)
+        except StoreDamaged:
+            return []
         if not page:
             break
         found += page

@@ -88,6 +88,13 @@ def beginnings(
     return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
 
 
+def recent_beginnings(
+    index: LogIndex, partition_ids: Sequence[int], most_bytes: int
+) -> list[LogBeginning]:
+    """Return the beginnings of logs, of those with parts from their snapshots on."""
+    return index.recent_beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
+
+
 def is_whole(beginning: LogBeginning) -> bool:
     """Whether that is all there is of a log."""
     return _end_of(beginning) >= beginning.head.state.log_end_offset
@@ -103,7 +110,7 @@ def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
 def _end_of(beginning: LogBeginning) -> int:
     if beginning.extents:
         return beginning.extents[-1].next_offset
-    return beginning.head.needless_offset
+    return beginning.first_offset
 
 
 def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:

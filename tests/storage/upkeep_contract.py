@@ -168,6 +168,27 @@ class UpkeepContract:
         assert not leader.snapshot(partition, 8, epoch=epoch - 1, parts=[LogPart(0, 8, b"a")])
         assert index.parts(partition, 0, most=MANY) == []
 
+    def test_recent_beginnings_begin_at_a_snapshot_that_parts_reach(self, index, leader, partition):
+        def begin():
+            (whole,) = index.beginnings([partition], most=MANY, most_bytes=MANY)
+            (found,) = index.recent_beginnings([partition], most=MANY, most_bytes=MANY)
+            assert found.head == whole.head
+            assert found.is_recent or found == whole
+            return found.is_recent, found.first_offset, [each.base_offset for each in found.extents]
+
+        every = list(range(0, 20, 2))
+        assert begin() == (False, 0, every)
+        assert leader.snapshot(partition, 15)
+        assert begin() == (False, 0, every)
+        assert leader.snapshot(partition, 15, parts=[LogPart(0, 15, b"a")])
+        assert begin() == (True, 15, [14, 16, 18])
+        assert leader.snapshot(partition, 17)
+        assert begin() == (False, 0, every)
+        assert leader.snapshot(partition, 20, parts=[LogPart(15, 20, b"b")])
+        assert begin() == (True, 20, [])
+        leader.start_at(partition, 20)
+        assert begin() == (False, 20, [])
+
     def test_parts_go_with_their_partition(self, index, leader, partition, remove):
         assert leader.snapshot(partition, 8, parts=[LogPart(0, 8, b"a")])
         remove(partition)

@@ -50,6 +50,7 @@ from barnabas.storage.replicated.log_reading import (
     is_whole,
     log_behind_snapshot,
     log_in_pieces,
+    recent_beginnings,
     recent_from,
     whole_log,
 )
@@ -134,7 +135,8 @@ class StoredLogs:
         with self._changed:
             for each in gained:
                 self._take_brought(each.head.partition_id)
-                if not is_whole(each) and len(each.extents) < FIRST_AT_ONCE:
+                is_cut = len(each.extents) < FIRST_AT_ONCE or self._cold is not None
+                if is_cut and not is_whole(each):
                     continue  # Cut off for the sake of others; all of it may come when asked for.
                 self._brought[each.head.partition_id] = each
                 self._brought_bytes += _HEAD_BYTES + _size_of(each)
@@ -174,12 +176,10 @@ class StoredLogs:
             while True:
                 request = _Request(partition_id, self._current_session(), leader_epoch)
                 try:
-                    beginning = self._beginning(request, memory)
-                    if not is_whole(beginning):
-                        memory.close()
-                        raise LongLog(partition_id, LongReading())
-                    turn.enter_context(self._filling)
-                    log = whole_log(beginning.head, beginning.extents)
+                    log = self._short_log(self._beginning(request, memory), turn)
+                except LongLog:
+                    memory.close()
+                    raise
                 except Corrupt as damage:
                     turn.close()
                     memory.close()
@@ -191,6 +191,17 @@ class StoredLogs:
                 else:
                     break
             yield log
+
+    def _short_log(self, beginning: LogBeginning, turn: contextlib.ExitStack) -> DurableLog:
+        """Return a log that is all in its beginning; raises LongLog, Corrupt."""
+        if not is_whole(beginning):
+            raise LongLog(beginning.head.partition_id, LongReading())
+        remote = self._remote_part(beginning)
+        turn.enter_context(self._filling)
+        if not remote:
+            return whole_log(beginning.head, beginning.extents)
+        recent = log_behind_snapshot(beginning.head, beginning.extents, remote)
+        return recent._replace(batches=[*recent.batches])
 
     def _reading_long(
         self, partition_id: int, leader_epoch: int, long: LongReading
@@ -207,7 +218,7 @@ class StoredLogs:
             head = head_of(way, partition_id)
             request.found = None if head is None else LogBeginning(head, ())
             beginning = request.beginning()
-            remote = self._remote_part(way, beginning.head)
+            remote = self._remote_segments(beginning.head)
             found_extents = recent_from(way, beginning.head) if remote else all_from(way, beginning)
             extents = self._few_at_work(found_extents)
             held.callback(extents.close)
@@ -224,11 +235,33 @@ class StoredLogs:
                     raise
                 raise LongLog(partition_id, LongReading(found)) from damage
 
-    def _remote_part(self, way: LogIndex, head: LogHead) -> Sequence[RemoteSegment]:
-        """Return the segments before the snapshot of a log, or none if it is loaded whole."""
-        if self._cold is None:
+    def _remote_part(self, beginning: LogBeginning) -> Sequence[RemoteSegment]:
+        """Return the segments before a beginning, or none if it begins at the log's start.
+
+        Raises LongLog if the log has to be read from its start on.
+        """
+        if not beginning.is_recent:
             return ()
-        return remote_segments(head.partition_id, covering_parts(way, head), self._cold)
+        remote = self._remote_segments(beginning.head)
+        if not remote:
+            raise LongLog(beginning.head.partition_id, LongReading())
+        return remote
+
+    def _remote_segments(self, head: LogHead) -> Sequence[RemoteSegment]:
+        """Return the segments before the snapshot of a log, or none if it is loaded whole.
+
+        The caller may hold memory and a connection, for which others wait, so the cold store reads
+        with its own.
+        """
+        cold = self._cold
+        if cold is None:
+            return ()
+        key = ("parts", head.partition_id, head.state.leader_epoch)
+        try:
+            parts = cold.read(key, lambda index: covering_parts(index, head), patiently=True)
+        except OSError as error:
+            raise IndexClosed from error
+        return remote_segments(head.partition_id, parts, cold)
 
     def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
         """Yield extents; each holds one of FILLED_AT_ONCE places until the next is requested."""
@@ -407,7 +440,7 @@ class StoredLogs:
         answer = self.short_bytes.begin()
         try:
             answer.grow(BYTES_AT_ONCE)
-            unanswered = _find(way, together)
+            unanswered = _find(way, together, recent=self._cold is not None)
             for each in together:
                 if each.found is not None:
                     each.share = self.short_bytes.hold(_size_of(each.found))
@@ -469,9 +502,10 @@ class _Request:
         return self.found
 
 
-def _find(way: LogIndex, together: Sequence[_Request]) -> Sequence[_Request]:
+def _find(way: LogIndex, together: Sequence[_Request], *, recent: bool) -> Sequence[_Request]:
     """Store the beginnings in their requests; return the requests that did not fit."""
-    found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
+    find = recent_beginnings if recent else beginnings
+    found = find(way, [each.partition_id for each in together], BYTES_AT_ONCE)
     # The first extent comes, however large it is: if none did, no log has any.
     is_all = not any(each.extents for each in found)
     told = {

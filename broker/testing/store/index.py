@@ -372,8 +372,7 @@ class MemoryIndex:
     def partition(self, partition_id: int) -> PartitionState | None:
         """See ``LogIndex``."""
         with self._changed:
-            row = self.rows.get(partition_id)
-            return None if row is None else row.state
+            return self.rows[partition_id].state if partition_id in self.rows else None
 
     def extents(
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
@@ -389,9 +388,7 @@ class MemoryIndex:
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """See ``LogIndex``."""
-        with self._changed:
-            row = self.rows.get(partition_id)
-            found = [] if row is None else row.extents_from(from_offset, most)
+        found = self.extents(partition_id, from_offset, most=most)
         return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
 
     def beginnings(
@@ -400,6 +397,11 @@ class MemoryIndex:
         """See ``LogIndex``."""
         with self._changed:
             return beginnings_of(self.rows, partition_ids, most, most_bytes)
+
+    def recent_beginnings(self, of: Sequence[int], **limits: int) -> list[LogBeginning]:
+        """See ``LogIndex``."""
+        with self._changed:
+            return beginnings_of(self.rows, of, **limits, recent=True)
 
     def put_snapshot(
         self,
@@ -560,9 +562,7 @@ class MemoryIndex:
         return self._clock() + lease_ms / 1000
 
     def _led_elsewhere(self, session: int, flush: Flush) -> frozenset[int]:
-        """Return the partitions of ``flush`` that its session does not lead in the flush's
-        epoch.
-        """
+        """Return the partitions of ``flush`` that its session does not lead in its epochs."""
         named: list[Item | LogStart] = [*flush.items, *flush.starts]
         return frozenset(
             each.partition_id

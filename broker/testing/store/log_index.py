@@ -68,6 +68,13 @@ class MemoryLogIndex(Way):
         """See ``LogIndex``."""
         return self._ask(self._index.beginnings, partition_ids, most=most, most_bytes=most_bytes)
 
+    def recent_beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """See ``LogIndex``."""
+        limits = {"most": most, "most_bytes": most_bytes}
+        return self._ask(self._index.recent_beginnings, partition_ids, **limits)
+
     def put_snapshot(
         self,
         session: int,

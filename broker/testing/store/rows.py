@@ -60,6 +60,13 @@ class PartitionRow:
         """Return the state and the snapshot of the partition."""
         return LogHead(partition_id, self.state, self.snapshot)
 
+    @property
+    def has_parts(self) -> bool:
+        """Return whether parts reach the snapshot."""
+        end = self.parts[-1].next_offset if self.parts else -1
+        known = self.snapshot
+        return known is not None and self.log_start_offset < known.next_offset == end
+
     def put_snapshot(self, snapshot: LogSnapshot, parts: Sequence[LogPart] | None) -> None:
         """Keep a snapshot unless it is older, and its parts; see ``LogIndex``."""
         if snapshot.next_offset > self.log_end_offset:
@@ -121,7 +128,12 @@ class Transfer:
 
 
 def beginnings_of(
-    rows: Mapping[int, PartitionRow], partition_ids: Iterable[int], most: int, most_bytes: int
+    rows: Mapping[int, PartitionRow],
+    partition_ids: Iterable[int],
+    most: int,
+    most_bytes: int,
+    *,
+    recent: bool = False,
 ) -> list[LogBeginning]:
     """Return the snapshots and first extents of some partitions; see ``LogIndex``."""
     heads: list[LogHead] = []
@@ -133,15 +145,16 @@ def beginnings_of(
         known_bytes += head.snapshot_bytes
         heads.append(head)
     bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
-    found = []
+    found: list[LogBeginning] = []
     for head in heads:
-        extents = []
-        for extent in rows[head.partition_id].extents_from(head.needless_offset, most):
+        extents: list[Extent] = []
+        row = rows[head.partition_id]
+        found.append(LogBeginning(head, extents, recent and row.has_parts))
+        for extent in row.extents_from(found[-1].first_offset, most):
             if bytes_left <= 0:
                 break
             bytes_left -= len(extent.data)
             extents.append(extent)
-        found.append(LogBeginning(head, extents))
     return found
 
 

@@ -85,3 +85,75 @@ BEGIN
         WHERE part.partition_id = of_partition AND part.next_offset > from_offset
         ORDER BY part.base_offset LIMIT most;
 END $$;
+
+-- The same as `read_beginnings`, but of a partition whose parts reach its snapshot the extents that
+-- reach beyond that: `is_recent`.
+CREATE TYPE barnabas.recent_beginning AS (
+    partition_id bigint, leader_session bigint, leader_epoch integer,
+    log_start bigint, log_end bigint,
+    snapshot_offset bigint, producers bytea, leader_epochs bytea,
+    base_offset bigint, next_offset bigint, extent_epoch integer, data bytea,
+    is_recent boolean
+);
+CREATE FUNCTION barnabas.read_recent_beginnings(
+    of_partitions bigint[], most integer, most_bytes bigint
+) RETURNS SETOF barnabas.recent_beginning LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM barnabas.confirm();
+    RETURN QUERY
+        WITH named AS MATERIALIZED (
+            SELECT led.*, known.next_offset AS snapshot_offset, known.producers,
+                known.leader_epochs,
+                CASE WHEN known.next_offset IS NULL THEN 0
+                    WHEN recent.is_so THEN known.next_offset
+                    ELSE least(led.log_start, known.next_offset) END AS needless_offset,
+                coalesce(recent.is_so, false) AS is_recent,
+                row_number() OVER by_id AS place,
+                sum(coalesce(
+                    octet_length(known.producers) + octet_length(known.leader_epochs), 0
+                )) OVER by_id AS bytes_so_far
+            FROM barnabas.partitions AS led
+                LEFT JOIN barnabas.snapshots AS known ON known.partition_id = led.partition_id
+                LEFT JOIN LATERAL (
+                    SELECT part.next_offset = known.next_offset
+                        AND led.log_start < known.next_offset AS is_so
+                    FROM barnabas.log_parts AS part WHERE part.partition_id = led.partition_id
+                    ORDER BY part.base_offset DESC LIMIT 1
+                ) AS recent ON true
+            WHERE led.partition_id = ANY (of_partitions)
+            WINDOW by_id AS (ORDER BY led.partition_id)
+        ), head AS MATERIALIZED (
+            SELECT * FROM named AS each WHERE each.place = 1 OR each.bytes_so_far <= most_bytes
+        ), carried AS MATERIALIZED (
+            SELECT coalesce(max(head.bytes_so_far), 0) AS length FROM head
+        ), part AS (
+            SELECT extent.*,
+                row_number() OVER (
+                    PARTITION BY extent.partition_id ORDER BY extent.base_offset
+                ) AS place,
+                sum(extent.length) OVER (ORDER BY extent.partition_id, extent.base_offset)
+                    - extent.length AS bytes_before
+            FROM head CROSS JOIN LATERAL (
+                SELECT * FROM barnabas.extents AS each
+                WHERE each.partition_id = head.partition_id
+                    AND each.next_offset > head.needless_offset
+                ORDER BY each.base_offset LIMIT most
+            ) AS extent
+        )
+        SELECT head.partition_id, head.leader_session, head.leader_epoch,
+            head.log_start, head.log_end,
+            head.snapshot_offset,
+            CASE WHEN part.place > 1 THEN NULL ELSE head.producers END,
+            CASE WHEN part.place > 1 THEN NULL ELSE head.leader_epochs END,
+            part.base_offset, part.next_offset, part.leader_epoch,
+            substring(object.payload FROM part.position + 1 FOR part.length),
+            head.is_recent
+        FROM head
+            CROSS JOIN carried
+            LEFT JOIN part
+                ON part.partition_id = head.partition_id
+                    AND part.bytes_before
+                        < greatest(most_bytes - carried.length, least(most_bytes, 1))
+            LEFT JOIN barnabas.objects AS object ON object.object_id = part.object_id
+        ORDER BY head.partition_id, part.base_offset;
+END $$;
