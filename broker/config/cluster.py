@@ -48,7 +48,8 @@ class ClusterConfig(StorageConfig):
         "barnabas.cache.max.bytes", ConfigType.LONG, 1024 * 1024 * 1024, Between(0)
     )
     """Bytes of old records that a broker of a cluster keeps in log.dirs after consumers have read
-    them from the store. With 0 it loads each log whole when it becomes its leader."""
+    them from the store, and as many bytes of full segments that it has written itself. With 0 it
+    keeps all segments, and loads each log whole when it becomes its leader."""
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable", ConfigType.BOOLEAN, True
     )

@@ -42,6 +42,7 @@ class BlockCache:
         """Create an empty cache, without a file before the first ``put``."""
         self._file_system = file_system
         self._path = file_system.join(root, BLOCKS_NAME)
+        self.max_bytes = max_bytes
         self._blocks_max = max_bytes // BLOCK_BYTES
         self._lock = new_lock()
         self._file: File | None = None

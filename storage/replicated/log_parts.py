@@ -51,25 +51,32 @@ def is_local(log: PartitionLog) -> bool:
     return isinstance(log.segments[0], Segment)
 
 
+def has_parts(log: PartitionLog) -> bool:
+    """Whether the records of a log may be known by parts."""
+    if log.config.is_compacted or log.damaged:
+        return False
+    return log.cleaning.compacted_offset <= log.log_start_offset
+
+
 def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
     """Return the parts that end after ``known_offset`` up to the log's end; on the loop.
 
     The list is empty if the log has to be read whole, and None if the known parts reach its end.
     """
-    cleaning = log.cleaning
-    if log.config.is_compacted or cleaning.compacted_offset > log.log_start_offset or log.damaged:
+    if not has_parts(log):
         return []
     local = [segment for segment in log.local_segments if segment.size_bytes]
     if not local:
         return [] if is_local(log) else None
     newest = [segment for segment in local[:-1] if segment.end_offset > known_offset]
-    return [_part_of(segment) for segment in [*newest, local[-1]]]
+    return [part_of(segment)[0] for segment in [*newest, local[-1]]]
 
 
-def _part_of(segment: Segment) -> LogPart:
+def part_of(segment: Segment) -> tuple[LogPart, PartFacts]:
+    """Return a segment as a part, with its facts."""
     indexes = segment.index.thinned(INDEX_STEP_BYTES)
     facts = PartFacts(segment.size_bytes, indexes, segment.transactions)
-    return encode_part(segment.base_offset, segment.end_offset, facts)
+    return encode_part(segment.base_offset, segment.end_offset, facts), facts
 
 
 def encode_part(base_offset: int, next_offset: int, facts: PartFacts) -> LogPart:

@@ -179,3 +179,27 @@ def test_deleted_old_records_leave_the_segments(cluster, client, taken_over):
         assert wire.fetch_one(Named("t"), 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
         found = wire.fetch_one(Named("t"), MANY)
     assert found.log_start_offset == MANY
+
+
+def test_full_segments_leave_the_disk_of_their_leader():
+    small = {"barnabas.cache.max.bytes": str(1024 * 1024)}
+    records = [b"%d" % number + bytes(200_000) for number in range(24)]
+    with Cluster(brokers=1, config=small) as cluster:
+        cluster.create_topic("t", configs={"segment.bytes": str(1024 * 1024)})
+        client = WireClient("client", [cluster.brokers[0].address], 1)
+        client.produce(T, batch(records[0]))
+        cluster.clock.advance(seconds=5)
+        for record in records[1:]:
+            client.produce(T, batch(record))
+        keep_snapshot(cluster)
+        log = leader_log(cluster)
+
+        def has_room():
+            cluster.clock.advance(seconds=30)
+            sealed = log.local_segments[:-1]
+            return sum(segment.size_bytes for segment in sealed) <= 1024 * 1024
+
+        wait_until(has_room, "the oldest segments are off the disk")
+        assert isinstance(log.segments[0], RemoteSegment)
+        assert read(cluster) == records
+        client.routing.close()

@@ -1,6 +1,7 @@
 """Logs whose records before the snapshot stay in the store until a client reads them (F11)."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,9 +13,11 @@ from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
 from barnabas.storage.replicated.log_parts import covering_parts, parts_of
 from barnabas.storage.replicated.log_reading import head_of
+from barnabas.storage.replicated.offloading import leaving_of, offload
+from barnabas.storage.replicated.remote_segment import RemoteSegment
 from tests.storage.leading import MANY, Broker, committed, producers_of
 from tests.storage.remote import Cold, RemoteBroker, keep_parts
-from tests.storage.stores import NOW_MS, batch, from_producer, read_all
+from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
 PRODUCERS = (7, 8, 9)
@@ -27,6 +30,8 @@ class History:
         self.index = MemoryIndex()
         self.life = 0
         self.leader = Broker(self.index, CONFIG, 0)
+        self.cold = Cold(self.index)
+        self.kept_offset = 0
         self.sequences = dict.fromkeys(PRODUCERS, 0)
         self.open = set()
         self.times = set()
@@ -62,11 +67,16 @@ class History:
         elif name == "collect":
             self.index.collect_garbage(MANY)
         elif name == "keep":
-            keep_parts(self.leader)
+            self.kept_offset = keep_parts(self.leader, self.kept_offset)
+        elif name == "offload":
+            leaving = leaving_of(self.leader.log, self.kept_offset)
+            offload(leaving, amount * 10, self.cold.store)
+            self.leader.checkpoint()
         elif name == "within":  # The snapshot is of an offset inside an extent.
             self.times.add(timestamp)
             self.leader.log.append(batch(timestamp=timestamp))
-            keep_parts(self.leader, before=[batch(2, timestamp=timestamp + 9)])
+            after = [batch(2, timestamp=timestamp + 9)]
+            self.kept_offset = keep_parts(self.leader, self.kept_offset, before=after)
 
 
 STEPS = st.lists(
@@ -84,6 +94,7 @@ STEPS = st.lists(
                 "collect",
                 "keep",
                 "within",
+                "offload",
             ]
         ),
         st.integers(0, 4),
@@ -119,6 +130,16 @@ def assert_same(remote, whole, times):
         end = whole.next_offset
         for offset in range(end):
             assert aborted(remote, offset, end) == aborted(whole, offset, end)
+
+
+def assert_readable(log):
+    """All records are there, whether on the disk or not."""
+    start = log.log_start_offset
+    if start < log.high_watermark:
+        found = read_visible(log, start, READ_UNCOMMITTED)
+        assert found[0][0].base_offset <= start
+        assert found[-1][0].next_offset == log.high_watermark
+        assert all(a.next_offset == b.base_offset for (a, _), (b, _) in pairwise(found))
 
 
 def read_visible(log, start, isolation):
@@ -187,6 +208,28 @@ def test_snapshot_of_an_earlier_release_leaves_parts_unused_f11(index, leader):
     assert parts_found(index)
 
 
+def test_segments_leave_the_disk_once_the_store_has_them(index, leader):
+    cold = Cold(index)
+    log, before = leader.log, read_all(leader.log)
+    sizes = [segment.size_bytes for segment in log.segments]
+    assert [*leaving_of(log, 0)] == []
+    end = keep_parts(leader)
+    assert offload(leaving_of(log, end), sum(sizes[1:-1]), cold.store) == 1
+    kinds = [isinstance(segment, RemoteSegment) for segment in log.segments]
+    assert kinds == [True] + [False] * (len(sizes) - 1)
+    assert offload(leaving_of(log, end), 0, cold.store) == len(sizes) - 2
+    leader.checkpoint()
+    disk = leader.store.file_system
+    (directory,) = [each for each in disk.list_directory(ROOT) if each.startswith("t1-")]
+    names = disk.list_directory(disk.join(ROOT, directory))
+    assert [each for each in names if each.endswith(".log")] == [log.active.log_name]
+    assert read_all(log) == before
+    assert [segment.size_bytes for segment in log.segments] == sizes
+    leader.append(*[batch() for _ in range(20)])
+    keep_parts(leader, end)
+    assert parts_found(index) == [segment.base_offset for segment in log.segments]
+
+
 def test_log_with_gaps_has_no_parts(index):
     leader = Broker(index, replace(CONFIG, cleanup_policy=frozenset((COMPACT,))), 0)
     leader.append(*[batch() for _ in range(20)])
@@ -208,9 +251,11 @@ def test_log_without_its_data_is_the_log_from_all_its_bytes_f11(before, after, m
     history.step("within", 0, 0)
     if moves:
         history.leader = history.take_over(Cold(history.index))
+        history.kept_offset = 0
     for step in after:
         if moves or step[0] not in ("keep", "within"):
             history.step(*step)
+    assert_readable(history.leader.log)
     whole = history.take_over()
     if whole.log.log_start_offset >= history.index.rows[1].snapshot.next_offset:
         return  # Nothing before the snapshot is read any more.

@@ -11,7 +11,9 @@ Rules of this file:
    (``storage/replicated/log_parts.py``).
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
-4. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
+4. Sealed segments of which the store has all records, before a snapshot, leave the disk once they
+   are more than the cache may have (``storage/replicated/offloading.py``).
+5. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
    of sessions that ended long ago.
 """
 
@@ -30,6 +32,7 @@ from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.replicated.log_parts import is_local, parts_of
 from barnabas.storage.replicated.log_snapshot import take_snapshot
+from barnabas.storage.replicated.offloading import leaving_of, offload
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
 if TYPE_CHECKING:
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
 
@@ -95,6 +99,8 @@ class UpkeepCounts:
     bytes_compacted: int = 0
     """Bytes by which compaction has shrunk the store's copy of the logs led here."""
     extents_deleted: int = 0
+    segments_offloaded: int = 0
+    """Number of segments of which only the store has the records since."""
     looked_ms: int = 0
     """Time of the end of the last round, or of the start before the first one."""
     sessions_forgotten: int = 0
@@ -113,17 +119,20 @@ class Upkeep:
         settings: UpkeepSettings | None = None,
         *,
         reload: Callable[[PartitionLog], None] = lambda _log: None,
+        cold: ColdStore | None = None,
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
         ``session``: the current one or None. ``reload`` loads a log again that is compacted from
-        now on, and of which the store alone has some of the records.
+        now on, and of which the store alone has some of the records. ``cold`` reads such records;
+        without it all segments stay on the disk.
         """
         self._host = host
         self._logs = logs
         self._index = index
         self._session = session
         self._reload = reload
+        self._cold = cold
         self._settings = settings or UpkeepSettings()
         self._kept: dict[PartitionLog, _Kept] = {}
         self._thread = Pool("upkeep", loop=host.loop)
@@ -169,6 +178,7 @@ class Upkeep:
             if number % LOGS_PER_TURN == 0:
                 await next_turn()
             await self._maintain(log)
+        self._offload()
         await self._collect_garbage()
         await self._forget_sessions()
         self.counts.looked_ms = self._host.clock.now_ms()
@@ -239,6 +249,19 @@ class Upkeep:
             self.counts.bytes_compacted += walk.bytes_before - walk.bytes_after
             words = "compacted in the store topic=%s partition=%d bytes_before=%d bytes_after=%d"
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
+
+    def _offload(self) -> None:
+        """Take the oldest segments off the disk, beyond as much as the cache may have."""
+        cold, logs = self._cold, self._logs.logs
+        if cold is None or self._host.clock.now_ms() < self._garbage_due_ms:
+            return
+        leaving = [
+            each
+            for log, kept in self._kept.items()
+            if logs.get(log.partition_id) is log
+            for each in leaving_of(log, kept.snapshot_offset)
+        ]
+        self.counts.segments_offloaded += offload(leaving, cold.cache.max_bytes, cold)
 
     async def _collect_garbage(self) -> None:
         now_ms = self._host.clock.now_ms()

@@ -47,7 +47,11 @@ from barnabas.broker.cluster.start.sessions import Sessions
 from barnabas.broker.config.cluster import CORDONED
 from barnabas.broker.config.features import FEATURES
 from barnabas.broker.metrics.cluster import Standing
-from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
+from barnabas.broker.metrics.collectors import (
+    register_cluster,
+    register_cluster_store,
+    register_cold_reads,
+)
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
 
@@ -157,7 +161,12 @@ class ClusterMember:
         )
         """Check whether this broker still leads a partition."""
         self._upkeep = Upkeep(
-            host, around.logs, ways.upkeep, self._sessions.leading, reload=self._reload
+            host,
+            around.logs,
+            ways.upkeep,
+            self._sessions.leading,
+            reload=self._reload,
+            cold=self._cold,
         )
         """Upkeep of the store's copy of the logs that are led here."""
         self._service: Service | None = None
@@ -274,6 +283,8 @@ class ClusterMember:
         register_cluster_store(
             metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
         )
+        if self._cold is not None:
+            register_cold_reads(metrics, self._cold)
 
     def warnings(self) -> dict[str, str]:
         """Return warnings for operators, in texts that any user may read."""

@@ -145,13 +145,24 @@ def test_lease_and_store_as_they_stand(world, cluster):
 def test_numbers_of_upkeep():
     """Show the counts of the collectors themselves: a broker changes them rarely."""
     upkeep = UpkeepCounts(
-        snapshots=2, bytes_compacted=3, extents_deleted=4, looked_ms=5000, sessions_forgotten=6
+        snapshots=2,
+        bytes_compacted=3,
+        extents_deleted=4,
+        looked_ms=5000,
+        sessions_forgotten=6,
+        segments_offloaded=7,
     )
     metrics = Metrics()
     register_cluster_store(metrics, FlushCounts(), upkeep, lambda: "")
     seen = Scrape("".join(exposition(metrics.collect())))
-    names = ("snapshots", "compacted_bytes", "extents_deleted", "sessions_forgotten")
-    assert [seen(f"barnabas_cluster_{name}_total") for name in names] == [2, 3, 4, 6]
+    names = (
+        "snapshots",
+        "compacted_bytes",
+        "extents_deleted",
+        "sessions_forgotten",
+        "segments_offloaded",
+    )
+    assert [seen(f"barnabas_cluster_{name}_total") for name in names] == [2, 3, 4, 6, 7]
     assert seen("barnabas_cluster_upkeep_timestamp_seconds") == 5
 
 
