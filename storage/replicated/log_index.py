@@ -241,7 +241,7 @@ class LogIndex(Protocol):
 
         ``parts`` replace those with the same offsets, and those before which a part is missing.
         They touch each other and end at the snapshot. Without any, all parts are deleted; None
-        leaves all of them. False: the session does not lead the partition in this epoch.
+        leaves all of them. Returns False if the session does not lead the partition in this epoch.
         """
 
     def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:

@@ -203,3 +203,46 @@ def test_full_segments_leave_the_disk_of_their_leader():
         assert isinstance(log.segments[0], RemoteSegment)
         assert read(cluster) == records
         client.routing.close()
+
+
+@pytest.mark.parametrize("expire", [False, True], ids=["lease", "fenced"])
+def test_leadership_lost_during_a_cold_read_moves_the_reader(cluster, client, taken_over, expire):
+    former = cluster.leader(*T)
+    with Wire(cluster.brokers[former].address) as wire:
+        cluster.cut_from_store(former, expire=expire)
+        wire.send(FETCH, fetch_request(12, (Named("t"), (0, 0))), 12)
+        wait_until(lambda: cluster.leader(*T) not in (None, former), "another leader")
+        cluster.wait_until_served()
+        produce(client, MANY, 2)
+        assert read(cluster) == values(MANY + 2)
+        cluster.mend_to_store(former)
+        (found,) = wire.receive().responses[0].partitions
+        assert found.error_code in (
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.KAFKA_STORAGE_ERROR,
+        )
+    wait_until(lambda: len(cluster.running) == 2, "both brokers")
+
+
+def test_damaged_parts_are_not_used(cluster, client, taken_over):
+    row = row_of(cluster)
+    (part,) = row.parts
+    row.parts = [part._replace(facts=part.facts[:-1] + bytes([part.facts[-1] ^ 1]))]
+    take_over(cluster)
+    assert not isinstance(leader_log(cluster).segments[0], RemoteSegment)
+    assert read(cluster) == values(MANY)
+
+
+def test_leader_that_dies_before_its_snapshot_leaves_the_earlier_parts(cluster, client, taken_over):
+    parts = [*row_of(cluster).parts]
+    cluster.clock.advance(seconds=5)
+    produce(client, MANY, MANY)
+    number = cluster.leader(*T)
+    cluster.hold_commits(number)
+    cluster.clock.advance(minutes=2)
+    cluster.kill(number)
+    cluster.release_commits(number)
+    cluster.wait_until_served()
+    assert row_of(cluster).parts[: len(parts)] == parts
+    assert isinstance(leader_log(cluster).segments[0], RemoteSegment)
+    assert read(cluster) == values(2 * MANY)

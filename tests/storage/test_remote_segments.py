@@ -133,7 +133,7 @@ def assert_same(remote, whole, times):
 
 
 def assert_readable(log):
-    """All records are there, whether on the disk or not."""
+    """Assert that all records can be read, whether they are on the disk or not."""
     start = log.log_start_offset
     if start < log.high_watermark:
         found = read_visible(log, start, READ_UNCOMMITTED)
