@@ -99,7 +99,7 @@ class Segment(ReadableSegment):
     @property
     def log_path(self) -> str:
         """Path of the `.log` file."""
-        return self.directory.file_path(self.log_name)
+        return self.directory.file_path(self.stem + LOG_SUFFIX)
 
     # The loop's side
 
