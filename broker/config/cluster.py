@@ -44,6 +44,12 @@ class ClusterConfig(StorageConfig):
     one the broker is alone."""
     lease_ms: int = setting("barnabas.lease.ms", ConfigType.INT, 10_000, Between(1000, 300_000))
     """Time after which other brokers take over the partitions of a silent broker of a cluster."""
+    cache_max_bytes: int = setting(
+        "barnabas.cache.max.bytes", ConfigType.LONG, 1024 * 1024 * 1024, Between(0)
+    )
+    """Bytes of old records that a broker of a cluster keeps in log.dirs after consumers have read
+    them from the store, and as many bytes of full segments that it has written itself. With 0 it
+    keeps all segments, and loads each log whole when it becomes its leader."""
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable", ConfigType.BOOLEAN, True
     )

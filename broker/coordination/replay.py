@@ -125,7 +125,7 @@ class Replay(Generic[MachineT]):
 
     def _read(self, shard: Shard[MachineT], log: PartitionLog) -> Iterator[None]:
         latest: dict[bytes, LogRecord] = {}
-        for segment in log.segments:
+        for segment in log.local_segments:
             for _, header, batch in segment.scan_checked(0):
                 if header.next_offset <= log.log_start_offset:
                     continue

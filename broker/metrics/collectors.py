@@ -24,6 +24,7 @@ from barnabas.broker.metrics.kafka import (
 )
 from barnabas.broker.metrics.maintenance import (
     cleaning_families,
+    cold_families,
     scrubbing_families,
     upkeep_families,
 )
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from barnabas.broker.upkeep.cleaning import LogCleaner
     from barnabas.broker.upkeep.scrubbing import LogScrubber
     from barnabas.storage.counts import FlushCounts
+    from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.store.log_store import LogStore
 
 
@@ -96,6 +98,11 @@ def register_cluster_store(
     """Register the metrics of a cluster's store; ``last_error`` is empty if it responds."""
     metrics.register(lambda: cluster_store_families(counts, last_error))
     metrics.register(lambda: upkeep_families(upkeep))
+
+
+def register_cold_reads(metrics: Metrics, cold: ColdStore) -> None:
+    """Register the metrics of old records that are read from a cluster's store."""
+    metrics.register(lambda: cold_families(cold))
 
 
 def register_coordinators(broker: Measured) -> None:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
     from barnabas.broker.upkeep.cleaning import CleaningCounts
     from barnabas.broker.upkeep.scrubbing import LogScrubber
+    from barnabas.storage.replicated.cold_store import ColdStore
 
 
 def cleaning_families(counts: CleaningCounts) -> Iterator[Family]:
@@ -74,6 +75,20 @@ def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
         yield value(f"barnabas_{name}", GAUGE, doc, figure)
 
 
+def cold_families(cold: ColdStore) -> Iterator[Family]:
+    """Yield the metrics of old records that are read from the cluster's store."""
+    cache = cold.cache
+    yield value(
+        "barnabas_cache_bytes", GAUGE, "Blocks of old records on this disk.", cache.used_bytes
+    )
+    for name, doc, number in (
+        ("cache_hits", "Reads of blocks that were on this disk.", cache.hits),
+        ("cache_misses", "Reads of blocks that were not.", cache.misses),
+        ("cold_reads", "Reads of old records from the store.", cold.reads),
+    ):
+        yield value(f"barnabas_{name}_total", COUNTER, doc, number)
+
+
 def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
     """Yield the metrics of this broker's upkeep of the cluster's store."""
     for name, doc, number in (
@@ -90,6 +105,11 @@ def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:
             counts.extents_packed,
         ),
         ("packed_bytes", "Bytes that packing copied in PostgreSQL.", counts.bytes_packed),
+        (
+            "segments_offloaded",
+            "Segments that left this broker's disk, since the store has their records.",
+            counts.segments_offloaded,
+        ),
         (
             "sessions_forgotten",
             "Rows deleted from PostgreSQL of sessions that ended a week ago.",

@@ -282,6 +282,8 @@ class LogScrubber:
     def suspect(self, log: PartitionLog, base_offset: int, error: Exception) -> None:
         """Verify a segment as soon as possible after a failed read or OffsetOffline."""
         segment = log.segments[log.segment_at(base_offset)]
+        if not isinstance(segment, Segment):
+            return  # Its reader has verified it, and reads it again from the store.
         cleared_ms = self._cleared.get(segment)
         pause_ms = UNREADABLE_AGAIN_MS if _is_offline(error) else SUSPECTED_AGAIN_MS
         if cleared_ms is not None and self._clock.now_ms() - cleared_ms < pause_ms:
@@ -316,8 +318,9 @@ class LogScrubber:
             self._next()
 
     def _due_of(self, log: PartitionLog, now_ms: int) -> Iterator[_Due]:
-        newest = len(log.segments) - 1
-        for at, segment in enumerate(log.segments):
+        segments = log.local_segments
+        newest = len(segments) - 1
+        for at, segment in enumerate(segments):
             is_damaged = any(each.segment == segment.base_offset for each in log.damaged)
             if not is_damaged and not is_complete(segment):
                 continue

@@ -10,7 +10,7 @@ Rules of this file (1 and 2 are Kafka's):
    the only thing that hides a record inside the damage. The segments before it are compacted as
    usual.
 4. A log is left alone while files of its last pass do not have their names, and while a reader
-   walks over its segments.
+   walks over its segments, or while some of its segments are in the store of the cluster only.
 """
 
 from collections.abc import Iterable
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.log.cleaned_segment import CleaningPlan, SourceSegment
 from barnabas.storage.log.config import LONG_MAX
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment import Segment
 
 if TYPE_CHECKING:
@@ -64,12 +65,13 @@ def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
         or cleaning.swaps_under_way
         or cleaning.scans
         or len(log.segments) == 1
+        or not isinstance(log.segments[0], Segment)
     ):
         return None
     first_dirty_offset = max(cleaning.clean_offset, log.log_start_offset)
     first_dirty = log.segment_at(first_dirty_offset)
     end = _end(log, first_dirty, now_ms)
-    dirty = log.segments[first_dirty:end]
+    dirty = log.local_segments[first_dirty:end]
     return Cleanable(
         first_dirty_offset,
         max(end, first_dirty),
@@ -94,7 +96,7 @@ def _end(log: "PartitionLog", first_dirty: int, now_ms: int) -> int:
     return len(log.segments) - 1
 
 
-def _youngest_ms(segment: Segment) -> int:
+def _youngest_ms(segment: ReadableSegment) -> int:
     """Return the newest timestamp, or the time when this process first saw the segment."""
     timestamp_ms = segment.max_timestamp_ms
     return timestamp_ms if timestamp_ms >= 0 else segment.created_ms

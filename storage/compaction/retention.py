@@ -6,7 +6,7 @@ after it, stays. Removing is one durable move of the log start; the files follow
 
 from barnabas.storage.journal.journal import CommitGroup, Journal
 from barnabas.storage.log.partition_log import PartitionLog
-from barnabas.storage.log.segment import Segment
+from barnabas.storage.log.readable_segment import ReadableSegment
 
 
 def apply_retention(log: PartitionLog, journal: Journal, now_ms: int) -> CommitGroup | None:
@@ -40,7 +40,7 @@ def _expired_by_time(log: PartitionLog, now_ms: int) -> int:
     return offset
 
 
-def _youngest_ms(segment: Segment) -> int:
+def _youngest_ms(segment: ReadableSegment) -> int:
     """Return the newest timestamp, or the time when this process first saw the segment."""
     timestamp_ms = segment.max_timestamp_ms
     return timestamp_ms if timestamp_ms >= 0 else segment.created_ms

@@ -189,6 +189,13 @@ class TimeIndex:
             return TimeEntry(NO_TIMESTAMP, self.base_offset)
         return TimeEntry(self._timestamps[entry], self.base_offset + self._offsets[entry])
 
+    def entry_before(self, offset: int) -> TimeEntry:
+        """The last entry whose offset is not after ``offset``, else (-1, base offset)."""
+        entry = bisect_right(self._offsets, offset - self.base_offset) - 1
+        if entry < 0:
+            return TimeEntry(NO_TIMESTAMP, self.base_offset)
+        return TimeEntry(self._timestamps[entry], self.base_offset + self._offsets[entry])
+
     def truncate_to(self, offset: int) -> None:
         """Drop the entries at and after ``offset``."""
         keep = bisect_left(self._offsets, offset - self.base_offset)
@@ -380,6 +387,20 @@ class SegmentIndex:
         offsets.append(last_offset, position)
         self.times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
         return True
+
+    def thinned(self, step_bytes: int) -> "SegmentIndex":
+        """Return a sealed index with at most one entry for each ``step_bytes`` of the segment."""
+        thin = SegmentIndex(self.offsets.base_offset, step_bytes)
+        position = step_bytes
+        while position <= self.offsets.last_position:
+            offset, found = self.offsets.floor(position)
+            if found > thin.offsets.last_position:
+                thin.offsets.append(offset, found)
+                thin.times.maybe_append(*self.times.entry_before(offset))
+            position += step_bytes
+        thin.times.maybe_append(self.max_timestamp, self.offset_of_max_timestamp)
+        thin.resume(thin.offsets, thin.times)
+        return thin
 
     def seal(self) -> bool:
         """Add the last time entry of a complete segment."""

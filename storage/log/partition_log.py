@@ -55,8 +55,9 @@ from barnabas.storage.log.leader_epochs import end_of_epoch, epoch_at
 from barnabas.storage.log.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
 from barnabas.storage.log.memory_read import NEXT_OFFSET, MemorySlice, read_memory
 from barnabas.storage.log.producers import ProducerState
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment import Segment
-from barnabas.storage.log.segment_read import FileSpan
+from barnabas.storage.log.segment_read import ReadPlan
 from barnabas.storage.log.segment_swap import CleaningState
 from barnabas.storage.log.snapshot_files import SnapshotFiles
 from barnabas.storage.log.transaction_marker import TransactionMarker
@@ -91,7 +92,7 @@ class PartitionLog:
         self.partition_id = partition_id
         self.topic = topic
         self.partition = partition
-        self.segments: list[Segment] = []
+        self.segments: list[ReadableSegment] = []
         self.configure(config)
         self.leader_epoch = leader_epoch
         self.log_start_offset = 0
@@ -105,7 +106,7 @@ class PartitionLog:
         self.segments.append(self.active)
         self.unflushed: list[StoredBatches] = []
         self.dirty_segments: set[Segment] = set()
-        self.dropped_segments: list[Segment] = []
+        self.dropped_segments: list[ReadableSegment] = []
         self.snapshots = SnapshotFiles()
         self.appended_bytes = 0
         self._announced_bytes = 0
@@ -127,8 +128,8 @@ class PartitionLog:
         """Apply new settings from the next append on."""
         self.config = config
         self.rules = BatchRules(f"{self.topic}-{self.partition}", config, self._now_ms)
-        for segment in self.segments[-1:]:
-            segment.check_room_again()
+        if self.segments:
+            self.active.check_room_again()
 
     # Appending
 
@@ -372,9 +373,7 @@ class PartitionLog:
         """Seal the active segment and open one at the log end; files follow with ``group``."""
         sealed = self.active
         sealed.seal()
-        group.operations.append(sealed.finish)
-        group.operations.append(sealed.index_operation())
-        group.operations.append(self.snapshot_operation())
+        group.operations += [sealed.finish, sealed.index_operation(), self.snapshot_operation()]
         self.dirty_segments.add(sealed)
         self.active = self.open_segment(self.next_offset)
         self.segments.append(self.active)
@@ -385,6 +384,11 @@ class PartitionLog:
         """Write the producer state of this moment to its snapshot file, later, unsynced."""
         self.counts.batches += self.snapshots.batches_since
         return self.snapshots.operation(self.directory, self.producers, self.next_offset)
+
+    @property
+    def local_segments(self) -> list[Segment]:
+        """The segments whose files are in this broker's data directory, the active one last."""
+        return [segment for segment in self.segments if isinstance(segment, Segment)]
 
     def segment_at(self, offset: int) -> int:
         """Return the index in ``segments`` of the segment that holds ``offset``."""
@@ -429,7 +433,7 @@ class PartitionLog:
 
     def plan_read(
         self, offset: int, max_bytes: int, isolation: int = READ_UNCOMMITTED
-    ) -> FileSpan | MemorySlice | None:
+    ) -> ReadPlan | MemorySlice | None:
         """Return the location of the batches from ``offset`` on, or ``None`` if none is visible.
 
         Raises OffsetOutOfRange below the log start or above the log end, OffsetOffline in a damaged
@@ -476,11 +480,9 @@ class PartitionLog:
         ``error`` names the segment if it is Corrupt.
         """
         name = error.path.rpartition("/")[2] if isinstance(error, Corrupt) else ""
-        suspected = self.segments[self.segment_at(offset)]
-        for segment in self.segments:
-            if segment.log_name == name:
-                suspected = segment
-        self._environment.on_suspected(self, suspected.base_offset, error)
+        bases = [each.base_offset for each in self.segments if each.log_name == name]
+        base = bases[0] if bases else self.segments[self.segment_at(offset)].base_offset
+        self._environment.on_suspected(self, base, error)
 
     @property
     def size_bytes(self) -> int:
@@ -551,12 +553,12 @@ class PartitionLog:
         """
         while len(self.segments) > 1 and self.segments[1].base_offset <= self.log_start_offset:
             dropped = self.segments.pop(0)
-            self.dirty_segments.discard(dropped)
+            self.dirty_segments.difference_update((dropped,))
             self.dropped_segments.append(dropped)
         if self.damaged:
             self.damaged = from_offset(self.damaged, self.log_start_offset)
 
-    def take_dropped_segments(self) -> list[Segment]:
+    def take_dropped_segments(self) -> list[ReadableSegment]:
         """Segments whose files are not needed once the next checkpoint is durable."""
         dropped, self.dropped_segments = self.dropped_segments, []
         return dropped

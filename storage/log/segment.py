@@ -36,6 +36,7 @@ from barnabas.storage.log.index import (
     index_checksum,
 )
 from barnabas.storage.log.log_directory import LogDirectory
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment_names import (
     GROWN,
     INDEX_SUFFIX,
@@ -45,7 +46,6 @@ from barnabas.storage.log.segment_names import (
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
     WallClock,
-    file_stem,
 )
 from barnabas.storage.log.segment_read import FileSpan, checked_batches, scan_batches
 
@@ -57,7 +57,7 @@ _ALLOCATE_MIN_BYTES: Final = 1024 * 1024
 _ALLOCATE_MAX_BYTES: Final = 32 * 1024 * 1024
 
 
-class Segment:
+class Segment(ReadableSegment):
     """Batches from ``base_offset`` on; sizes and positions in bytes of the log file."""
 
     def __init__(
@@ -69,23 +69,17 @@ class Segment:
         created_ms: int,
     ) -> None:
         """A new, empty segment; nothing is touched on disk before the first write."""
+        super().__init__(base_offset, created_ms=created_ms)
         self.directory = directory
-        self.base_offset = base_offset
-        self.stem = file_stem(base_offset)
         self.index_interval_bytes = index_interval_bytes
-        self.created_ms = created_ms
-        self.size_bytes = 0
-        self.written_bytes = 0
         self.first_timestamp_ms = -1
         self.sealed = False
-        self.end_offset = base_offset
         self.has_producers = False
         """Whether reading the log at the start met batches of producers with ids."""
         self._is_pinned = False
         self._awaits_indexes = False
         self._data_end_offset: int | None = None
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
-        self.transactions = TransactionIndex()
         self.verified_ms = 0
         """Time when all of it was last verified, or 0 if not yet, or not since a crash."""
         self.index_checksum: int | None = None
@@ -103,14 +97,9 @@ class Segment:
         self._allocated_bytes = 0
 
     @property
-    def log_name(self) -> str:
-        """Name of the `.log` file."""
-        return self.stem + LOG_SUFFIX
-
-    @property
     def log_path(self) -> str:
         """Path of the `.log` file."""
-        return self.directory.file_path(self.log_name)
+        return self.directory.file_path(self.stem + LOG_SUFFIX)
 
     # The loop's side
 
@@ -207,11 +196,7 @@ class Segment:
         *,
         has_gaps: bool = False,
     ) -> FileSpan:
-        """Return the part of the file to read for the batches from ``start_offset`` on.
-
-        ``within``: the first byte that may be read, where a batch begins, and the end of the
-        batches. ``has_gaps``: the segment may have been compacted.
-        """
+        """Return the part of the file to read; see ``ReadableSegment``."""
         begin, end_position = within
         offsets = self.index.offsets
         position_offset, position = offsets.entry_at(start_offset)

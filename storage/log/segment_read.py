@@ -8,7 +8,7 @@ bytes that are written and will never change, so it needs nothing of the log's s
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from crc32c import crc32c
 
@@ -84,6 +84,44 @@ class LoadedSpan:
     upper_offset: int
 
 
+class ReadPlan(Protocol):
+    """Some batches of one segment, to be read on the loop if that never waits, or on a thread."""
+
+    @property
+    def path(self) -> str:
+        """Name of the data, for messages."""
+
+    @property
+    def position(self) -> int:
+        """First byte to read, for messages."""
+
+    @property
+    def file(self) -> object:
+        """The object that has the data."""
+
+    @property
+    def start_offset(self) -> int:
+        """The first wanted offset."""
+
+    @property
+    def max_bytes(self) -> int:
+        """Maximum number of bytes; the first batch may be larger."""
+
+    @property
+    def size_bytes(self) -> int:
+        """About how much ``load`` will find."""
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether a read that waits does so for the store of a cluster."""
+
+    def load(self, read: Read) -> LoadedSpan | None:
+        """Read at most ``max_bytes``, but at least one batch; None where ``read`` gives up."""
+
+    def slice(self) -> tuple[FileSlice, int] | None:
+        """Return the slice of a file that ``load`` would read, and its upper offset, or None."""
+
+
 @dataclass(frozen=True, slots=True)
 class FileSpan:
     """Some batches of one segment: from the one that holds ``start_offset``, below ``end_offset``.
@@ -112,6 +150,11 @@ class FileSpan:
     def size_bytes(self) -> int:
         """Approximate number of bytes that ``load`` returns."""
         return min(self.max_bytes, self.end_position - self.position)
+
+    @property
+    def waits_for_store(self) -> bool:
+        """See ``ReadPlan``."""
+        return False
 
     def load(self, read: Read) -> LoadedSpan | None:
         """Read at most ``max_bytes``, but at least one batch, or return None as ``read`` does."""

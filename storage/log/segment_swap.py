@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.log.checkpoint import SegmentSwap
+from barnabas.storage.log.segment import Segment
 
 if TYPE_CHECKING:
     from barnabas.storage.log.cleaned_segment import CleanedGroup
     from barnabas.storage.log.log_directory import LogDirectory
     from barnabas.storage.log.partition_log import PartitionLog
-    from barnabas.storage.log.segment import Segment
 
 CLEANED_SUFFIX: Final = ".cleaned"
 _SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
@@ -53,7 +53,7 @@ class PendingSwap:
     """A swap that no checkpoint has named yet, and the segment that waits for its files' names."""
 
     swap: SegmentSwap
-    segment: "Segment"
+    segment: Segment
 
 
 @dataclass(slots=True)
@@ -124,6 +124,7 @@ def _replace(log: "PartitionLog", group: "CleanedGroup") -> bool:
     offsets = group.data_end_offset, group.end_offset
     segment.take_cleaned(file, group.index, group.transactions, group.size_bytes, offsets)
     for old in log.segments[start:end]:
+        assert isinstance(old, Segment), "compacted logs are local"
         log.dirty_segments.discard(old)
         old.retire(segment)
     log.segments[start:end] = [segment]

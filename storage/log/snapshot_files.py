@@ -7,7 +7,7 @@ from barnabas.storage.journal.journal import Operation
 from barnabas.storage.log.log_directory import LogDirectory
 from barnabas.storage.log.producer_snapshot import encode_snapshot
 from barnabas.storage.log.producers import ProducerState
-from barnabas.storage.log.segment import Segment
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment_names import SNAPSHOT_SUFFIX, file_stem
 
 
@@ -34,7 +34,7 @@ class SnapshotFiles:
         self.batches_since = 0
         return partial(directory.write_file, file_stem(offset) + SNAPSHOT_SUFFIX, data)
 
-    def take_superseded(self, segments: Sequence[Segment]) -> list[str]:
+    def take_superseded(self, segments: Sequence[ReadableSegment]) -> list[str]:
         """Return the names of files that are not needed once the newest one is durable.
 
         As Kafka does, those at the start of an existing segment are kept.

@@ -13,9 +13,10 @@ from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import BatchHeader, InvalidBatch, Record, iterate_batches
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.errors import Corrupt
+from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.partition_log import READ_UNCOMMITTED, PartitionLog
-from barnabas.storage.log.segment import Segment
-from barnabas.storage.log.segment_read import FileSpan, LoadedSpan, read_waiting
+from barnabas.storage.log.readable_segment import ReadableSegment
+from barnabas.storage.log.segment_read import LoadedSpan, ReadPlan, read_waiting
 from barnabas.storage.runtime.clock import sleep
 
 _PIECE_BYTES: Final = 256 * 1024
@@ -80,12 +81,12 @@ def offset_of_max_timestamp(log: PartitionLog, isolation: int = READ_UNCOMMITTED
     return (yield from offset_for_timestamp(log, youngest, isolation))
 
 
-def _youngest_first(segment: Segment) -> tuple[int, int]:
+def _youngest_first(segment: ReadableSegment) -> tuple[int, int]:
     return -segment.max_timestamp_ms, segment.base_offset
 
 
 def _youngest_visible_ms(
-    log: PartitionLog, segment: Segment, isolation: int
+    log: PartitionLog, segment: ReadableSegment, isolation: int
 ) -> Generator[Work, Found, int]:
     """Return the largest timestamp among the visible records of a segment, or -1."""
     youngest = -1
@@ -158,14 +159,14 @@ def _visible_piece(
     plan = log.plan_read(max(offset, log.log_start_offset), _PIECE_BYTES, isolation)
     if plan is None:
         return []
-    if not isinstance(plan, FileSpan):
+    if isinstance(plan, MemorySlice):
         return plan.chunks
     loaded = yield partial(_load, plan)
     assert isinstance(loaded, LoadedSpan)
     return [loaded.data] if len(loaded.data) else []
 
 
-def _load(plan: FileSpan) -> LoadedSpan | None:
+def _load(plan: ReadPlan) -> LoadedSpan | None:
     try:
         return plan.load(read_waiting)
     except OSError as error:

@@ -17,6 +17,8 @@ from barnabas.storage.replicated.log_reading import BYTES_AT_ONCE
 if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Row
 
+_BEGINNING_COLUMNS: Final = 12
+"""Columns of ``barnabas.beginning``; ``barnabas.recent_beginning`` has one more."""
 HALVINGS_MOST: Final = BYTES_AT_ONCE.bit_length() - 1
 """Halvings until one byte is left, which is one extent: more would only have to be undone."""
 
@@ -25,6 +27,7 @@ def beginnings_of(rows: Iterable[Row]) -> list[LogBeginning]:
     """Return the logs of rows that are in order; each log has one row or more."""
     heads: dict[int, LogHead] = {}
     extents: dict[int, list[Extent]] = {}
+    recent: set[int] = set()
     for row in rows:
         partition_id = row[0]
         if partition_id not in heads:
@@ -32,8 +35,10 @@ def beginnings_of(rows: Iterable[Row]) -> list[LogBeginning]:
             heads[partition_id] = LogHead(partition_id, PartitionState(*row[1:5]), snapshot)
             extents[partition_id] = []
         if row[8] is not None:
-            extents[partition_id].append(Extent(*row[8:]))
-    return [LogBeginning(head, extents[each]) for each, head in heads.items()]
+            extents[partition_id].append(Extent(*row[8:_BEGINNING_COLUMNS]))
+        if any(row[_BEGINNING_COLUMNS:]):
+            recent.add(partition_id)
+    return [LogBeginning(head, extents[each], each in recent) for each, head in heads.items()]
 
 
 def fewer(most: int, most_bytes: int, silences: int) -> tuple[int, int]:

@@ -17,6 +17,7 @@ from barnabas.storage.replicated.log_index import (
     FlushAnswer,
     Lane,
     LogBeginning,
+    LogPart,
     LogSnapshot,
     Outcome,
     PackedExtents,
@@ -31,8 +32,16 @@ _COMMIT_FLUSH: Final = (
 )
 _EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer, %s::bigint)"
 _BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
+_RECENT_BEGINNINGS: Final = (
+    "SELECT * FROM barnabas.read_recent_beginnings(%s::bigint[], %s::integer, %s::bigint)"
+)
 _EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_sizes(%s, %s, %s::integer)"
 _PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b)"
+_PUT_SNAPSHOT_AND_PARTS: Final = (
+    "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b,"
+    " %s::bigint[], %s::bigint[], %b::bytea[])"
+)
+_PARTS: Final = "SELECT * FROM barnabas.read_log_parts(%s, %s, %s::integer)"
 _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
     " %s::integer[], %s::integer[], %s::integer[], %b)"
@@ -117,6 +126,13 @@ class PostgreSqlLogIndex:
         named = (list(partition_ids),)
         return beginnings_of(self._read(_BEGINNINGS, named, most, most_bytes))
 
+    def recent_beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """Return partitions with their first extents that their parts do not make needless."""
+        named = (list(partition_ids),)
+        return beginnings_of(self._read(_RECENT_BEGINNINGS, named, most, most_bytes))
+
     def _read(
         self, statement: str, named: tuple[object, ...], most: int, most_bytes: int
     ) -> list[Row]:
@@ -135,10 +151,25 @@ class PostgreSqlLogIndex:
         return rows
 
     def put_snapshot(
-        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        snapshot: LogSnapshot,
+        parts: Sequence[LogPart] | None = None,
     ) -> bool:
         """Replace a snapshot by a newer one; return False if another broker leads."""
-        return self._primary.value(bool, _PUT_SNAPSHOT, session, partition_id, epoch, *snapshot)
+        named = (session, partition_id, epoch, *snapshot)
+        if parts is None:
+            return self._primary.value(bool, _PUT_SNAPSHOT, *named)
+        columns = map(list, zip(*parts, strict=True)) if parts else ([], [], [])
+        return self._primary.value(bool, _PUT_SNAPSHOT_AND_PARTS, *named, *columns)
+
+    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+        """Return up to ``most`` parts that reach beyond an offset, in order."""
+        named = (partition_id, from_offset, most)
+        rows = self._primary.execute(_PARTS, named, does_without=True, binary=True)
+        return [LogPart(*row) for row in rows]
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` unneeded extents, and return their number."""

@@ -28,7 +28,7 @@ def verify(log: PartitionLog, *, exact: bool = True) -> list[str]:
     have been forgotten, and Kafka remembers less of them than a rebuild finds.
     """
     problems = _check_bounds(log)
-    for segment in log.segments:
+    for segment in log.local_segments:
         has_gaps = segment.base_offset < log.cleaning.compacted_offset
         problems += _check_segment(segment, exact=exact, has_gaps=has_gaps)
     return problems + _check_producers(log, exact=exact)
@@ -138,7 +138,7 @@ def _check_producers(log: PartitionLog, *, exact: bool) -> list[str]:
         return []
     live, log.producers = log.producers, ProducerState()
     try:
-        for segment in log.segments:
+        for segment in log.local_segments:
             for _, header, batch in segment.scan(0):
                 if is_hole(header):
                     return []  # A repair has cut out what cannot be known.

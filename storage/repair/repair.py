@@ -46,7 +46,7 @@ DAMAGED_SUFFIX: Final = ".damaged"
 
 def find_damage(log: PartitionLog, pace: Pace) -> Iterator[DamagedRange]:
     """Yield the damage in all written bytes of ``log``, and damage that is known already. Waits."""
-    for segment in log.segments:
+    for segment in log.local_segments:
         verdict = check_segment(log.directory.file_system, plan_check(log, segment), pace)
         found = verdict.damaged
         known = [each for each in log.damaged if each.segment == segment.base_offset]
@@ -69,7 +69,7 @@ def cut_out(log: PartitionLog, damaged: Sequence[DamagedRange]) -> Iterator[str]
     the disk.
     """
     assert all(each.segment != log.active.base_offset for each in damaged), "not yet sealed"
-    for segment in list(log.segments):
+    for segment in log.local_segments:
         mine = [each for each in damaged if each.segment == segment.base_offset]
         if mine:
             yield from _cut_segment(log, segment, mine)

@@ -130,7 +130,7 @@ class Salvage:
             size = segment.file.size() if base in present else 0
             segment.open_existing(size, end, sealed=True, trusted=True)
             log.segments.append(segment)
-        for segment in log.segments:
+        for segment in log.local_segments:
             self._note_loss(log, segment, is_there=segment.base_offset in present)
         log.segments.append(active)
         log.damaged.sort()
@@ -265,10 +265,10 @@ def explain(log: PartitionLog, lost: Sequence[int], reason: str) -> Corrupt:
     for base in lost:
         path = log.directory.file_path(file_stem(base) + LOG_SUFFIX)
         return Corrupt(path, 0, f"the file is missing: {reason}")
-    for segment in log.segments[:-1]:
+    for segment in log.local_segments[:-1]:
         if _has_less_than_indexed(segment):
             return Corrupt(segment.log_path, segment.size_bytes, f"the file ends here: {reason}")
-    for segment in log.segments[:-1]:
+    for segment in log.local_segments[:-1]:
         verdict = check_segment(log.directory.file_system, plan_check(log, segment), _at_once)
         for each in verdict.damaged:
             return Corrupt(segment.log_path, each.position, f"{each.reason}: {reason}")

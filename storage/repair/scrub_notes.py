@@ -44,7 +44,7 @@ def survey(logs: Iterable[PartitionLog], *, noted_ms: int, last_full_pass_ms: in
     counts = [0, 0, 0, 0, 0]
     for log in logs:
         counts[4] += len(log.damaged)
-        for segment in list(log.segments[:-1]):
+        for segment in log.local_segments[:-1]:
             counts[0] += 1
             counts[1] += segment.size_bytes
             if segment.verified_ms:
@@ -60,7 +60,7 @@ def encode_notes(logs: Iterable[PartitionLog], progress: Progress) -> bytes:
             "damaged": [
                 [*each, segment.size_bytes]
                 for each in log.damaged
-                for segment in list(log.segments)
+                for segment in log.local_segments
                 if segment.base_offset == each.segment
             ],
             "segments": [
@@ -70,7 +70,7 @@ def encode_notes(logs: Iterable[PartitionLog], progress: Progress) -> bytes:
                     segment.verified_ms,
                     -1 if segment.index_checksum is None else segment.index_checksum,
                 ]
-                for segment in list(log.segments[:-1])
+                for segment in log.local_segments[:-1]
             ],
         }
         for log in logs
@@ -107,7 +107,7 @@ def apply_notes(
         noted = notes["partitions"].get(str(log.partition_id))
         if noted is None:
             continue
-        segments = {segment.base_offset: segment for segment in log.segments}
+        segments = {segment.base_offset: segment for segment in log.local_segments}
         for base_offset, size_bytes, verified_ms, checksum in noted["segments"]:
             segment = segments.get(base_offset)
             if segment is not None and _is_the_one(segment, size_bytes):

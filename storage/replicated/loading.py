@@ -5,7 +5,7 @@ log is opened, at the epoch of its present leader: when the partition has come t
 when the log was closed because of refused batches (``LogStore.load``).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from barnabas.protocol.records import BatchHeader, read_header
@@ -13,6 +13,7 @@ from barnabas.storage.errors import LedSince
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.log.leader_epochs import epochs_from
 from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.replay import replay_batch
 from barnabas.storage.replicated.log_index import LogHead, LogSnapshot
 from barnabas.storage.replicated.log_snapshot import read_snapshot
@@ -32,6 +33,8 @@ class DurableLog(NamedTuple):
     snapshot: LogSnapshot | None = None
     """State that the batches before its offset have left; that offset is not before
     ``base_offset``. None if no batch is missing."""
+    remote: Sequence[ReadableSegment] = ()
+    """Segments from the log's start up to ``base_offset``, which is then the snapshot's offset."""
 
 
 class LongReading(NamedTuple):
@@ -59,7 +62,7 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
     The segments are written with the operations of ``group``. The journal has nothing of it.
     Raises LedSince, and Corrupt where the snapshot is damaged.
     """
-    filling = Filling(log, durable.base_offset, durable.snapshot)
+    filling = Filling(log, durable)
     for batch in durable.batches:
         filling.add(batch, group)
     filling.end(durable.log_start_offset)
@@ -68,14 +71,15 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
 class Filling:
     """Gives an empty log batch after batch of what is durable of it; see ``DurableLog``."""
 
-    def __init__(self, log: PartitionLog, base_offset: int, snapshot: LogSnapshot | None) -> None:
+    def __init__(self, log: PartitionLog, durable: DurableLog) -> None:
         """Begin; the log has nothing yet."""
+        base_offset = durable.base_offset
         self._log = log
-        self._snapshot = snapshot
+        self._snapshot = durable.snapshot
         if base_offset:
             log.next_offset = log.snapshots.newest_offset = base_offset
             log.active = log.open_segment(base_offset)
-            log.segments = [log.active]
+            log.segments = [*durable.remote, log.active]
 
     def add(self, batch: memoryview, group: CommitGroup) -> None:
         """Add the next batch, which is written with the operations of ``group``.

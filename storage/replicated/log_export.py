@@ -12,7 +12,7 @@ from barnabas.storage.journal.committer import apply_group
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.log.checkpoint import encode_leader_epochs
 from barnabas.storage.log.log_directory import LEADER_EPOCH_CHECKPOINT
-from barnabas.storage.replicated.loading import Filling
+from barnabas.storage.replicated.loading import DurableLog, Filling
 from barnabas.storage.replicated.log_reading import all_from, beginning_of, stored_batches
 
 if TYPE_CHECKING:
@@ -45,14 +45,14 @@ def _export(
     filling: Filling | None = None
     for stored in stored_batches(head, extents):
         if filling is None:
-            filling = Filling(log, stored.base_offset, head.snapshot)
+            filling = Filling(log, _from(stored.base_offset, head))
         group = CommitGroup()
         for batch in stored.batches:
             filling.add(batch, group)
         apply_group(group)
         on_read(stored.size_bytes)
     if filling is None:
-        filling = Filling(log, head.state.log_end_offset, head.snapshot)
+        filling = Filling(log, _from(head.state.log_end_offset, head))
     filling.end(head.state.log_start_offset)
     if log.next_offset:
         log.snapshots.batches_since += (
@@ -60,3 +60,7 @@ def _export(
         )
         epochs = encode_leader_epochs(log.leader_epochs)
         log.directory.write_file(LEADER_EPOCH_CHECKPOINT, epochs)
+
+
+def _from(base_offset: int, head: LogHead) -> DurableLog:
+    return DurableLog((), head.state.log_start_offset, base_offset, head.snapshot)

@@ -85,7 +85,7 @@ def _base_of(log: PartitionLog) -> int:
 
 def _batches(log: PartitionLog) -> Iterator[tuple[BatchHeader, memoryview]]:
     """Yield all batches that reach beyond the log's start."""
-    for segment in log.segments:
+    for segment in log.local_segments:
         if segment.end_offset <= log.log_start_offset and segment is not log.active:
             continue
         for _, header, batch in segment.scan_checked(0):

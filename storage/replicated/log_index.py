@@ -168,6 +168,15 @@ class LogSnapshot(NamedTuple):
         return len(self.producers) + len(self.leader_epochs)
 
 
+class LogPart(NamedTuple):
+    """A part of a log before its snapshot, and what its leader knows of it without its records."""
+
+    base_offset: int
+    next_offset: int
+    facts: bytes
+    """See ``storage/replicated/log_parts.py``."""
+
+
 class LogHead(NamedTuple):
     """Facts about a partition, known before its extents are read."""
 
@@ -193,6 +202,16 @@ class LogBeginning(NamedTuple):
 
     head: LogHead
     extents: Sequence[Extent]
+    is_recent: bool = False
+    """Whether the extents begin at the snapshot, up to which the log may have parts."""
+
+    @property
+    def first_offset(self) -> int:
+        """The offset from which on extents are needed."""
+        snapshot = self.head.snapshot
+        if self.is_recent and snapshot is not None:
+            return snapshot.next_offset
+        return self.head.needless_offset
 
 
 class LogIndex(Protocol):
@@ -229,13 +248,28 @@ class LogIndex(Protocol):
         store that was too slow may return less.
         """
 
+    def recent_beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """Return the same as ``beginnings``, without what a log's parts make needless."""
+
     def put_snapshot(
-        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        snapshot: LogSnapshot,
+        parts: Sequence[LogPart] | None = None,
     ) -> bool:
         """Store a snapshot of durable state unless a newer one is stored.
 
-        False: the session does not lead the partition in this epoch.
+        ``parts`` replace those with the same offsets, and those before which a part is missing.
+        They touch each other and end at the snapshot. Without any, all parts are deleted; None
+        leaves all of them. Returns False if the session does not lead the partition in this epoch.
         """
+
+    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+        """Return up to ``most`` parts that reach beyond an offset, in order."""
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` unneeded extents, and return their number.

@@ -20,8 +20,10 @@ from barnabas.protocol.records import (
     BatchHeader,
     CorruptBatch,
     iterate_batches,
+    read_header,
 )
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.replicated.loading import DurableLog
 from barnabas.storage.replicated.log_index import Extent, LogBeginning, LogHead, LogIndex
 
@@ -85,6 +87,13 @@ def beginnings(
     return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
 
 
+def recent_beginnings(
+    index: LogIndex, partition_ids: Sequence[int], most_bytes: int
+) -> list[LogBeginning]:
+    """Return the beginnings of logs, of those with parts from their snapshots on."""
+    return index.recent_beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
+
+
 def is_whole(beginning: LogBeginning) -> bool:
     """Whether this is the whole log."""
     return _end_of(beginning) >= beginning.head.state.log_end_offset
@@ -100,7 +109,7 @@ def all_from(index: LogIndex, beginning: LogBeginning) -> Iterator[Extent]:
 def _end_of(beginning: LogBeginning) -> int:
     if beginning.extents:
         return beginning.extents[-1].next_offset
-    return beginning.head.needless_offset
+    return beginning.first_offset
 
 
 def whole_log(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
@@ -124,13 +133,45 @@ def log_in_pieces(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
     return DurableLog(batches, head.state.log_start_offset, base_offset, head.snapshot)
 
 
+def recent_from(index: LogIndex, head: LogHead) -> Iterator[Extent]:
+    """All extents that reach beyond the snapshot of a log; blocks, raises Corrupt."""
+    assert head.snapshot is not None, "the log has a snapshot"
+    offsets = range(head.snapshot.next_offset, head.state.log_end_offset)
+    return _extents_of(index, head.partition_id, offsets)
+
+
+def log_behind_snapshot(
+    head: LogHead, extents: Iterable[Extent], remote: Sequence[ReadableSegment]
+) -> DurableLog:
+    """Return a log of which ``remote`` has all before its snapshot.
+
+    The extents are those of ``recent_from``; they are read while the batches are iterated.
+    """
+    snapshot = head.snapshot
+    assert snapshot is not None, "the log has a snapshot"
+    begin = snapshot.next_offset
+    batches = (
+        batch
+        for stored in _stored_from(head, extents, begin)
+        for batch in stored.batches
+        if read_header(batch).base_offset >= begin
+    )
+    return DurableLog(batches, head.state.log_start_offset, begin, snapshot, remote)
+
+
 def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredBatches]:
     """Yield the batches of all needed extents; raises Corrupt as ``read_log``."""
+    return _stored_from(head, extents, head.needless_offset)
+
+
+def _stored_from(
+    head: LogHead, extents: Iterable[Extent], needless_offset: int
+) -> Iterator[StoredBatches]:
     reader = _Reader(head)
     for extent in extents:
-        reader.require_next(extent, head.needless_offset)
+        reader.require_next(extent, needless_offset)
         yield reader.read(extent)
-    end_offset = head.needless_offset if reader.end_offset is None else reader.end_offset
+    end_offset = needless_offset if reader.end_offset is None else reader.end_offset
     if end_offset < head.state.log_end_offset:
         path = f"partition {head.partition_id} in the store"
         raise Corrupt(path, end_offset, f"ends before offset {head.state.log_end_offset}")

@@ -27,8 +27,9 @@ from typing import Final, Protocol, TypeVar
 
 from barnabas.protocol.records import CorruptBatch, iterate_batches, verify_batch
 from barnabas.storage.errors import Corrupt, LogClosed, OffsetOffline, OffsetOutOfRange
+from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.partition_log import PartitionLog
-from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.replicated.log_index import Extent, ExtentSize, LogIndex
 
 Result = TypeVar("Result")
@@ -159,11 +160,11 @@ class StoredCompaction:
                 plan = log.plan_read(position, _READ_BYTES)
                 if plan is None:
                     return False
-                if isinstance(plan, FileSpan):
+                if isinstance(plan, MemorySlice):
+                    chunks = plan.chunks
+                else:
                     loaded = await self._aside(partial(plan.load, read_waiting))
                     chunks = [] if loaded is None else [loaded.data]
-                else:
-                    chunks = plan.chunks
                 if log.cleaning.swaps != self._swaps:
                     return False
                 before = position

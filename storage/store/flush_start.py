@@ -15,6 +15,7 @@ from barnabas.storage.errors import NotACache
 from barnabas.storage.files.directory_names import DELETED_SUFFIX, LOADING_SUFFIX, is_hidden
 from barnabas.storage.files.file_system import FileSystem, temporary_name
 from barnabas.storage.log.log_directory import is_partition_directory, is_removable, remove_tree
+from barnabas.storage.replicated.block_cache import BLOCKS_NAME
 from barnabas.storage.replicated.flush_committer import PATIENCE_SECONDS, FlushCommitter
 from barnabas.storage.replicated.log_index import LogIndex
 from barnabas.storage.replicated.log_reading import read_log
@@ -60,7 +61,7 @@ def open_cache(
 
 
 def wipe(file_system: FileSystem, root: str) -> None:
-    """Remove the partitions of a cache; make one of an empty directory. Raises NotACache.
+    """Remove the contents of a cache; make one of an empty directory. Raises NotACache.
 
     The directory may be the root of a file system: ``lost+found`` and hidden directories such as
     ``.snapshot`` are left alone.
@@ -76,6 +77,8 @@ def wipe(file_system: FileSystem, root: str) -> None:
         return
     for name in names:
         path = file_system.join(root, name)
+        if name == BLOCKS_NAME:
+            file_system.unlink(path)
         if file_system.is_directory(path) and (
             is_removable(file_system, root, name, DELETED_SUFFIX, LOADING_SUFFIX)
             or is_partition_directory(file_system, root, name)

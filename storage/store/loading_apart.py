@@ -67,7 +67,7 @@ def remove_apart(log: PartitionLog) -> None:
 
 
 def _fill(log: PartitionLog, durable: DurableLog, write: Callable[[CommitGroup], None]) -> None:
-    filling = Filling(log, durable.base_offset, durable.snapshot)
+    filling = Filling(log, durable)
     piece, size = CommitGroup(), 0
     for batch in durable.batches:
         filling.add(batch, piece)

@@ -114,15 +114,16 @@ def _open_segments(
             _drop_if_later(log, name, position)
     if not kept or kept[-1] != position.segment_base_offset:
         kept.append(position.segment_base_offset)
-    log.segments = []
+    segments: list[Segment] = []
     for base, following in zip(kept, [*kept[1:], None], strict=True):
         segment = log.open_segment(base)
         if following is None:
             _open_active(log, segment, position, clean=clean, salvage=salvage)
         else:
             segment.open_existing(segment.file.size(), following, sealed=True, trusted=True)
-        log.segments.append(segment)
-    log.active = log.segments[-1]
+        segments.append(segment)
+    log.segments = [*segments]
+    log.active = segments[-1]
     found_bytes = sealed_bytes(log, position.log_start_offset)
     if position.sealed_bytes not in (-1, found_bytes):
         reason = f"the sealed segments hold {found_bytes} bytes, not {position.sealed_bytes}"
@@ -176,7 +177,7 @@ def _read_leader_epochs(log: PartitionLog, salvage: Salvage | None) -> list[tupl
 def _epochs_in_batches(log: PartitionLog, salvage: Salvage | None) -> list[tuple[int, int]]:
     """Return the epochs of the batches; the file is derived (D7)."""
     epochs: list[tuple[int, int]] = []
-    for segment in log.segments:
+    for segment in log.local_segments:
         headers = (
             (header for _, header, _ in segment.scan_checked(0))
             if salvage is None
@@ -204,7 +205,7 @@ def _load_producers(
     limit = position.snapshot_offset if clean else log.active.base_offset
     if not _load_transactions(log, position, names, clean=clean):
         limit = log.segments[0].base_offset
-        for segment in log.segments:
+        for segment in log.local_segments:
             segment.reset_transactions()
     offset = _load_snapshot(log, position, names, limit)
     log.snapshots.newest_offset = offset
@@ -212,7 +213,7 @@ def _load_producers(
         return  # Nothing follows it.
     # So that the next one that is written spares a start this walk.
     log.snapshots.batches_since = 1
-    for segment in log.segments[log.segment_at(offset) :]:
+    for segment in log.local_segments[log.segment_at(offset) :]:
         if not segment.sealed and not segment.has_producers:
             continue
         if salvage is not None:
@@ -233,7 +234,7 @@ def _load_transactions(
 ) -> bool:
     """Read the lists of aborted transactions; return False if a file changed."""
     listed = {name[:_STEM_DIGITS] for name in names if name.endswith(TRANSACTION_INDEX_SUFFIX)}
-    for segment in log.segments:
+    for segment in log.local_segments:
         if segment is log.active and not clean:
             break
         if segment.stem in listed and not segment.load_transactions():

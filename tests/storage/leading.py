@@ -34,8 +34,11 @@ class Broker:
         self.session = register(index, 1, life)
         epoch = assign(index, 1, self.session)
         spec = PartitionSpec(1, "t1", 0, bytes(16), config, epoch)
-        open_cache(self.store, self.way, self.session, [spec])
+        self.open(spec)
         self.engine.settle()
+
+    def open(self, spec):
+        open_cache(self.store, self.way, self.session, [spec])
 
     def _fatal(self, error):
         raise error

@@ -3,8 +3,9 @@
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.partition_log import READ_UNCOMMITTED, PartitionLog
-from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.store.log_store import LogStore
 from barnabas.storage.store.recovery import lock_directory, open_store
@@ -125,7 +126,7 @@ def read_all(log, offset=None, isolation=READ_UNCOMMITTED, max_bytes=1 << 20):
     while (plan := log.plan_read(position, max_bytes, isolation)) is not None:
         assert position > last, f"a read at {last} did not advance (L5)"
         last = position
-        chunks = [plan.load(read_waiting).data] if isinstance(plan, FileSpan) else plan.chunks
+        chunks = plan.chunks if isinstance(plan, MemorySlice) else [plan.load(read_waiting).data]
         for chunk in chunks:
             for at, header in iterate_batches(chunk):
                 found.append((header, bytes(chunk[at : at + header.size])))

@@ -13,8 +13,9 @@ import pytest
 from barnabas.protocol.compression import NAMES
 from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
+from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.partition_log import READ_COMMITTED
-from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.repair.check import verify
 from tests.storage.cleaning import COMPACTED, compact
 from tests.storage.stores import Host
@@ -50,11 +51,11 @@ class Reader:
         plan = log.plan_read(self.position, max_bytes, READ_COMMITTED)
         if plan is None:
             return False
-        if isinstance(plan, FileSpan):
+        if isinstance(plan, MemorySlice):
+            chunks, upper = plan.chunks, plan.upper_offset
+        else:
             loaded = plan.load(read_waiting)
             chunks, upper = [loaded.data], loaded.upper_offset
-        else:
-            chunks, upper = plan.chunks, plan.upper_offset
         aborted = sorted(
             (entry.first_offset, entry.producer_id)
             for entry in log.aborted_transactions(self.position, upper)

@@ -21,6 +21,7 @@ from barnabas.storage.replicated.log_index import (
     Lane,
     LogBeginning,
     LogHead,
+    LogPart,
     LogSnapshot,
     LogStart,
     Outcome,
@@ -74,12 +75,13 @@ class Leader:
         self.flushes[flush.lane] += 1
         return answer
 
-    def snapshot(self, partition_id, offset, text=b"", epoch=None):
+    def snapshot(self, partition_id, offset, text=b"", epoch=None, parts=None):
         return self.index.put_snapshot(
             self.session,
             partition_id,
             self.epoch(partition_id) if epoch is None else epoch,
             LogSnapshot(offset, b"producers" + text, b"epochs" + text),
+            parts,
         )
 
     def replace(self, partition_id, *extents, epoch=None):
@@ -116,6 +118,83 @@ class UpkeepContract:
         for _ in range(10):
             leader.append(partition_id)
         return partition_id
+
+    # -------------------------------------------------------------------------------- parts
+
+    def test_parts_replace_those_with_the_same_offsets(self, index, leader, partition):
+        first = [LogPart(0, 6, b"a"), LogPart(6, 8, b"b\x00")]
+        assert leader.snapshot(partition, 8, parts=first)
+        later = [LogPart(6, 12, b"c"), LogPart(12, 14, b"d")]
+        assert leader.snapshot(partition, 14, parts=later)
+        assert index.parts(partition, 0, most=MANY) == [first[0], *later]
+        assert index.parts(partition, 6, most=1) == [later[0]]
+        assert index.parts(partition, 14, most=MANY) == []
+
+    def test_parts_behind_a_gap_replace_all_parts(self, index, leader, partition):
+        assert leader.snapshot(partition, 4, parts=[LogPart(0, 4, b"a")])
+        assert leader.snapshot(partition, 6)
+        assert leader.snapshot(partition, 8, parts=[LogPart(6, 8, b"b")])
+        assert index.parts(partition, 0, most=MANY) == [LogPart(6, 8, b"b")]
+
+    def test_parts_stay_with_an_older_snapshot_and_without_parts(self, index, leader, partition):
+        kept = [LogPart(0, 8, b"a")]
+        assert leader.snapshot(partition, 8, parts=kept)
+        assert leader.snapshot(partition, 6, parts=[LogPart(0, 6, b"b")])
+        assert leader.snapshot(partition, 10)
+        assert index.parts(partition, 0, most=MANY) == kept
+
+    def test_no_parts_delete_all_parts(self, index, leader, partition):
+        assert leader.snapshot(partition, 8, parts=[LogPart(0, 8, b"a")])
+        assert leader.snapshot(partition, 8, parts=[])
+        assert index.parts(partition, 0, most=MANY) == []
+
+    def test_parts_below_the_log_start_are_deleted(self, index, leader, partition):
+        parts = [LogPart(0, 4, b"a"), LogPart(4, 8, b"b")]
+        assert leader.snapshot(partition, 8, parts=parts)
+        leader.start_at(partition, 4)
+        assert leader.snapshot(partition, 10, parts=[LogPart(8, 10, b"c")])
+        assert index.parts(partition, 0, most=MANY) == [parts[1], LogPart(8, 10, b"c")]
+
+    @pytest.mark.parametrize(
+        "parts",
+        [[LogPart(0, 4, b"a")], [LogPart(0, 4, b"a"), LogPart(6, 8, b"b")]],
+        ids=["ends before the snapshot", "has a gap"],
+    )
+    def test_parts_that_do_not_reach_the_snapshot_are_refused(self, leader, partition, parts):
+        with pytest.raises(IndexMisused):
+            leader.snapshot(partition, 8, parts=parts)
+
+    def test_parts_of_another_leader_change_nothing(self, index, leader, partition):
+        epoch = leader.epoch(partition)
+        assert not leader.snapshot(partition, 8, epoch=epoch - 1, parts=[LogPart(0, 8, b"a")])
+        assert index.parts(partition, 0, most=MANY) == []
+
+    def test_recent_beginnings_begin_at_a_snapshot_that_parts_reach(self, index, leader, partition):
+        def begin():
+            (whole,) = index.beginnings([partition], most=MANY, most_bytes=MANY)
+            (found,) = index.recent_beginnings([partition], most=MANY, most_bytes=MANY)
+            assert found.head == whole.head
+            assert found.is_recent or found == whole
+            return found.is_recent, found.first_offset, [each.base_offset for each in found.extents]
+
+        every = list(range(0, 20, 2))
+        assert begin() == (False, 0, every)
+        assert leader.snapshot(partition, 15)
+        assert begin() == (False, 0, every)
+        assert leader.snapshot(partition, 15, parts=[LogPart(0, 15, b"a")])
+        assert begin() == (True, 15, [14, 16, 18])
+        assert leader.snapshot(partition, 17)
+        assert begin() == (False, 0, every)
+        assert leader.snapshot(partition, 20, parts=[LogPart(15, 20, b"b")])
+        assert begin() == (True, 20, [])
+        leader.start_at(partition, 20)
+        assert begin() == (False, 20, [])
+
+    def test_parts_go_with_their_partition(self, index, leader, partition, remove):
+        assert leader.snapshot(partition, 8, parts=[LogPart(0, 8, b"a")])
+        remove(partition)
+        collect_all(index)
+        assert index.parts(partition, 0, most=MANY) == []
 
     # -------------------------------------------------------------------------------- sessions
 

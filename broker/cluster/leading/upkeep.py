@@ -6,13 +6,16 @@ Rules of this file:
    other. No other call waits for them.
 2. A snapshot covers all appended records, and is stored once they are durable. It is due after
    ``snapshot_bytes``, or after ``snapshot_ms`` if the log has grown. It is also due for garbage
-   before a log start that the last snapshot does not cover, and for segments that were compacted
-   here.
+   before a log start that the last snapshot does not cover, for segments that were compacted here,
+   and once for a long log that was loaded whole. With it go the parts of the log before it
+   (``storage/replicated/log_parts.py``).
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
-4. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
+4. Sealed segments of which the store has all records, before a snapshot, leave the disk once they
+   are more than the cache may have (``storage/replicated/offloading.py``).
+5. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
    of sessions that ended long ago.
-5. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
+6. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
    of their bytes passes a broker. One round packs a limited amount. So snapshots and garbage do
    not wait for a long backlog, and the store has time for flushes.
 """
@@ -31,7 +34,9 @@ from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
+from barnabas.storage.replicated.log_parts import is_local, parts_of
 from barnabas.storage.replicated.log_snapshot import take_snapshot
+from barnabas.storage.replicated.offloading import leaving_of, offload
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
 if TYPE_CHECKING:
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
 
@@ -111,6 +117,8 @@ class UpkeepCounts:
     """Number and size of the extents of any log that were copied out of sparse payloads."""
     space: StoredSpace = NO_SPACE
     """Space of deleted extents in the store, of all logs, at the last round that packed."""
+    segments_offloaded: int = 0
+    """Number of segments of which only the store has the records since."""
     looked_ms: int = 0
     """Time of the end of the last round, or of the start before the first one."""
     sessions_forgotten: int = 0
@@ -127,15 +135,22 @@ class Upkeep:
         index: LogIndex,
         session: Callable[[], int | None],
         settings: UpkeepSettings | None = None,
+        *,
+        reload: Callable[[PartitionLog], None] = lambda _log: None,
+        cold: ColdStore | None = None,
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None.
+        ``session``: the current one or None. ``reload`` loads a log again that is compacted from
+        now on, and of which the store alone has some of the records. ``cold`` reads such records;
+        without it all segments stay on the disk.
         """
         self._host = host
         self._logs = logs
         self._index = index
         self._session = session
+        self._reload = reload
+        self._cold = cold
         self._settings = settings or UpkeepSettings()
         self._kept: dict[PartitionLog, _Kept] = {}
         self._thread = Pool("upkeep", loop=host.loop)
@@ -182,6 +197,7 @@ class Upkeep:
             if number % LOGS_PER_TURN == 0:
                 await next_turn()
             await self._maintain(log)
+        self._offload()
         await self._collect_garbage()
         await self._pack()
         await self._forget_sessions()
@@ -192,6 +208,10 @@ class Upkeep:
         kept = self._kept.get(log)
         if kept is None:
             kept = self._kept[log] = _Kept(now_ms, log.appended_bytes)
+        if log.config.is_compacted and not is_local(log):
+            if await self._keep_snapshot(log, kept):
+                self._reload(log)
+            return
         awaits_compaction = kept.swaps != log.cleaning.swaps and now_ms >= kept.compaction_due_ms
         if awaits_compaction or self._is_due(log, kept, now_ms):
             is_kept = await self._keep_snapshot(log, kept)
@@ -203,21 +223,24 @@ class Upkeep:
         return (
             log.log_start_offset > kept.snapshot_offset
             or grown_bytes >= self._settings.snapshot_bytes
-            or (grown_bytes > 0 and now_ms - kept.time_ms >= self._settings.snapshot_ms)
+            or (
+                (grown_bytes > 0 or _may_lack_parts(log, kept))
+                and now_ms - kept.time_ms >= self._settings.snapshot_ms
+            )
         )
 
     async def _keep_snapshot(self, log: PartitionLog, kept: _Kept) -> bool:
         """Store a snapshot of all appended records; return False if the log is not led here any
         more.
         """
-        snapshot = take_snapshot(log)
+        snapshot, parts = take_snapshot(log), parts_of(log, kept.snapshot_offset)
         appended_bytes, now_ms = log.appended_bytes, self._host.clock.now_ms()
         await self._durable(log)
         session = self._session()
         if session is None or not self._is_here(log):
             return False
         led = (session, log.partition_id, log.leader_epoch)
-        if not await self._aside(partial(self._index.put_snapshot, *led, snapshot)):
+        if not await self._aside(partial(self._index.put_snapshot, *led, snapshot, parts)):
             return False
         kept.time_ms, kept.appended_bytes = now_ms, appended_bytes
         kept.snapshot_offset = snapshot.next_offset
@@ -246,6 +269,19 @@ class Upkeep:
             self.counts.bytes_compacted += walk.bytes_before - walk.bytes_after
             words = "compacted in the store topic=%s partition=%d bytes_before=%d bytes_after=%d"
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
+
+    def _offload(self) -> None:
+        """Take the oldest segments off the disk, beyond as much as the cache may have."""
+        cold, logs = self._cold, self._logs.logs
+        if cold is None or self._host.clock.now_ms() < self._garbage_due_ms:
+            return
+        leaving = [
+            each
+            for log, kept in self._kept.items()
+            if logs.get(log.partition_id) is log
+            for each in leaving_of(log, kept.snapshot_offset)
+        ]
+        self.counts.segments_offloaded += offload(leaving, cold.cache.max_bytes, cold)
 
     async def _collect_garbage(self) -> None:
         now_ms = self._host.clock.now_ms()
@@ -294,3 +330,9 @@ class Upkeep:
         if self._is_stopped:
             raise IndexClosed
         return self._thread.run(work)
+
+
+def _may_lack_parts(log: PartitionLog, kept: _Kept) -> bool:
+    """Whether no parts are known of a log that is long enough for a takeover to need them."""
+    is_long = len(log.segments) > 1 and is_local(log) and not log.config.is_compacted
+    return is_long and not kept.snapshot_offset

@@ -21,7 +21,7 @@ Rules of this file:
   a limit of their own, and count here once they are read.
 * Short logs never wait for long ones: a reader that finds a long log raises ``LongLog`` and reads
   no more of it on that thread. A long log is written while it is read, so only one response of it
-  is in memory.
+  is in memory. Of a long log with parts (``log_parts.py``) only what follows its snapshot is read.
 * A response is limited in bytes, too. A request whose log, or the log's content, did not fit is
   repeated.
 * A session that the broker has not started yet leads nothing here, even if the view names it.
@@ -39,6 +39,7 @@ from barnabas.broker.cluster.membership.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.replicated.loading import LongLog, LongReading
 from barnabas.storage.replicated.log_index import IndexClosed, LogBeginning
+from barnabas.storage.replicated.log_parts import covering_parts
 from barnabas.storage.replicated.log_reading import (
     BYTES_AT_ONCE,
     FIRST_AT_ONCE,
@@ -47,16 +48,22 @@ from barnabas.storage.replicated.log_reading import (
     damage_is_of,
     head_of,
     is_whole,
+    log_behind_snapshot,
     log_in_pieces,
+    recent_beginnings,
+    recent_from,
     whole_log,
 )
+from barnabas.storage.replicated.remote_segment import remote_segments
 from barnabas.storage.runtime.threads import new_condition, new_semaphore, start_timer
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.membership.base import ClusterBase
     from barnabas.broker.cluster.membership.held_bytes import Share
+    from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.loading import DurableLog
     from barnabas.storage.replicated.log_index import Extent, LogHead, LogIndex
+    from barnabas.storage.replicated.remote_segment import RemoteSegment
     from barnabas.storage.runtime.threads import Event
 
 WAYS_MOST: Final = 4
@@ -81,9 +88,13 @@ _HEAD_BYTES: Final = 1024
 class StoredLogs:
     """Reader of logs for any number of threads, whose concurrent requests share queries."""
 
-    def __init__(self, base: ClusterBase) -> None:
-        """Block reads until ``begin``; closing ``base`` ends the reads in progress."""
+    def __init__(self, base: ClusterBase, cold: ColdStore | None = None) -> None:
+        """Block reads until ``begin``; closing ``base`` ends the reads in progress.
+
+        ``cold`` reads old records when a client does; without it logs are loaded whole.
+        """
         self._base = base
+        self._cold = cold
         self._changed = new_condition()
         self._session: int | None = None
         self._is_closed = False
@@ -124,7 +135,8 @@ class StoredLogs:
         with self._changed:
             for each in gained:
                 self._take_brought(each.head.partition_id)
-                if not is_whole(each) and len(each.extents) < FIRST_AT_ONCE:
+                is_cut = len(each.extents) < FIRST_AT_ONCE or self._cold is not None
+                if is_cut and not is_whole(each):
                     continue  # Cut off for the sake of others; all of it may come when asked for.
                 self._brought[each.head.partition_id] = each
                 self._brought_bytes += _HEAD_BYTES + _size_of(each)
@@ -164,12 +176,10 @@ class StoredLogs:
             while True:
                 request = _Request(partition_id, self._current_session(), leader_epoch)
                 try:
-                    beginning = self._beginning(request, memory)
-                    if not is_whole(beginning):
-                        memory.close()
-                        raise LongLog(partition_id, LongReading())
-                    turn.enter_context(self._filling)
-                    log = whole_log(beginning.head, beginning.extents)
+                    log = self._short_log(self._beginning(request, memory), turn)
+                except LongLog:
+                    memory.close()
+                    raise
                 except Corrupt as damage:
                     turn.close()
                     memory.close()
@@ -181,6 +191,17 @@ class StoredLogs:
                 else:
                     break
             yield log
+
+    def _short_log(self, beginning: LogBeginning, turn: contextlib.ExitStack) -> DurableLog:
+        """Return a log that is all in its beginning; raises LongLog, Corrupt."""
+        if not is_whole(beginning):
+            raise LongLog(beginning.head.partition_id, LongReading())
+        remote = self._remote_part(beginning)
+        turn.enter_context(self._filling)
+        if not remote:
+            return whole_log(beginning.head, beginning.extents)
+        recent = log_behind_snapshot(beginning.head, beginning.extents, remote)
+        return recent._replace(batches=[*recent.batches])
 
     def _reading_long(
         self, partition_id: int, leader_epoch: int, long: LongReading
@@ -197,10 +218,15 @@ class StoredLogs:
             head = head_of(way, partition_id)
             request.found = None if head is None else LogBeginning(head, ())
             beginning = request.beginning()
-            extents = self._few_at_work(all_from(way, beginning))
+            remote = self._remote_segments(beginning.head)
+            found_extents = recent_from(way, beginning.head) if remote else all_from(way, beginning)
+            extents = self._few_at_work(found_extents)
             held.callback(extents.close)
             try:
-                yield log_in_pieces(beginning.head, extents)
+                if remote:
+                    yield log_behind_snapshot(beginning.head, extents, remote)
+                else:
+                    yield log_in_pieces(beginning.head, extents)
             except Corrupt as damage:
                 if isinstance(damage.__cause__, StoreDamaged):
                     raise
@@ -208,6 +234,34 @@ class StoredLogs:
                 if found == long.damage and head_of(way, partition_id) == beginning.head:
                     raise
                 raise LongLog(partition_id, LongReading(found)) from damage
+
+    def _remote_part(self, beginning: LogBeginning) -> Sequence[RemoteSegment]:
+        """Return the segments before a beginning, or none if it begins at the log's start.
+
+        Raises LongLog if the log has to be read from its start on.
+        """
+        if not beginning.is_recent:
+            return ()
+        remote = self._remote_segments(beginning.head)
+        if not remote:
+            raise LongLog(beginning.head.partition_id, LongReading())
+        return remote
+
+    def _remote_segments(self, head: LogHead) -> Sequence[RemoteSegment]:
+        """Return the segments before the snapshot of a log, or none if it is loaded whole.
+
+        The caller may hold memory and a connection, for which others wait, so the cold store reads
+        with its own.
+        """
+        cold = self._cold
+        if cold is None:
+            return ()
+        key = ("parts", head.partition_id, head.state.leader_epoch)
+        try:
+            parts = cold.read(key, lambda index: covering_parts(index, head), patiently=True)
+        except OSError as error:
+            raise IndexClosed from error
+        return remote_segments(head.partition_id, parts, cold)
 
     def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
         """Yield extents; each holds one of FILLED_AT_ONCE places until the next is requested."""
@@ -386,7 +440,7 @@ class StoredLogs:
         answer = self.short_bytes.begin()
         try:
             answer.grow(BYTES_AT_ONCE)
-            unanswered = _find(way, together)
+            unanswered = _find(way, together, recent=self._cold is not None)
             for each in together:
                 if each.found is not None:
                     each.share = self.short_bytes.hold(_size_of(each.found))
@@ -449,9 +503,10 @@ class _Request:
         return self.found
 
 
-def _find(way: LogIndex, together: Sequence[_Request]) -> Sequence[_Request]:
+def _find(way: LogIndex, together: Sequence[_Request], *, recent: bool) -> Sequence[_Request]:
     """Store the beginnings in their requests; return the requests that did not fit."""
-    found = beginnings(way, [each.partition_id for each in together], BYTES_AT_ONCE)
+    find = recent_beginnings if recent else beginnings
+    found = find(way, [each.partition_id for each in together], BYTES_AT_ONCE)
     # The first extent comes, however large it is: if none did, no log has any.
     is_all = not any(each.extents for each in found)
     told = {

@@ -47,7 +47,13 @@ from barnabas.broker.cluster.start.sessions import Sessions
 from barnabas.broker.config.cluster import CORDONED
 from barnabas.broker.config.features import FEATURES
 from barnabas.broker.metrics.cluster import Standing
-from barnabas.broker.metrics.collectors import register_cluster, register_cluster_store
+from barnabas.broker.metrics.collectors import (
+    register_cluster,
+    register_cluster_store,
+    register_cold_reads,
+)
+from barnabas.storage.replicated.block_cache import BlockCache
+from barnabas.storage.replicated.cold_store import ColdStore
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
@@ -118,7 +124,8 @@ class ClusterMember:
         self._around = around
         self._ways = ways
         self._errands = Errands(ways.errands)
-        self.durable_logs = StoredLogs(around.base)
+        self._cold = self._new_cold_store()
+        self.durable_logs = StoredLogs(around.base, self._cold)
         self._membership = Membership(
             around.base,
             node_id=node_id,
@@ -153,7 +160,14 @@ class ClusterMember:
             host, ways.checks, around.logs, self._sessions.leading, self.may_serve
         )
         """Check whether this broker still leads a partition."""
-        self._upkeep = Upkeep(host, around.logs, ways.upkeep, self._sessions.leading)
+        self._upkeep = Upkeep(
+            host,
+            around.logs,
+            ways.upkeep,
+            self._sessions.leading,
+            reload=self._reload,
+            cold=self._cold,
+        )
         """Upkeep of the store's copy of the logs that are led here."""
         self._service: Service | None = None
         """Service, once this broker leads partitions, or None."""
@@ -161,6 +175,19 @@ class ClusterMember:
         """Drain, once this broker gives up its partitions, or None."""
         self._has_looked = asyncio.Event()
         self._is_closed = False
+
+    def _new_cold_store(self) -> ColdStore | None:
+        """Return the store for old records, or None if logs are loaded whole."""
+        host, logs, base = self._around.host, self._around.logs, self._around.base
+        max_bytes = host.config.cache_max_bytes
+        if not max_bytes:
+            return None
+        cache = BlockCache(logs.file_system, logs.root, max_bytes)
+        return ColdStore(base.log_index, cache, host.clock.now_ms)
+
+    def _reload(self, log: PartitionLog) -> None:
+        if self._service is not None:
+            self._service.leadership.reload(log)
 
     def register(self) -> None:
         """Register the first session, on a thread; raises the errors of ``ClusterBase``."""
@@ -256,6 +283,8 @@ class ClusterMember:
         register_cluster_store(
             metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
         )
+        if self._cold is not None:
+            register_cold_reads(metrics, self._cold)
 
     def warnings(self) -> dict[str, str]:
         """Return warnings for operators, in texts that any user may read."""
@@ -369,6 +398,8 @@ class ClusterMember:
         self._around.watch.stop()
         self._sessions.close()
         self._upkeep.stop()
+        if self._cold is not None:
+            self._cold.close()
 
     def abandon(self) -> None:
         """Drop the threads, whose connections to the store are closed."""

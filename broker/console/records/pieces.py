@@ -21,7 +21,7 @@ from barnabas.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, i
 from barnabas.storage.errors import Corrupt, OffsetOffline, OffsetOutOfRange
 from barnabas.storage.log.damage import first_at_or_after
 from barnabas.storage.log.memory_read import MemorySlice
-from barnabas.storage.log.segment_read import FileSpan, read_waiting
+from barnabas.storage.log.segment_read import ReadPlan, read_waiting
 from barnabas.storage.log.time_lookup import Search, TimestampOffset, offset_for_timestamp
 
 if TYPE_CHECKING:
@@ -234,13 +234,13 @@ def _skip(log: PartitionLog, end: int, found: _Found, reason: str) -> bool:
     return until < end
 
 
-def _walk(plan: FileSpan | MemorySlice, end: int, found: _Found, pace: ThreadPace) -> bool:
+def _walk(plan: ReadPlan | MemorySlice, end: int, found: _Found, pace: ThreadPace) -> bool:
     """Load the planned ranges and find their batches. Runs on a thread."""
-    if isinstance(plan, FileSpan):
+    if isinstance(plan, MemorySlice):
+        chunks = plan.chunks
+    else:
         loaded = plan.load(read_waiting)
         chunks = [] if loaded is None else [loaded.data]
-    else:
-        chunks = plan.chunks
     before = found.offset
     for chunk in chunks:
         for position, header in iterate_batches(chunk):

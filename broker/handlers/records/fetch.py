@@ -12,11 +12,13 @@ For a partition that another broker leads the response names that broker, from v
 A fetch reads the available batches; if they are less than ``min_bytes`` it waits until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
 cache is read on a thread, as much as a response may copy at once, then the fetch starts again with
-that data. Very many partitions, of a request or of its session, are read in slices.
+that data. So is data that only the store of a cluster has; the loop never waits for that. Very many
+partitions, of a request or of its session, are read in slices.
 """
 
 from __future__ import annotations
 
+from asyncio import Future
 from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeAlias
@@ -172,12 +174,18 @@ async def _fetch_when_enough(
 async def _fetch_cold(readers: DiskReaders, reader: Reader) -> FetchResponse:
     """Repeat the read once a thread has loaded the pages missing in the cache."""
     for _ in range(COLD_ROUNDS_MAX - 1):
-        await Aside(lambda: readers.run(reader.warm))
+        await Aside(lambda: _warmed(readers, reader))
         result = reader.read()
         if not reader.cold:
             return reader.respond(result)
-    await Aside(lambda: readers.run(reader.warm))
+    await Aside(lambda: _warmed(readers, reader))
     return reader.read_and_respond()
+
+
+def _warmed(readers: DiskReaders, reader: Reader) -> Future[None]:
+    """Load what was cold on a thread: of the store's, if some of it is in the store."""
+    run = readers.run_at_store if reader.waits_for_store else readers.run
+    return run(reader.warm)
 
 
 async def _fetch_named(
@@ -226,7 +234,7 @@ async def _read_in_slices(readers: DiskReaders, reader: Reader, watch: Watch) ->
         result = await reader.read_in_slices(watch.wait_on)
         if not reader.cold:
             return result
-        await Aside(lambda: readers.run(reader.warm))
+        await Aside(lambda: _warmed(readers, reader))
     reader.wait_for_the_disk()
     return await reader.read_in_slices(watch.wait_on)
 

@@ -38,7 +38,7 @@ from barnabas.protocol.messages.fetch import (
 from barnabas.storage.errors import Corrupt, Rejected
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.partition_log import READ_COMMITTED, PartitionLog
-from barnabas.storage.log.segment_read import FileSpan, LoadedSpan, read_cached, read_waiting
+from barnabas.storage.log.segment_read import LoadedSpan, ReadPlan, read_cached, read_waiting
 
 NAMES_LEADERS_SINCE: Final = 16
 UNKNOWN_OFFSET: Final = -1
@@ -126,9 +126,9 @@ class Reader:
         if quota is not None:
             self._max_bytes = quota.fetch_bytes_max(self._max_bytes)
         self._min_bytes = min(request.min_bytes, self._max_bytes)
-        self.cold: list[tuple[Key, FileSpan]] = []
+        self.cold: list[tuple[Key, ReadPlan]] = []
         """Cold spans of the last pass, which would have to wait for the disk."""
-        self._warm: dict[Key, tuple[FileSpan, LoadedSpan | Exception]] = {}
+        self._warm: dict[Key, tuple[ReadPlan, LoadedSpan | Exception]] = {}
         self._may_wait = False
 
     def read(self) -> Result:
@@ -177,6 +177,11 @@ class Reader:
         self._may_wait = True
         result = self.read()
         return self.respond(result) if self.missing_bytes(result) <= 0 else None
+
+    @property
+    def waits_for_store(self) -> bool:
+        """Whether the last pass met data that only the store of a cluster has."""
+        return any(span.waits_for_store for _, span in self.cold)
 
     def wait_for_the_disk(self) -> None:
         """Wait on the loop for cold data from now on."""
@@ -272,7 +277,7 @@ class Reader:
         )
 
     def _load(
-        self, log: PartitionLog, named: Asked, plan: FileSpan | MemorySlice, result: Result
+        self, log: PartitionLog, named: Asked, plan: ReadPlan | MemorySlice, result: Result
     ) -> tuple[memoryview, int] | None:
         """Return batches and the next offset, or None if they are uncached or too large.
 
@@ -296,9 +301,10 @@ class Reader:
                 return None
             if plan.max_bytes > room:
                 isolation = self.request.isolation_level
-                plan = cast("FileSpan", log.plan_read(named.request.fetch_offset, room, isolation))
+                plan = cast("ReadPlan", log.plan_read(named.request.fetch_offset, room, isolation))
             result.copied_bytes += plan.size_bytes
-            loaded = plan.load(read_waiting if self._may_wait else read_cached)
+            may_wait = self._may_wait and not plan.waits_for_store
+            loaded = plan.load(read_waiting if may_wait else read_cached)
         if loaded is None:
             # After a round on the thread the response has data; no more is awaited.
             if not (self._warm and result.size_bytes):
@@ -307,7 +313,7 @@ class Reader:
             return None
         return loaded.data, loaded.upper_offset
 
-    def _warmed(self, named: Asked, plan: FileSpan) -> LoadedSpan | None:
+    def _warmed(self, named: Asked, plan: ReadPlan) -> LoadedSpan | None:
         """Return the data loaded on a thread for this partition, if it matches the plan."""
         span, loaded = self._warm.get(named.key, (None, None))
         if span is None or span.file is not plan.file or span.start_offset != plan.start_offset:

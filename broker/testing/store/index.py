@@ -49,6 +49,7 @@ from barnabas.storage.replicated.log_index import (
     IndexMisused,
     Item,
     LogBeginning,
+    LogPart,
     LogSnapshot,
     LogStart,
     Outcome,
@@ -370,8 +371,7 @@ class MemoryIndex:
     def partition(self, partition_id: int) -> PartitionState | None:
         """See ``LogIndex``."""
         with self._changed:
-            row = self.rows.get(partition_id)
-            return None if row is None else row.state
+            return self.rows[partition_id].state if partition_id in self.rows else None
 
     def extents(
         self, partition_id: int, from_offset: int, *, most: int, most_bytes: int = ANY_BYTES
@@ -387,9 +387,7 @@ class MemoryIndex:
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """See ``LogIndex``."""
-        with self._changed:
-            row = self.rows.get(partition_id)
-            found = [] if row is None else row.extents_from(from_offset, most)
+        found = self.extents(partition_id, from_offset, most=most)
         return [ExtentSize(each.base_offset, each.next_offset, len(each.data)) for each in found]
 
     def beginnings(
@@ -399,19 +397,31 @@ class MemoryIndex:
         with self._changed:
             return beginnings_of(self.rows, partition_ids, most, most_bytes)
 
+    def recent_beginnings(self, of: Sequence[int], **limits: int) -> list[LogBeginning]:
+        """See ``LogIndex``."""
+        with self._changed:
+            return beginnings_of(self.rows, of, **limits, recent=True)
+
     def put_snapshot(
-        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        snapshot: LogSnapshot,
+        parts: Sequence[LogPart] | None = None,
     ) -> bool:
         """See ``LogIndex``."""
         with self._changed:
             if not self._leads_still(session, partition_id, epoch):
                 return False
-            row = self.rows[partition_id]
-            if snapshot.next_offset > row.log_end_offset:
-                raise IndexMisused(f"a snapshot behind the end, {row.log_end_offset}")
-            if row.snapshot is None or row.snapshot.next_offset < snapshot.next_offset:
-                row.snapshot = snapshot
+            self.rows[partition_id].put_snapshot(snapshot, parts)
             return True
+
+    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+        """See ``LogIndex``."""
+        with self._changed:
+            parts = self.rows[partition_id].parts if partition_id in self.rows else []
+            return [each for each in parts if each.next_offset > from_offset][:most]
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""
@@ -543,9 +553,7 @@ class MemoryIndex:
         return self._clock() + lease_ms / 1000
 
     def _led_elsewhere(self, session: int, flush: Flush) -> frozenset[int]:
-        """Return the partitions of ``flush`` that its session does not lead in the flush's
-        epoch.
-        """
+        """Return the partitions of ``flush`` that its session does not lead in its epochs."""
         named: list[Item | LogStart] = [*flush.items, *flush.starts]
         return frozenset(
             each.partition_id

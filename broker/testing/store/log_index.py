@@ -16,6 +16,7 @@ from barnabas.storage.replicated.log_index import (
     Flush,
     FlushAnswer,
     LogBeginning,
+    LogPart,
     LogSnapshot,
     PackedExtents,
     PartitionState,
@@ -69,11 +70,27 @@ class MemoryLogIndex(Way):
         """See ``LogIndex``."""
         return self._ask(self._index.beginnings, partition_ids, most=most, most_bytes=most_bytes)
 
+    def recent_beginnings(
+        self, partition_ids: Sequence[int], *, most: int, most_bytes: int
+    ) -> list[LogBeginning]:
+        """See ``LogIndex``."""
+        limits = {"most": most, "most_bytes": most_bytes}
+        return self._ask(self._index.recent_beginnings, partition_ids, **limits)
+
     def put_snapshot(
-        self, session: int, partition_id: int, epoch: int, snapshot: LogSnapshot
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        snapshot: LogSnapshot,
+        parts: Sequence[LogPart] | None = None,
     ) -> bool:
         """See ``LogIndex``."""
-        return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot)
+        return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot, parts)
+
+    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.parts, partition_id, from_offset, most=most)
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""

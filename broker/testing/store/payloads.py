@@ -75,7 +75,7 @@ class Payloads:
             del row.extents[:found]
             deleted += found
             if row.is_deleted:
-                row.snapshot = None
+                row.snapshot, row.parts = None, []
         return deleted
 
     def replace(self, partition_id: int, row: PartitionRow, extents: Sequence[Extent]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final
@@ -11,8 +11,10 @@ from uuid import UUID
 
 from barnabas.storage.replicated.log_index import (
     Extent,
+    IndexMisused,
     LogBeginning,
     LogHead,
+    LogPart,
     LogSnapshot,
     PartitionState,
 )
@@ -38,6 +40,7 @@ class PartitionRow:
     led_in: int = 0
     """Version of the snapshot in which it got its leader."""
     snapshot: LogSnapshot | None = None
+    parts: list[LogPart] = field(default_factory=list)
 
     @property
     def needless_offset(self) -> int:
@@ -56,6 +59,35 @@ class PartitionRow:
     def head(self, partition_id: int) -> LogHead:
         """Return the state and the snapshot of the partition."""
         return LogHead(partition_id, self.state, self.snapshot)
+
+    @property
+    def has_parts(self) -> bool:
+        """Return whether parts reach the snapshot."""
+        end = self.parts[-1].next_offset if self.parts else -1
+        known = self.snapshot
+        return known is not None and self.log_start_offset < known.next_offset == end
+
+    def put_snapshot(self, snapshot: LogSnapshot, parts: Sequence[LogPart] | None) -> None:
+        """Keep a snapshot unless it is older, and its parts; see ``LogIndex``."""
+        if snapshot.next_offset > self.log_end_offset:
+            raise IndexMisused(f"a snapshot behind the end, {self.log_end_offset}")
+        if self.snapshot is None or self.snapshot.next_offset < snapshot.next_offset:
+            self.snapshot = snapshot
+        if parts is None or self.snapshot.next_offset != snapshot.next_offset:
+            return
+        ends = [*(each.base_offset for each in parts), snapshot.next_offset]
+        if parts and [each.next_offset for each in parts] != ends[1:]:
+            raise IndexMisused(f"parts do not end at the snapshot, {snapshot.next_offset}")
+        self._put_parts(parts)
+
+    def _put_parts(self, parts: Sequence[LogPart]) -> None:
+        """Replace the parts with the same offsets, and those before which a part is missing."""
+        begin = parts[0].base_offset if parts else 0
+        kept = [each for each in self.parts if each.next_offset <= begin]
+        if kept and kept[-1].next_offset != begin:
+            kept = []
+        self.parts = [each for each in kept if each.next_offset > self.log_start_offset]
+        self.parts += parts
 
     def extents_from(self, offset: int, most: int) -> list[Extent]:
         """Return at most ``most`` extents, from the one that has ``offset`` on."""
@@ -96,7 +128,12 @@ class Transfer:
 
 
 def beginnings_of(
-    rows: Mapping[int, PartitionRow], partition_ids: Iterable[int], most: int, most_bytes: int
+    rows: Mapping[int, PartitionRow],
+    partition_ids: Iterable[int],
+    most: int,
+    most_bytes: int,
+    *,
+    recent: bool = False,
 ) -> list[LogBeginning]:
     """Return the snapshots and first extents of some partitions; see ``LogIndex``."""
     heads: list[LogHead] = []
@@ -108,15 +145,16 @@ def beginnings_of(
         known_bytes += head.snapshot_bytes
         heads.append(head)
     bytes_left = max(most_bytes - known_bytes, min(most_bytes, 1))
-    found = []
+    found: list[LogBeginning] = []
     for head in heads:
-        extents = []
-        for extent in rows[head.partition_id].extents_from(head.needless_offset, most):
+        extents: list[Extent] = []
+        row = rows[head.partition_id]
+        found.append(LogBeginning(head, extents, recent and row.has_parts))
+        for extent in row.extents_from(found[-1].first_offset, most):
             if bytes_left <= 0:
                 break
             bytes_left -= len(extent.data)
             extents.append(extent)
-        found.append(LogBeginning(head, extents))
     return found
 
 

@@ -154,12 +154,19 @@ def test_numbers_of_upkeep():
         extents_packed=7,
         bytes_packed=8,
         space=StoredSpace(pinned_bytes=9, backlog_bytes=10),
+        segments_offloaded=11,
     )
     metrics = Metrics()
     register_cluster_store(metrics, FlushCounts(), upkeep, lambda: "")
     seen = Scrape("".join(exposition(metrics.collect())))
-    names = ("snapshots", "compacted_bytes", "extents_deleted", "sessions_forgotten")
-    assert [seen(f"barnabas_cluster_{name}_total") for name in names] == [2, 3, 4, 6]
+    names = (
+        "snapshots",
+        "compacted_bytes",
+        "extents_deleted",
+        "sessions_forgotten",
+        "segments_offloaded",
+    )
+    assert [seen(f"barnabas_cluster_{name}_total") for name in names] == [2, 3, 4, 6, 11]
     names = ("extents_packed_total", "packed_bytes_total", "pinned_bytes", "packing_backlog_bytes")
     assert [seen(f"barnabas_cluster_{name}") for name in names] == [7, 8, 9, 10]
     assert seen("barnabas_cluster_upkeep_timestamp_seconds") == 5

@@ -1,0 +1,174 @@
+"""Reads of a cluster's store for clients, of records that are not on this broker's disk.
+
+Rules of this file:
+
+* Reads run on threads of their own, each with a connection while it reads, so that neither a
+  takeover nor the disk waits for consumers that read old records.
+* Two readers of the same bytes read them once.
+* The store may be silent without limit; a reader is not: it gets ``OSError`` after a time. The read
+  continues, and a later reader finds its result in the cache.
+* Connections are closed once no read has run for a minute.
+"""
+
+from __future__ import annotations
+
+import errno
+from collections.abc import Callable, Hashable
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.runtime.threads import new_condition, new_executor, start_timer
+
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.block_cache import BlockCache
+    from barnabas.storage.replicated.log_index import LogIndex
+    from barnabas.storage.runtime.threads import Event
+
+Result = TypeVar("Result")
+
+READS_AT_ONCE: Final = 4
+"""Maximum number of connections; each carries one read at a time."""
+IDLE_S: Final = 60.0
+PENDING_MAX: Final = 32
+"""Number of reads under way from which on none is started ahead of its reader."""
+TIMEOUT_S: Final = 10.0
+"""Less than the usual timeout of a client's request."""
+
+
+class _Reading:
+    """One read, and its result once it has ended."""
+
+    __slots__ = ("error", "is_done", "result")
+
+    def __init__(self) -> None:
+        self.is_done = False
+        self.result: Any = None
+        self.error: Exception | None = None
+
+
+class ColdStore:
+    """The store and the cache of one broker; callable on any thread."""
+
+    def __init__(
+        self,
+        open_index: Callable[[], LogIndex],
+        cache: BlockCache,
+        now_ms: Callable[[], int],
+        *,
+        timeout_s: float = TIMEOUT_S,
+    ) -> None:
+        """``open_index`` opens a connection; the caller of this ends all of them.
+
+        ``now_ms``: the wall clock.
+        """
+        self.cache = cache
+        self.now_ms = now_ms
+        self.reads = 0
+        """Reads of the store so far."""
+        self._open_index = open_index
+        self._timeout_s = timeout_s
+        self._threads = new_executor("cold-reader", READS_AT_ONCE)
+        self._changed = new_condition()
+        self._free: list[LogIndex] = []
+        self._readings: dict[Hashable, _Reading] = {}
+        self._idle_timer: Event | None = None
+        """Event that cancels the idle timer, which runs while connections are open."""
+        self._is_closed = False
+
+    def read(
+        self, key: Hashable, work: Callable[[LogIndex], Result], *, patiently: bool = False
+    ) -> Result:
+        """Return the result of ``work``, or of the current read with the same key; wait for it.
+
+        ``patiently``: without a limit of time.
+        Raises OSError if the store does not respond in time, or is closed, and what ``work``
+        raises.
+        """
+        reading = self._begin(key, work)
+        timeout_s = None if patiently else self._timeout_s
+        with self._changed:
+            if not self._changed.wait_for(lambda: reading.is_done, timeout_s):
+                raise TimeoutError(errno.ETIMEDOUT, "the store does not respond", str(key))
+        if reading.error is not None:
+            raise reading.error
+        result: Result = reading.result
+        return result
+
+    def begin(self, key: Hashable, work: Callable[[LogIndex], object]) -> None:
+        """Begin a read ahead of its reader, unless many are under way."""
+        with self._changed:
+            is_busy = self._is_closed or len(self._readings) >= PENDING_MAX
+        if not is_busy:
+            self._begin(key, work)
+
+    def close(self) -> None:
+        """Refuse reads from now on; closing the connections ends those under way."""
+        with self._changed:
+            self._is_closed = True
+            if self._idle_timer is not None:
+                self._idle_timer.set()
+            for key, reading in self._readings.items():
+                reading.error = OSError(errno.ESHUTDOWN, "the broker stops", str(key))
+                reading.is_done = True
+            self._readings.clear()
+            self._changed.notify_all()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _begin(self, key: Hashable, work: Callable[[LogIndex], object]) -> _Reading:
+        with self._changed:
+            if self._is_closed:
+                raise OSError(errno.ESHUTDOWN, "the broker stops", str(key))
+            reading = self._readings.get(key)
+            if reading is not None:
+                return reading
+            reading = self._readings[key] = _Reading()
+            self._threads.submit(partial(self._run, key, reading, work))
+            return reading
+
+    def _run(self, key: Hashable, reading: _Reading, work: Callable[[LogIndex], object]) -> None:
+        try:
+            index = self._take()
+            try:
+                reading.result = work(index)
+            finally:
+                self._give_back(index)
+        except IndexClosed:
+            reading.error = OSError(errno.ESHUTDOWN, "the store is closed", str(key))
+        except Exception as error:  # noqa: BLE001  Raised to each of its readers.
+            reading.error = error
+        with self._changed:
+            self.reads += 1
+            reading.is_done = True
+            self._readings.pop(key, None)
+            self._changed.notify_all()
+
+    def _take(self) -> LogIndex:
+        with self._changed:
+            if self._free:
+                return self._free.pop()
+        return self._open_index()
+
+    def _give_back(self, index: LogIndex) -> None:
+        with self._changed:
+            self._free.append(index)
+            if self._idle_timer is None and not self._is_closed:
+                self._start_idle_timer()
+
+    def _start_idle_timer(self) -> None:
+        """Close the connections once no read has run for IDLE_S; the lock is held."""
+        close = partial(self._close_idle, self.reads)
+        self._idle_timer = start_timer("barnabas-idle-cold-reads", IDLE_S, close)
+
+    def _close_idle(self, reads_before: int) -> None:
+        with self._changed:
+            self._idle_timer = None
+            if self._is_closed:
+                return
+            idle: list[LogIndex] = []
+            if self.reads == reads_before:
+                idle, self._free = self._free, []
+            if self._readings or self._free:
+                self._start_idle_timer()
+        for index in idle:
+            index.close()

@@ -1,0 +1,148 @@
+"""Facts about the records before a log's snapshot, which spare its next leader their bytes.
+
+Rules of this file:
+
+* A part is a segment of its leader, up to the snapshot. Its facts are the size, thin indexes, and
+  the aborted transactions whose marker lies in it.
+* Parts are of use only if they cover the log from its start to the snapshot without a gap: the
+  state of producers is the snapshot's, and all records after that are read.
+* A compacted log has no parts: the cleaner needs all of its records (``StoredCompaction``).
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from crc32c import crc32c
+
+from barnabas.storage.errors import StoreDamaged
+from barnabas.storage.log.index import (
+    CorruptIndex,
+    OffsetIndex,
+    SegmentIndex,
+    TimeIndex,
+    TransactionIndex,
+)
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.segment import Segment
+from barnabas.storage.replicated.log_index import LogHead, LogIndex, LogPart
+
+INDEX_STEP_BYTES: Final = 1024 * 1024
+"""Bytes of a part for each entry of its indexes."""
+_HEADER: Final = struct.Struct(">qIII")
+_RANGE: Final = struct.Struct(">qq")
+_CHECKSUM: Final = struct.Struct(">I")
+_PARTS_AT_ONCE: Final = 256
+
+
+class PartFacts(NamedTuple):
+    """The decoded facts of a part."""
+
+    size_bytes: int
+    indexes: SegmentIndex
+    transactions: TransactionIndex
+
+
+def is_local(log: PartitionLog) -> bool:
+    """Whether all records of a log are in this broker's data directory."""
+    return isinstance(log.segments[0], Segment)
+
+
+def has_parts(log: PartitionLog) -> bool:
+    """Whether the records of a log may be known by parts."""
+    if log.config.is_compacted or log.damaged:
+        return False
+    return log.cleaning.compacted_offset <= log.log_start_offset
+
+
+def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
+    """Return the parts that end after ``known_offset`` up to the log's end; on the loop.
+
+    The list is empty if the log has to be read whole, and None if the known parts reach its end.
+    """
+    if not has_parts(log):
+        return []
+    local = [segment for segment in log.local_segments if segment.size_bytes]
+    if not local:
+        return [] if is_local(log) else None
+    newest = [segment for segment in local[:-1] if segment.end_offset > known_offset]
+    return [part_of(segment)[0] for segment in [*newest, local[-1]]]
+
+
+def part_of(segment: Segment) -> tuple[LogPart, PartFacts]:
+    """Return a segment as a part, with its facts."""
+    indexes = segment.index.thinned(INDEX_STEP_BYTES)
+    facts = PartFacts(segment.size_bytes, indexes, segment.transactions)
+    return encode_part(segment.base_offset, segment.end_offset, facts), facts
+
+
+def encode_part(base_offset: int, next_offset: int, facts: PartFacts) -> LogPart:
+    """Return the part with these facts."""
+    offsets, times = facts.indexes.offsets.encode(), facts.indexes.times.encode()
+    aborted = facts.transactions.encode()
+    header = _HEADER.pack(facts.size_bytes, len(offsets), len(times), len(aborted))
+    data = b"".join((header, offsets, times, aborted))
+    return LogPart(base_offset, next_offset, data + _checksum(base_offset, next_offset, data))
+
+
+def _checksum(base_offset: int, next_offset: int, facts: bytes) -> bytes:
+    return _CHECKSUM.pack(crc32c(facts, crc32c(_RANGE.pack(base_offset, next_offset))))
+
+
+def decode_facts(part: LogPart) -> PartFacts | None:
+    """Return the facts of a part, or None if they are damaged."""
+    base_offset, next_offset, data = part
+    facts = data[: -_CHECKSUM.size]
+    if len(facts) < _HEADER.size or data != facts + _checksum(base_offset, next_offset, facts):
+        return None
+    size_bytes, *lengths = _HEADER.unpack_from(facts)
+    blobs, position = [], _HEADER.size
+    for length in lengths:
+        blobs.append(facts[position : position + length])
+        position += length
+    index = SegmentIndex(base_offset, INDEX_STEP_BYTES)
+    try:
+        index.resume(
+            OffsetIndex.decode(blobs[0], base_offset), TimeIndex.decode(blobs[1], base_offset)
+        )
+        return PartFacts(size_bytes, index, TransactionIndex.decode(blobs[2], base_offset))
+    except CorruptIndex:
+        return None
+
+
+def covering_parts(index: LogIndex, head: LogHead) -> list[tuple[LogPart, PartFacts]]:
+    """Return the parts of a log from its start to its snapshot, or none if it is read whole.
+
+    Parts that the store cannot read are of no use. Blocks; raises IndexClosed.
+    """
+    snapshot, start = head.snapshot, head.state.log_start_offset
+    if snapshot is None or snapshot.next_offset <= start:
+        return []
+    found: list[LogPart] = []
+    while not found or found[-1].next_offset < snapshot.next_offset:
+        from_offset = found[-1].next_offset if found else start
+        try:
+            page = index.parts(head.partition_id, from_offset, most=_PARTS_AT_ONCE)
+        except StoreDamaged:
+            return []
+        if not page:
+            break
+        found += page
+    return _decoded(found, start, snapshot.next_offset)
+
+
+def _decoded(parts: Sequence[LogPart], start: int, end: int) -> list[tuple[LogPart, PartFacts]]:
+    if not parts or parts[0].base_offset > start or parts[-1].next_offset != end:
+        return []
+    if any(before.next_offset != after.base_offset for before, after in pairwise(parts)):
+        return []
+    decoded = []
+    for part in parts:
+        facts = decode_facts(part)
+        if facts is None:
+            return []
+        decoded.append((part, facts))
+    return decoded

@@ -1,0 +1,77 @@
+"""A segment of a log that lies before its snapshot, and whose records only the store has."""
+
+from collections.abc import Iterable
+
+from barnabas.storage.log.index import SegmentIndex
+from barnabas.storage.log.readable_segment import ReadableSegment
+from barnabas.storage.log.segment_read import ReadPlan
+from barnabas.storage.replicated.cold_store import ColdStore
+from barnabas.storage.replicated.log_index import LogPart
+from barnabas.storage.replicated.log_parts import PartFacts
+from barnabas.storage.replicated.remote_file import RemoteFile, RemoteSpan
+
+
+class RemoteSegment(ReadableSegment):
+    """A part of a log; its facts are in memory, its records are read when a client does."""
+
+    def __init__(
+        self,
+        partition_id: int,
+        part: LogPart,
+        facts: PartFacts,
+        cold: ColdStore,
+        *,
+        created_ms: int,
+    ) -> None:
+        super().__init__(part.base_offset, created_ms=created_ms)
+        self.end_offset = part.next_offset
+        self.size_bytes = self.written_bytes = facts.size_bytes
+        self.transactions = facts.transactions
+        self._index = facts.indexes
+        self._file = RemoteFile(cold, partition_id, part.base_offset, part.next_offset)
+
+    @property
+    def index(self) -> SegmentIndex:
+        """Offset and time index, with few entries; positions count from the segment's start."""
+        return self._index
+
+    @property
+    def max_timestamp_ms(self) -> int:
+        """The largest timestamp in the segment; -1 when no record has one."""
+        return self._index.max_timestamp
+
+    @property
+    def data_end_offset(self) -> int:
+        """The end of the segment: a log with gaps has no remote segments."""
+        return self.end_offset
+
+    def span(
+        self,
+        start_offset: int,
+        end_offset: int,
+        max_bytes: int,
+        within: tuple[int, int],
+        *,
+        has_gaps: bool = False,
+    ) -> ReadPlan:
+        """See ``ReadableSegment``."""
+        del within, has_gaps
+        end_offset = min(end_offset, self.end_offset)
+        return RemoteSpan(self._file, max(start_offset, self.base_offset), end_offset, max_bytes)
+
+    def close(self) -> None:
+        """Keep the stretches in the cache, where they make room once they are not read any more."""
+
+    def remove(self) -> None:
+        """Free the blocks of the cache."""
+        self._file.forget()
+
+
+def remote_segments(
+    partition_id: int, parts: Iterable[tuple[LogPart, PartFacts]], cold: ColdStore
+) -> list[RemoteSegment]:
+    """Return the segments of a log that ``covering_parts`` found."""
+    now_ms = cold.now_ms()
+    return [
+        RemoteSegment(partition_id, part, facts, cold, created_ms=now_ms) for part, facts in parts
+    ]

@@ -1,0 +1,270 @@
+"""Reads of old records from the store: blocks, checks, and what goes first."""
+
+import pytest
+
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.log_index import MemoryLogIndex
+from barnabas.storage.errors import Corrupt
+from barnabas.storage.log.config import LogConfig
+from barnabas.storage.log.memory_read import MemorySlice
+from barnabas.storage.log.segment_read import read_cached, read_waiting
+from barnabas.storage.replicated.block_cache import BLOCK_BYTES, BLOCKS_NAME, BlockCache
+from barnabas.storage.replicated.log_index import Extent
+from barnabas.storage.runtime.threads import new_event, start_thread
+from tests.storage.leading import Broker
+from tests.storage.remote import Cold, RemoteBroker, keep_parts
+from tests.storage.stores import ROOT, batch, read_all
+from tests.waiting import wait_until
+
+CONFIG = LogConfig(segment_bytes=8 * 1024 * 1024)
+VALUE = b"v" * 250_000
+STRETCHES = 6
+"""Stretches of four extents, each of one batch."""
+
+
+@pytest.fixture
+def index():
+    index = MemoryIndex()
+    leader = Broker(index, CONFIG, 0)
+    for _ in range(4 * STRETCHES):
+        leader.append(batch(value=VALUE))
+    keep_parts(leader)
+    return index
+
+
+class Counted(MemoryLogIndex):
+    """A connection that counts reads of extents, and can hold or change them."""
+
+    reads = 0
+    hold = None
+    damage = None
+
+    @classmethod
+    def damaged(cls, found):
+        return found if cls.damage is None else cls.damage(found)
+
+    def extents(self, *named, **limits):
+        type(self).reads += 1
+        if self.hold is not None:
+            self.hold.wait(60)
+        found = super().extents(*named, **limits)
+        return self.damaged(found)
+
+
+@pytest.fixture
+def way():
+    return type("Way", (Counted,), {})
+
+
+@pytest.fixture
+def cold(index, way):
+    made = Cold(index, way=way)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def log(index, cold):
+    return RemoteBroker(index, CONFIG, 1, cold).log
+
+
+def load(log, offset, max_bytes=1000, read=read_waiting):
+    plan = log.plan_read(offset, max_bytes)
+    assert not isinstance(plan, MemorySlice)
+    return plan.load(read)
+
+
+def quiet(cold):
+    wait_until(lambda: not cold.store._readings, "no read is under way")
+
+
+def test_cold_read_never_waits_on_the_loop_and_comes_from_the_cache_after_it(log, cold, way):
+    assert load(log, 0, read=read_cached) is None
+    assert way.reads == 0
+    data = load(log, 0).data
+    quiet(cold)
+    reads = way.reads
+    assert load(log, 0, read=read_cached).data == data
+    assert load(log, 1, read=read_cached).upper_offset == 2
+    assert way.reads == reads
+
+
+def test_a_reader_that_comes_in_order_has_the_next_stretches_read_ahead(log, cold, way):
+    load(log, 0)
+    quiet(cold)
+    assert way.reads == 1 + 4
+    for offset in range(4 * 5):
+        assert load(log, offset, read=read_cached) is not None
+    assert load(log, 4 * STRETCHES - 1) is not None
+
+
+def test_a_reader_elsewhere_has_nothing_read_ahead(log, cold, way):
+    load(log, 9)
+    quiet(cold)
+    assert way.reads == 1
+
+
+def test_two_readers_read_a_stretch_once(log, cold, way):
+    way.hold = new_event()
+    found = []
+    threads = [start_thread("reader", lambda: found.append(load(log, 9))) for _ in range(4)]
+    wait_until(lambda: way.reads == 1, "one read")
+    way.hold.set()
+    for thread in threads:
+        thread.join(60)
+    assert len(found) == 4
+    assert way.reads == 1
+
+
+def test_silent_store_is_an_error_after_a_time_and_is_read_in_the_end(index, way):
+    cold = Cold(index, way=way, timeout_s=0.01)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    way.hold = new_event()
+    with pytest.raises(OSError, match="does not respond"):
+        load(log, 9)
+    way.hold.set()
+    quiet(cold)
+    assert load(log, 9, read=read_cached) is not None
+    cold.store.close()
+    with pytest.raises(OSError, match="stops"):
+        load(log, 0)
+
+
+def flipped(extents):
+    first, *others = extents
+    data = bytearray(first.data)
+    data[-1] ^= 1
+    return [first._replace(data=bytes(data)), *others]
+
+
+def test_damaged_batch_is_read_once_more_and_the_rest_is_served(log, cold, way):
+    way.damage = staticmethod(lambda found: flipped(found) if found[0].base_offset == 8 else found)
+    with pytest.raises(Corrupt, match="checksum of the batch at offset 8"):
+        load(log, 9)
+    assert way.reads == 2
+    assert load(log, 4) is not None
+    way.damage = None
+    assert load(log, 9) is not None
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda found: [found[0]._replace(data=found[0].data[:-1]), *found[1:]],
+        lambda found: [found[0]._replace(data=found[1].data), *found[1:]],
+    ],
+    ids=["cut off", "of other offsets"],
+)
+def test_wrong_extent_is_corrupt(log, way, change):
+    way.damage = staticmethod(change)
+    with pytest.raises(Corrupt):
+        load(log, 9)
+
+
+def test_joined_extents_are_read_as_before(index, log, cold):
+    before = [data for _, data in read_all(log)]
+    row = index.rows[1]
+    for begin in range(0, 4 * STRETCHES, 6):  # Across the stretches.
+        some = row.extents[begin : begin + 6]
+        joined = b"".join(each.data for each in some)
+        row.extents[begin : begin + 6] = [
+            Extent(some[0].base_offset, some[-1].next_offset, some[0].leader_epoch, joined),
+            *[None] * (len(some) - 1),
+        ]
+    row.extents[:] = [each for each in row.extents if each is not None]
+    for stretch in list(cold.cache._stretches):
+        cold.cache.forget(stretch)
+    assert [data for _, data in read_all(log)] == before
+
+
+def test_removed_segment_frees_its_blocks(log, cold):
+    load(log, 9)
+    quiet(cold)
+    assert cold.cache.used_bytes
+    log.segments[0].remove()
+    assert cold.cache.used_bytes == 0
+
+
+def test_cache_smaller_than_the_log_serves_all_of_it(index, way):
+    cold = Cold(index, way=way, max_bytes=3 * BLOCK_BYTES)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    assert [header.base_offset for header, _ in read_all(log)] == list(range(4 * STRETCHES))
+    quiet(cold)
+    assert 0 < cold.cache.used_bytes <= 3 * BLOCK_BYTES
+    cold.store.close()
+
+
+def test_log_without_a_cache_is_served(index, way):
+    cold = Cold(index, way=way, max_bytes=0)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    assert len(read_all(log)) == 4 * STRETCHES
+    cold.store.close()
+
+
+def test_log_is_served_while_the_disk_is_full(index, way):
+    cold = Cold(index, way=way)
+    cold.disk.capacity_bytes = 0
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    assert len(read_all(log)) == 4 * STRETCHES
+    cold.store.close()
+
+
+# The cache alone
+
+
+@pytest.fixture
+def cache(cold):
+    return BlockCache(cold.disk, ROOT, 3 * BLOCK_BYTES)
+
+
+def put(cache, key, size=BLOCK_BYTES):
+    cache.put(key, bytes([key]) * size)
+
+
+def kept(cache):
+    return [key for key in range(9) if cache.has(key)]
+
+
+def test_the_least_recently_used_stretch_goes_first(cache):
+    for key in range(3):
+        put(cache, key)
+    assert cache.read(0, 10, 5, waits=True) == bytes(10)
+    put(cache, 3)
+    assert kept(cache) == [0, 2, 3]
+
+
+def test_stretch_that_one_reader_has_finished_goes_first(cache):
+    for key in range(3):
+        put(cache, key)
+    cache.finish(2)
+    put(cache, 3)
+    assert kept(cache) == [0, 1, 3]
+    cache.finish(3)
+    cache.finish(3)
+    put(cache, 4)
+    assert kept(cache) == [1, 3, 4], "a second reader came"
+
+
+def test_a_stretch_lies_in_blocks_apart_from_each_other(cache):
+    for key in range(3):
+        put(cache, key)
+    cache.forget(0)
+    cache.forget(2)
+    put(cache, 5, BLOCK_BYTES + 7)
+    assert kept(cache) == [1, 5]
+    assert cache.read(5, 100, BLOCK_BYTES - 3, waits=True) == bytes([5]) * 10
+    assert cache.read(1, 4, 0, waits=True) == bytes([1]) * 4
+
+
+def test_a_stretch_larger_than_the_cache_is_not_kept(cache):
+    put(cache, 0)
+    put(cache, 1, 4 * BLOCK_BYTES)
+    assert kept(cache) == [0]
+
+
+def test_closed_cache_leaves_no_file(cache, cold):
+    put(cache, 0)
+    assert BLOCKS_NAME in cold.disk.list_directory(ROOT)
+    cache.close()
+    assert BLOCKS_NAME not in cold.disk.list_directory(ROOT)
+    assert cache.read(0, 1, 0, waits=True) is None

@@ -1,0 +1,248 @@
+"""Old records of a cluster: their next leader reads them from the store when a client does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from barnabas.broker.testing.cluster import Cluster
+from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.delete_records import (
+    DELETE_RECORDS,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+)
+from barnabas.protocol.messages.fetch import FETCH
+from barnabas.protocol.messages.incremental_alter_configs import (
+    INCREMENTAL_ALTER_CONFIGS,
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE
+from barnabas.storage.replicated.remote_segment import RemoteSegment
+from tests.broker.data_plane import Named, Wire, batch, fetch_request
+from tests.waiting import wait_until
+from tests.workload.routing import Led
+from tests.workload.wire_client import WireClient
+from tests.worlds import world
+
+__all__ = ["world"]
+
+T = Led("t", 0)
+MANY = FIRST_AT_ONCE + 20
+"""Flushes of a log that is too long to be loaded at once."""
+
+
+@pytest.fixture
+def cluster() -> Iterator[Cluster]:
+    with Cluster(brokers=2) as running:
+        running.create_topic("t")
+        yield running
+
+
+@pytest.fixture
+def client(cluster):
+    made = WireClient("client", [broker.address for broker in cluster.brokers], 1)
+    yield made
+    made.routing.close()
+
+
+def row_of(cluster):
+    (row,) = [each for each in cluster._store.index.rows.values() if each.extents]
+    return row
+
+
+def produce(client, begin, count):
+    for number in range(begin, begin + count):
+        assert client.produce(T, batch(b"%d" % number)) == number
+
+
+def keep_snapshot(cluster):
+    """Wait until the leader's upkeep has kept a snapshot of all records."""
+    cluster.clock.advance(minutes=2)
+    row = row_of(cluster)
+    end = row.log_end_offset
+    wait_until(lambda: row.parts and row.parts[-1].next_offset == end, "a snapshot")
+
+
+def leader_log(cluster):
+    number = cluster.leader(*T)
+    logs = cluster.brokers[number].server.logs.logs.values()
+    return next((each for each in logs if each.topic == "t"), None)
+
+
+def take_over(cluster):
+    before = cluster.leader(*T)
+    cluster.kill(before)
+    cluster.wait_until_served()
+    return before
+
+
+def values(count, begin=0):
+    return [b"%d" % number for number in range(begin, begin + count)]
+
+
+def read(cluster, offset=0, **more):
+    with Wire(cluster.brokers[cluster.leader(*T)].address) as wire:
+        return wire.read(Named("t"), **more)
+
+
+def test_old_records_are_read_from_the_store_by_the_next_leader(cluster, client):
+    produce(client, 0, 1)
+    cluster.clock.advance(seconds=5)  # Upkeep meets the log.
+    produce(client, 1, MANY - 1)
+    keep_snapshot(cluster)
+    produce(client, MANY, 3)
+    take_over(cluster)
+    log = leader_log(cluster)
+    assert isinstance(log.segments[0], RemoteSegment)
+    assert sum(segment.size_bytes for segment in log.local_segments) < log.size_bytes / 10
+    assert read(cluster) == values(MANY + 3)
+    produce(client, MANY + 3, 2)
+    assert read(cluster, isolation=1) == values(MANY + 5)
+
+
+@pytest.fixture
+def taken_over(cluster, client):
+    """A leader that has the old records in the store only."""
+    produce(client, 0, 1)
+    cluster.clock.advance(seconds=5)  # Upkeep meets the log.
+    produce(client, 1, MANY - 1)
+    keep_snapshot(cluster)
+    former = take_over(cluster)
+    cluster.restart(former)
+    cluster.wait_until_served()
+    return leader_log(cluster)
+
+
+def test_second_takeover_needs_no_other_snapshot(cluster, client, taken_over):
+    produce(client, MANY, MANY)
+    take_over(cluster)
+    log = leader_log(cluster)
+    assert log is not taken_over
+    assert isinstance(log.segments[0], RemoteSegment)
+    assert read(cluster) == values(2 * MANY)
+
+
+def test_parts_of_several_leaders_cover_the_log(cluster, client, taken_over):
+    cluster.clock.advance(seconds=5)
+    produce(client, MANY, MANY)
+    keep_snapshot(cluster)
+    take_over(cluster)
+    remote = [each for each in leader_log(cluster).segments if isinstance(each, RemoteSegment)]
+    assert [each.base_offset for each in remote] == [0, MANY]
+    assert read(cluster) == values(2 * MANY)
+
+
+def test_new_records_are_read_while_the_store_is_silent(cluster, client, taken_over):
+    produce(client, MANY, 3)
+    number = cluster.leader(*T)
+    with Wire(cluster.brokers[number].address) as wire:
+        cluster.cut_from_store(number)
+        wire.send(FETCH, fetch_request(12, (Named("t"), (0, 0))), 12)
+        with Wire(cluster.brokers[number].address) as other:
+            assert other.fetch_one(Named("t"), MANY).error_code == ErrorCode.NONE
+        cluster.mend_to_store(number)
+        assert wire.receive().responses[0].partitions[0].error_code == ErrorCode.NONE
+        assert wire.read(Named("t")) == values(MANY + 3)
+
+
+def test_compacted_log_is_loaded_whole(cluster, client, taken_over):
+    def has_all():
+        log = leader_log(cluster)
+        return log not in (None, taken_over) and not isinstance(log.segments[0], RemoteSegment)
+
+    topic = taken_over.topic
+    broker = cluster.brokers[cluster.leader(*T)]
+    with Wire(broker.address) as wire:
+        alter = AlterableConfig("cleanup.policy", 0, "compact")
+        resource = AlterConfigsResource(2, topic, [alter])
+        wire.ask(INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest([resource]), 1)
+    cluster.clock.advance(seconds=5)
+    wait_until(lambda: leader_log(cluster).config.is_compacted, "the new policy")
+    cluster.clock.advance(seconds=5)
+    wait_until(has_all, "the whole log")
+    assert read(cluster) == values(MANY)
+    assert row_of(cluster).parts == []
+
+
+def test_deleted_old_records_leave_the_segments(cluster, client, taken_over):
+    with Wire(cluster.brokers[cluster.leader(*T)].address) as wire:
+        topics = [DeleteRecordsTopic("t", [DeleteRecordsPartition(0, MANY)])]
+        wire.ask(DELETE_RECORDS, DeleteRecordsRequest(topics, 10_000), 2)
+    assert [each.base_offset for each in taken_over.segments] == [MANY]
+    produce(client, MANY, 2)
+    with Wire(cluster.brokers[cluster.leader(*T)].address) as wire:
+        assert wire.fetch_one(Named("t"), 0).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
+        found = wire.fetch_one(Named("t"), MANY)
+    assert found.log_start_offset == MANY
+
+
+def test_full_segments_leave_the_disk_of_their_leader():
+    small = {"barnabas.cache.max.bytes": str(1024 * 1024)}
+    records = [b"%d" % number + bytes(200_000) for number in range(24)]
+    with Cluster(brokers=1, config=small) as cluster:
+        cluster.create_topic("t", configs={"segment.bytes": str(1024 * 1024)})
+        client = WireClient("client", [cluster.brokers[0].address], 1)
+        client.produce(T, batch(records[0]))
+        cluster.clock.advance(seconds=5)
+        for record in records[1:]:
+            client.produce(T, batch(record))
+        keep_snapshot(cluster)
+        log = leader_log(cluster)
+
+        def has_room():
+            cluster.clock.advance(seconds=30)
+            sealed = log.local_segments[:-1]
+            return sum(segment.size_bytes for segment in sealed) <= 1024 * 1024
+
+        wait_until(has_room, "the oldest segments are off the disk")
+        assert isinstance(log.segments[0], RemoteSegment)
+        assert read(cluster) == records
+        client.routing.close()
+
+
+@pytest.mark.parametrize("expire", [False, True], ids=["lease", "fenced"])
+def test_leadership_lost_during_a_cold_read_moves_the_reader(cluster, client, taken_over, expire):
+    former = cluster.leader(*T)
+    with Wire(cluster.brokers[former].address) as wire:
+        cluster.cut_from_store(former, expire=expire)
+        wire.send(FETCH, fetch_request(12, (Named("t"), (0, 0))), 12)
+        wait_until(lambda: cluster.leader(*T) not in (None, former), "another leader")
+        cluster.wait_until_served()
+        produce(client, MANY, 2)
+        assert read(cluster) == values(MANY + 2)
+        cluster.mend_to_store(former)
+        (found,) = wire.receive().responses[0].partitions
+        assert found.error_code in (
+            ErrorCode.NOT_LEADER_OR_FOLLOWER,
+            ErrorCode.KAFKA_STORAGE_ERROR,
+        )
+    wait_until(lambda: len(cluster.running) == 2, "both brokers")
+
+
+def test_damaged_parts_are_not_used(cluster, client, taken_over):
+    row = row_of(cluster)
+    (part,) = row.parts
+    row.parts = [part._replace(facts=part.facts[:-1] + bytes([part.facts[-1] ^ 1]))]
+    take_over(cluster)
+    assert not isinstance(leader_log(cluster).segments[0], RemoteSegment)
+    assert read(cluster) == values(MANY)
+
+
+def test_leader_that_dies_before_its_snapshot_leaves_the_earlier_parts(cluster, client, taken_over):
+    parts = [*row_of(cluster).parts]
+    cluster.clock.advance(seconds=5)
+    produce(client, MANY, MANY)
+    number = cluster.leader(*T)
+    cluster.hold_commits(number)
+    cluster.clock.advance(minutes=2)
+    cluster.kill(number)
+    cluster.release_commits(number)
+    cluster.wait_until_served()
+    assert row_of(cluster).parts[: len(parts)] == parts
+    assert isinstance(leader_log(cluster).segments[0], RemoteSegment)
+    assert read(cluster) == values(2 * MANY)
