@@ -151,6 +151,10 @@ def test_new_records_are_read_while_the_store_is_silent(cluster, client, taken_o
 
 
 def test_compacted_log_is_loaded_whole(cluster, client, taken_over):
+    def is_compacted():
+        log = leader_log(cluster)
+        return log is not None and log.config.is_compacted
+
     def has_all():
         log = leader_log(cluster)
         return log not in (None, taken_over) and not isinstance(log.segments[0], RemoteSegment)
@@ -162,7 +166,7 @@ def test_compacted_log_is_loaded_whole(cluster, client, taken_over):
         resource = AlterConfigsResource(2, topic, [alter])
         wire.ask(INCREMENTAL_ALTER_CONFIGS, IncrementalAlterConfigsRequest([resource]), 1)
     cluster.clock.advance(seconds=5)
-    wait_until(lambda: leader_log(cluster).config.is_compacted, "the new policy")
+    wait_until(is_compacted, "the new policy")
     cluster.clock.advance(seconds=5)
     wait_until(has_all, "the whole log")
     assert read(cluster) == values(MANY)
