@@ -21,6 +21,7 @@ Rules of this file:
    leave after the sync, or never: any error of the sync is final, a full disk's too.
 """
 
+import enum
 import errno
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -93,6 +94,10 @@ class Listener(Protocol):
         """Storage failed permanently; the process must stop."""
 
 
+def _ignore() -> None:
+    """Ignore the progress of a committer without a thread."""
+
+
 class Committer:
     """Commits groups and applies their operations; one caller at a time for each of the two."""
 
@@ -121,6 +126,8 @@ class Committer:
         self.patience_seconds: float | None = None
         """Maximum time in seconds for which a stop waits for submitted groups, or None for no
         limit."""
+        self.on_progress: Callable[[], None] = _ignore
+        """Called on any thread when ``commit`` can continue without a new commit group."""
 
     @property
     def flushes_are_quick(self) -> bool:
@@ -142,8 +149,16 @@ class Committer:
             pass
 
     def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
-        """The same, with a stop behind each flush: the next one may have to wait."""
+        """The same, with a stop behind each flush: the next one may have to wait.
+
+        Some of ``groups`` may be left for a later call, also one without groups; ``on_progress``
+        reports when.
+        """
         raise NotImplementedError
+
+    def finish_by_step(self) -> Iterator[None]:
+        """Commit all groups that ``commit_by_step`` has left, and wait for that."""
+        return iter(())
 
     def give_up(self) -> None:
         """Make ``commit`` return soon, even if it waits: groups that are not durable are abandoned.
@@ -423,6 +438,14 @@ def _part(chunk: Buffer, start: int, end: int) -> Buffer:
     return chunk[start:end] if end - start <= _COPIED_BYTES_MAX else memoryview(chunk)[start:end]
 
 
+class _Signal(enum.Enum):
+    """Entries of the journal thread's queue beside commit groups."""
+
+    PROGRESS = enum.auto()
+    """The committer can continue."""
+    STOP = enum.auto()
+
+
 class CommitterThreads:
     """Runs a ``Committer`` on two threads of its own; the loop calls ``submit``, ``commit_inline``.
 
@@ -441,9 +464,10 @@ class CommitterThreads:
         self._listener = listener
         self._commits_here = commits_here
         self._committing = new_lock()
-        self._groups: Queue[CommitGroup | None] = new_queue()
+        self._groups: Queue[CommitGroup | _Signal] = new_queue()
         self._unwritten: Queue[bool] = new_queue()
         self._notified = 0
+        committer.on_progress = partial(self._groups.put, _Signal.PROGRESS)
         self._journal_thread = self._start("barnabas-journal", self._commit_next)
         self._segment_thread = self._start("barnabas-segments", self._write_next)
 
@@ -474,7 +498,7 @@ class CommitterThreads:
 
         Groups that are not durable when ``patience_seconds`` end are abandoned without a report.
         """
-        self._groups.put(None)
+        self._groups.put(_Signal.STOP)
         self._journal_thread.join(self._committer.patience_seconds)
         if self._journal_thread.is_alive():
             self._committer.give_up()
@@ -493,23 +517,27 @@ class CommitterThreads:
             self._unwritten.put(False)  # So that no thread waits for the other forever.
 
     def _commit_next(self) -> bool:
-        """Wait for groups and commit them; False once told to stop."""
+        """Wait for groups or progress, and commit; return False at the end."""
         groups, stopping = self._take()
         with self._committing:
             # Told of each: what makes room on a full disk is done by that thread.
             for _ in self._committer.commit_by_step(groups):
                 self._notify_segment_thread()
+            if stopping:
+                for _ in self._committer.finish_by_step():
+                    self._notify_segment_thread()
         if stopping:
             self._unwritten.put(False)
         return not stopping
 
     def _take(self) -> tuple[list[CommitGroup], bool]:
-        """Return all groups that wait, at least one, and whether ``stop`` was called."""
+        """Wait for progress or groups; return these, and whether ``stop`` was called."""
         groups: list[CommitGroup] = []
         item = self._groups.get()
         try:
-            while item is not None:
-                groups.append(item)
+            while item is not _Signal.STOP:
+                if isinstance(item, CommitGroup):
+                    groups.append(item)
                 item = self._groups.get_nowait()
         except Empty:
             return groups, False

@@ -9,6 +9,7 @@ from typing import Final, Self
 from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, fewer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
+from barnabas.storage.replicated.blob_store import UploadKey
 from barnabas.storage.replicated.log_index import (
     ANY_BYTES,
     Extent,
@@ -34,6 +35,9 @@ _PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b
 _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
     " %s::integer[], %s::integer[], %s::integer[], %b)"
+)
+_DEAD_KEYS: Final = (
+    "SELECT barnabas.dead_keys(%s::text[], %s::bigint[], %s::smallint[], %s::bigint[])"
 )
 _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
@@ -139,6 +143,13 @@ class PostgreSqlLogIndex:
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` extents that no log needs any more, and return their number."""
         return self._primary.value(int, "SELECT barnabas.collect_garbage(%s::integer)", most)
+
+    def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """Return those of the keys of objects that no flush has named, nor ever will."""
+        parsed = [each for each in map(UploadKey.parse, keys) if each is not None]
+        columns = [[each.text for each in parsed]]
+        columns += [list(column) for column in zip(*parsed, strict=True)][:3] or [[]] * 3
+        return self._primary.value(list, _DEAD_KEYS, *columns)
 
     def forget(self, most: int, kept_ms: int) -> int:
         """Delete what has been over for ``kept_ms``, and return how much that was."""

@@ -11,7 +11,7 @@ Rules of this file:
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
 4. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
-   of sessions that ended long ago.
+   of sessions that ended long ago, and for objects that no flush will name.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -26,6 +27,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
+from barnabas.storage.replicated.blob_garbage import delete_dead_objects
+from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
 
@@ -65,7 +69,7 @@ class UpkeepSettings:
     retry_ms: int = 30_000
     """Pause before an unfinished compaction of a log in the store is tried again."""
     forget_ms: int = 600_000
-    """Interval between deletions of old sessions."""
+    """Interval between deletions of old sessions, and of objects that no flush will name."""
     session_kept_ms: int = 7 * 24 * 3_600_000
     """Time after the end of its lease for which a session is kept, so that a broker that was paused
     for less learns the result of its flush."""
@@ -108,16 +112,19 @@ class Upkeep:
         logs: LogStore,
         index: LogIndex,
         session: Callable[[], int | None],
+        open_blobs: Callable[[], BlobStore],
         settings: UpkeepSettings | None = None,
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None.
+        ``session``: the current one or None. ``open_blobs`` returns a new connection to the objects
+        of large flushes, and may block.
         """
         self._host = host
         self._logs = logs
         self._index = index
         self._session = session
+        self._open_blobs = open_blobs
         self._settings = settings or UpkeepSettings()
         self._kept: dict[PartitionLog, _Kept] = {}
         self._thread = Pool("upkeep", loop=host.loop)
@@ -246,7 +253,19 @@ class Upkeep:
         while forgotten >= SESSIONS_AT_ONCE:
             forgotten = await self._aside(forget)
             self.counts.sessions_forgotten += forgotten
+        await self._aside(self._delete_objects)
         self._forget_due_ms = now_ms + self._settings.forget_ms
+
+    def _delete_objects(self) -> None:
+        """Delete objects that no flush will name; runs on the thread."""
+        try:
+            with closing(self._open_blobs()) as blobs:
+                deleted = delete_dead_objects(self._index, blobs)
+        except BlobStoreError as error:
+            logger.warning("object store failed, unused objects are deleted later error=%s", error)
+            return
+        if deleted:
+            logger.info("unused objects deleted objects=%d", deleted)
 
     def _is_here(self, log: PartitionLog) -> bool:
         return self._logs.logs.get(log.partition_id) is log

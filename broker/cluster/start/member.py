@@ -153,7 +153,9 @@ class ClusterMember:
             host, ways.checks, around.logs, self._sessions.leading, self.may_serve
         )
         """Check whether this broker still leads a partition."""
-        self._upkeep = Upkeep(host, around.logs, ways.upkeep, self._sessions.leading)
+        self._upkeep = Upkeep(
+            host, around.logs, ways.upkeep, self._sessions.leading, around.base.blob_store
+        )
         """Upkeep of the store's copy of the logs that are led here."""
         self._service: Service | None = None
         """Service, once this broker leads partitions, or None."""

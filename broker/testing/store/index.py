@@ -22,6 +22,7 @@ from barnabas.broker.testing.store.rows import (
     beginnings_of,
     touch,
 )
+from barnabas.broker.testing.store.uploads import MemoryUploads
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.replicated.cluster_index import (
     FENCED_MAX,
@@ -86,6 +87,7 @@ class MemoryIndex:
         self._controller: int | None = None
         self._next_node_id = FIRST_NODE_ID
         self._transfer: Transfer | None = None
+        self.uploads = MemoryUploads()
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -177,6 +179,7 @@ class MemoryIndex:
             for session in self._sessions.values():
                 session.is_live = False
             self.rows.clear()
+            self.uploads.clear()
             self._transfer = Transfer(token, is_import=True)
             return self._begin_session(token, node_id, "", _IMPORT_MS)
 
@@ -367,6 +370,11 @@ class MemoryIndex:
             self._write(flush)
             found.next_flushes[flush.lane] = number + 1
             return FlushAnswer(Outcome.COMMITTED)
+
+    def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """See ``LogIndex``."""
+        with self._changed:
+            return self.uploads.dead(keys, self._sessions)
 
     def partition(self, partition_id: int) -> PartitionState | None:
         """See ``LogIndex``."""
@@ -570,7 +578,7 @@ class MemoryIndex:
         return self._session(session).is_live and self._leads(session, partition_id, epoch)
 
     def _write(self, flush: Flush) -> None:
-        payload = memoryview(flush.payload or b"")
+        payload = memoryview(self.uploads.body(flush))
         partition_ids = {item.partition_id for item in flush.items}
         if len(partition_ids) < len(flush.items):
             raise IndexMisused("two items of one partition")

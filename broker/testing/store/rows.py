@@ -76,6 +76,10 @@ class SessionRow:
     next_flushes: dict[int, int] = field(default_factory=dict)
     """Number of the next flush by lane; a missing lane has had none."""
 
+    def is_past(self, lane: int, number: int) -> bool:
+        """Return whether no flush with this number can be committed any more."""
+        return not self.is_live or self.next_flushes.get(lane, 0) > number
+
     @property
     def takes_partitions(self) -> bool:
         """Whether the session takes partitions."""
