@@ -8,6 +8,7 @@ from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.journal.committer import CommitterThreads
 from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.replicated.blob_garbage import delete_dead_objects
 from barnabas.storage.replicated.blob_store import BlobStoreError, UploadKey
 from barnabas.storage.replicated.flush_committer import FlushCommitter
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
@@ -266,6 +267,29 @@ def test_store_that_repeats_its_calls_gets_no_hedge():
     uploaded.started()
     uploaded.now_s += 3600
     assert uploaded.started() == []
+
+
+def test_object_without_a_name_is_kept_until_its_flush_f10():
+    uploaded = Uploaded()
+    blobs = MemoryBlobStore(uploaded.index.uploads)
+    uploaded.commit(large(0))
+    (attempt,) = uploaded.started()
+    uploaded.put(attempt)
+    assert delete_dead_objects(uploaded.index, blobs) == 0
+    uploaded.commit()
+    assert uploaded.end == 1
+
+
+def test_dead_objects_of_all_pages_are_deleted():
+    uploaded = Uploaded()
+    blobs = MemoryBlobStore(uploaded.index.uploads)
+    ended = register(uploaded.index, 2)
+    for number in range(10):
+        for session in (ended, uploaded.session):
+            blobs.put(UploadKey(session, 0, number, 1).text, [b"body"])
+    uploaded.index.fence(ended)
+    assert delete_dead_objects(uploaded.index, blobs, 3) == 10
+    assert {UploadKey.parse(each).session for each in uploaded.index.uploads} == {uploaded.session}
 
 
 @pytest.mark.parametrize(

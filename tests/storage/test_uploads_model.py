@@ -6,9 +6,8 @@ acknowledged batch once, in the order of placement.
 
 from itertools import count
 
-from hypothesis import settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
@@ -21,16 +20,14 @@ from tests.storage.flushes import Stranger, assign, register
 from tests.storage.journals import group_of
 from tests.storage.scripted_blobs import Ledger
 
-SIZES = st.sampled_from([10, 600, 1_500])
+SIZES = (10, 600, 1_500)
 PARTITIONS = (1, 2)
-NUMBERS = st.integers(0, 99)
 
 
-class Uploading(RuleBasedStateMachine):
+class Uploading:
     """One broker's committer, its store of objects, other leaders, and a janitor that is late."""
 
     def __init__(self):
-        super().__init__()
         self.now_s = 0.0
         self.index = Ledger()
         self.blobs = MemoryBlobStore(self.index.uploads)
@@ -86,16 +83,16 @@ class Uploading(RuleBasedStateMachine):
 
     # -- what happens ------------------------------------------------------------------------------
 
-    @rule(partition_id=st.sampled_from(PARTITIONS), size=SIZES)
-    def place(self, partition_id, size):
+    def place(self, number):
+        partition_id = PARTITIONS[number % 2]
         offset = self.ends[partition_id]
         epoch = self.epochs[partition_id]
+        size = SIZES[number % 3]
         group = group_of(size, partition_id=partition_id, base_offset=offset, epoch=epoch)
         self.ends[partition_id] += 1
         self.submit(group, partition_id, offset)
 
-    @rule()
-    def place_nothing(self):
+    def place_nothing(self, _number):
         self.submit(CommitGroup(), None, 0)
 
     def submit(self, group, partition_id, offset):
@@ -103,83 +100,68 @@ class Uploading(RuleBasedStateMachine):
         self.placed.append((partition_id, offset))
         self.committer.commit([group])
 
-    @rule()
-    def go_on(self):
-        self.committer.commit([])
-
-    @rule(seconds=st.sampled_from([0.2, 2.0, 20.0]))
-    def wait(self, seconds):
-        self.now_s += seconds
-
-    @rule()
-    def start_attempts(self):
+    def start_attempts(self, _number):
         while (attempt := self.uploads.next_attempt()) is not None:
             self.attempts.append(attempt)
 
-    @precondition(lambda self: self.attempts)
-    @rule(number=NUMBERS, commits=st.booleans())
-    def confirm(self, number, commits):
-        attempt = self.take(self.attempts, number)
-        self.index.uploads.put(attempt.key, body_of(attempt))
-        self.uploads.confirm(attempt)
-        if commits:
-            self.committer.commit([])
+    def wait(self, number):
+        self.now_s += 0.2 * 2**number
+        self.start_attempts(number)
 
-    @precondition(lambda self: self.attempts)
-    @rule(number=NUMBERS, takes_effect=st.sampled_from(["never", "now", "later"]))
-    def fail(self, number, takes_effect):
-        attempt = self.take(self.attempts, number)
-        if takes_effect == "now":
+    def confirm(self, number):
+        if self.attempts:
+            attempt = self.attempts.pop(number % len(self.attempts))
             self.index.uploads.put(attempt.key, body_of(attempt))
-        elif takes_effect == "later":
-            self.ghosts.append((attempt.key, body_of(attempt)))
-        self.uploads.fail(attempt)
+            self.uploads.confirm(attempt)
 
-    @precondition(lambda self: self.ghosts)
-    @rule(number=NUMBERS)
+    def commit(self, _number):
+        self.committer.commit([])
+
+    def fail(self, number):
+        """Report an attempt as failed, which takes effect now, later, or never."""
+        if self.attempts:
+            attempt = self.attempts.pop(number % len(self.attempts))
+            if number % 3 == 1:
+                self.index.uploads.put(attempt.key, body_of(attempt))
+            elif number % 3:
+                self.ghosts.append((attempt.key, body_of(attempt)))
+            self.uploads.fail(attempt)
+
     def ghost_arrives(self, number):
-        self.index.uploads.put(*self.take(self.ghosts, number))
+        if self.ghosts:
+            self.index.uploads.put(*self.ghosts.pop(number % len(self.ghosts)))
 
-    @rule(results=st.integers(1, 3))
-    def lose_results_of_commits(self, results):
-        self.way.lose_answers(results)
+    def lose_results_of_commits(self, number):
+        self.way.lose_answers(number % 4)
 
-    @rule(partition_id=st.sampled_from(PARTITIONS))
-    def another_broker_leads(self, partition_id):
+    def another_broker_leads(self, number):
         """Move a partition to another broker and back; nothing is written there."""
+        partition_id = PARTITIONS[number % 2]
         assign(self.index, partition_id, Stranger(self.index).session)
         if assign(self.index, partition_id, self.session) is not None and not self.placed:
             self.load()
 
-    @rule()
-    def session_ends(self):
+    def session_ends(self, number):
         self.index.fence(self.session)
+        if number % 2:
+            self.committer.end_session(self.session)
 
-    @rule()
-    def session_is_known_to_have_ended(self):
-        self.index.fence(self.session)
-        self.committer.end_session(self.session)
+    def janitor_looks_at_all(self, number):
+        delete_dead_objects(self.index, self.blobs, 1 + number)
 
-    @rule(most=st.integers(1, 5))
-    def janitor_looks_at_all(self, most):
-        delete_dead_objects(self.index, self.blobs, most)
-
-    @rule()
-    def janitor_falls_asleep(self):
+    def janitor_falls_asleep(self, _number):
         self.dead += self.index.dead_keys([*self.index.uploads])
 
-    @rule()
-    def janitor_wakes(self):
+    def janitor_wakes(self, _number):
         self.blobs.delete(self.dead)
         self.dead.clear()
 
-    @staticmethod
-    def take(found, number):
-        return found.pop(number % len(found))
-
     # -- what holds --------------------------------------------------------------------------------
 
-    @invariant()
+    def check(self):
+        self.log_has_what_was_acknowledged_once_in_order()
+        self.objects_of_flushes_to_come_exist()
+
     def log_has_what_was_acknowledged_once_in_order(self):
         for partition_id in PARTITIONS:
             row = self.index.rows[partition_id]
@@ -191,15 +173,21 @@ class Uploading(RuleBasedStateMachine):
             assert offsets == [*range(row.log_end_offset)]
             assert self.durable_offsets[partition_id] == offsets
 
-    def teardown(self):
-        """A store that is well again has all, and garbage goes."""
+    def objects_of_flushes_to_come_exist(self):
+        uploads = [each.upload for each in self.committer._placed if each.upload is not None]
+        keys = {each.key for each in uploads} - {None}
+        assert keys - {*self.index.dead_keys([*keys])} <= {*self.index.uploads}
+
+    def end(self):
+        """Check that a store without failures gets all, and that all garbage is deleted."""
         self.way.lose_answers(0)
         for _ in range(40):
             self.now_s += 20
-            self.start_attempts()
+            self.start_attempts(0)
             while self.attempts:
-                self.confirm(0, commits=True)
+                self.confirm(0)
             self.committer.commit([])
+            self.check()
         assert not self.placed, "all that was placed is durable, or was refused"
         while self.ghosts:
             self.ghost_arrives(0)
@@ -212,7 +200,31 @@ def body_of(attempt):
     return b"".join(attempt.upload.body)
 
 
-test_uploads_keep_their_rules_under_all_failures_of_the_store = Uploading.TestCase
-test_uploads_keep_their_rules_under_all_failures_of_the_store.settings = settings(
-    max_examples=150, stateful_step_count=40, deadline=None
-)
+EVENTS = {
+    Uploading.place: 8,
+    Uploading.place_nothing: 1,
+    Uploading.start_attempts: 4,
+    Uploading.wait: 2,
+    Uploading.confirm: 6,
+    Uploading.commit: 4,
+    Uploading.fail: 3,
+    Uploading.ghost_arrives: 1,
+    Uploading.lose_results_of_commits: 1,
+    Uploading.another_broker_leads: 1,
+    Uploading.session_ends: 1,
+    Uploading.janitor_looks_at_all: 2,
+    Uploading.janitor_falls_asleep: 1,
+    Uploading.janitor_wakes: 1,
+}
+"""Weights of the events."""
+WEIGHED = [event for event, weight in EVENTS.items() for _ in range(weight)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(WEIGHED), st.integers(0, 8)), min_size=30, max_size=80))
+def test_uploads_keep_their_rules_under_all_failures_of_the_store(events):
+    uploading = Uploading()
+    for event, number in events:
+        event(uploading, number)
+        uploading.check()
+    uploading.end()
