@@ -43,7 +43,7 @@ class ClusterConfig(StorageConfig):
     hosts the primary is used. Metadata and records are kept there, and log.dirs is a cache. Without
     one the broker is alone."""
     flush_object_min_bytes: int = setting(
-        "barnabas.flush.object.min.bytes", ConfigType.INT, 256 * 1024, Between(1)
+        "barnabas.flush.object.min.bytes", ConfigType.INT, 1024 * 1024, Between(1)
     )
     """Size in bytes from which the records of a flush of a cluster's broker are stored before its
     commit, several flushes at once; those of a smaller one go with the commit."""

@@ -44,7 +44,7 @@ _THOUSAND: Final = 1000
 class UploadSettings:
     """Limits of the uploads of one broker."""
 
-    bytes_min: int = 256 * 1024
+    bytes_min: int = 1024 * 1024
     """Size of the body from which a flush is uploaded; a smaller one goes with its commit."""
     most: int = 4
     """Maximum number of uploaded flushes that are not committed."""
