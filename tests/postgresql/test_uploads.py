@@ -1,13 +1,19 @@
 """Bodies of flushes that are put first and named later: what is read, refused, and garbage."""
 
 import itertools
+from contextlib import closing
 from uuid import uuid4
 
 import pytest
 
+from barnabas.protocol.records import read_header
+from barnabas.storage.journal.committer import CommitterThreads
+from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
 from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.replicated.blob_store import BlobNotFound, UploadKey
+from barnabas.storage.replicated.flush_committer import FlushCommitter
+from barnabas.storage.replicated.flush_uploads import UploadSettings, UploadThreads
 from barnabas.storage.replicated.log_index import (
     Extent,
     Flush,
@@ -19,7 +25,9 @@ from barnabas.storage.replicated.log_index import (
     LogStart,
     Outcome,
 )
+from barnabas.storage.replicated.log_reading import read_log
 from tests.postgresql.whole_index import WholeIndex
+from tests.storage.journals import Waited, group_of
 
 COMMITTED = FlushAnswer(Outcome.COMMITTED)
 LEASE_MS = 60_000
@@ -170,6 +178,30 @@ def test_uploads_are_listed_in_order_until_they_are_named(index, blobs, session,
     assert blobs.list(prefix, keys[2], 9) == keys[3:]
     index.commit_flush(session, named(keys[0], partition))
     assert blobs.list(prefix, "", 9) == keys[1:]
+
+
+def test_committer_uploads_large_flushes_and_commits_them_in_order(
+    server, index, session, partition
+):
+    heard = Waited()
+    with closing(PostgreSqlBase(server.url, new_cluster_id="c")) as base:
+        uploads = UploadThreads(base.blob_store, pytest.fail, UploadSettings(100_000, 4))
+        committer = FlushCommitter(
+            base.log_index(), heard, flush_bytes_max=300_000, uploads=uploads
+        )
+        committer.begin_session(session)
+        threads = CommitterThreads(committer, heard)
+        for number in range(40):
+            size = 10 if number % 10 == 9 else 90_000
+            threads.submit(group_of(size, partition_id=partition, base_offset=number, epoch=0))
+        threads.stop()
+    assert sum(count for what, count in heard.events if what == "durable") == 40
+    log = read_log(index, partition)
+    assert [read_header(each).base_offset for each in log.batches] == [*range(40)]
+    found = objects(server, session)
+    numbers = [UploadKey.parse(key).number for _, key, _ in found if key is not None]
+    assert len({*numbers}) == len(numbers) > 1
+    assert all(key is None for key, _, _ in found), "nothing is left over"
 
 
 # ---------------------------------------------------------------------------------------- garbage
