@@ -42,6 +42,16 @@ class ClusterConfig(StorageConfig):
     """Address of the PostgreSQL that the brokers of a cluster share, postgresql://...; of several
     hosts the primary is used. Metadata and records are kept there, and log.dirs is a cache. Without
     one the broker is alone."""
+    flush_object_min_bytes: int = setting(
+        "barnabas.flush.object.min.bytes", ConfigType.INT, 1024 * 1024, Between(1)
+    )
+    """Size in bytes from which the records of a flush of a cluster's broker are stored before its
+    commit, several flushes at once; those of a smaller one go with the commit."""
+    objects_uploads_max: int = setting(
+        "barnabas.objects.uploads.max", ConfigType.INT, 4, Between(0, 64)
+    )
+    """Maximum number of flushes whose records are stored before their commit, each on a connection;
+    0: the records of each flush go with its commit."""
     lease_ms: int = setting("barnabas.lease.ms", ConfigType.INT, 10_000, Between(1000, 300_000))
     """Time after which other brokers take over the partitions of a silent broker of a cluster."""
     cache_max_bytes: int = setting(

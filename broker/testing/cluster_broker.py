@@ -189,7 +189,7 @@ class ClusterBroker(Broker):
 
     async def _start(self) -> None:
         self._is_killed = False
-        self._base = self._store.base(self._commit)
+        self._base = self._store.base(self._commit, self._commit)
         if self._cut_reasons:
             self._base.cut()
         await super()._start()
@@ -221,8 +221,8 @@ class ClusterBroker(Broker):
             if self._base is not None:
                 self._base.close()
 
-    def _commit(self, _flush: Flush) -> None:
-        """Take the time of a commit; runs on the committing thread."""
+    def _commit(self, _flush_or_key: Flush | str) -> None:
+        """Take the time of a commit, or of a put; runs on the thread that waits for it."""
         self._may_commit.wait()
         sleep(self._commit_times.random() * self._commit_s)
 

@@ -21,6 +21,7 @@ Rules of this file:
    leave after the sync, or never: any error of the sync is final, a full disk's too.
 """
 
+import enum
 import errno
 from collections import deque
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -96,6 +97,10 @@ class Listener(Protocol):
         """Storage failed permanently; the process must stop."""
 
 
+def _ignore() -> None:
+    """Ignore the progress of a committer without a thread."""
+
+
 class Committer:
     """Commits groups and applies their operations; one caller at a time for each of the two."""
 
@@ -124,6 +129,8 @@ class Committer:
         self.patience_seconds: float | None = None
         """Maximum time in seconds for which a stop waits for submitted groups, or None for no
         limit."""
+        self.on_progress: Callable[[], None] = _ignore
+        """Called on any thread when ``commit`` can continue without a new commit group."""
 
     @property
     def flushes_are_quick(self) -> bool:
@@ -145,8 +152,16 @@ class Committer:
             pass
 
     def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
-        """Commit like ``commit``, with a stop after each flush: the next one may have to wait."""
+        """Commit like ``commit``, with a stop after each flush: the next one may have to wait.
+
+        Some of ``groups`` may be left for a later call, also one without groups; ``on_progress``
+        reports when.
+        """
         raise NotImplementedError
+
+    def finish_by_step(self) -> Iterator[None]:
+        """Commit all groups that ``commit_by_step`` has left, and wait for that."""
+        return iter(())
 
     def give_up(self) -> None:
         """Make ``commit`` return soon; commit groups that are not durable are abandoned.
@@ -426,6 +441,14 @@ def _part(chunk: Buffer, start: int, end: int) -> Buffer:
     return chunk[start:end] if end - start <= _COPIED_BYTES_MAX else memoryview(chunk)[start:end]
 
 
+class _Signal(enum.Enum):
+    """Entries of the journal thread's queue beside commit groups."""
+
+    PROGRESS = enum.auto()
+    """The committer can continue."""
+    STOP = enum.auto()
+
+
 class CommitterThreads:
     """Runs a ``Committer`` on two threads of its own; the loop calls ``submit``, ``commit_inline``.
 
@@ -444,9 +467,10 @@ class CommitterThreads:
         self._listener = listener
         self._commits_here = commits_here
         self._committing = new_lock()
-        self._groups: Queue[CommitGroup | None] = new_queue()
+        self._groups: Queue[CommitGroup | _Signal] = new_queue()
         self._unwritten: Queue[bool] = new_queue()
         self._notified = 0
+        committer.on_progress = partial(self._groups.put, _Signal.PROGRESS)
         self._journal_thread = self._start("barnabas-journal", self._commit_next)
         self._segment_thread = self._start("barnabas-segments", self._write_next)
 
@@ -477,7 +501,7 @@ class CommitterThreads:
 
         Groups that are not durable when ``patience_seconds`` end are abandoned without a report.
         """
-        self._groups.put(None)
+        self._groups.put(_Signal.STOP)
         self._journal_thread.join(self._committer.patience_seconds)
         if self._journal_thread.is_alive():
             self._committer.give_up()
@@ -496,23 +520,27 @@ class CommitterThreads:
             self._unwritten.put(False)  # So that no thread waits for the other forever.
 
     def _commit_next(self) -> bool:
-        """Wait for commit groups and commit them; return False after ``stop``."""
+        """Wait for groups or progress, and commit; return False at the end."""
         groups, stopping = self._take()
         with self._committing:
             # Told of each: what makes room on a full disk is done by that thread.
             for _ in self._committer.commit_by_step(groups):
                 self._notify_segment_thread()
+            if stopping:
+                for _ in self._committer.finish_by_step():
+                    self._notify_segment_thread()
         if stopping:
             self._unwritten.put(False)
         return not stopping
 
     def _take(self) -> tuple[list[CommitGroup], bool]:
-        """Return all waiting commit groups, and whether ``stop`` was called."""
+        """Wait for progress or groups; return these, and whether ``stop`` was called."""
         groups: list[CommitGroup] = []
         item = self._groups.get()
         try:
-            while item is not None:
-                groups.append(item)
+            while item is not _Signal.STOP:
+                if isinstance(item, CommitGroup):
+                    groups.append(item)
                 item = self._groups.get_nowait()
         except Empty:
             return groups, False

@@ -8,6 +8,7 @@ from typing import TypeVar
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.postgresql.failover_check import Witness
 from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
+from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
 from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
@@ -15,7 +16,9 @@ from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.threads import new_lock
 
-Opened = TypeVar("Opened", PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore)
+Opened = TypeVar(
+    "Opened", PostgreSqlBlobStore, PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore
+)
 
 
 class PostgreSqlBase:
@@ -54,6 +57,10 @@ class PostgreSqlBase:
     def log_index(self) -> PostgreSqlLogIndex:
         """Return a new index of the durable logs."""
         return self._open(PostgreSqlLogIndex.begin, self._primary())
+
+    def blob_store(self) -> PostgreSqlBlobStore:
+        """Return a new connection to the bodies of large flushes."""
+        return self._open(PostgreSqlBlobStore.begin, self._primary())
 
     def cluster_index(self) -> PostgreSqlClusterIndex:
         """Return a new index of the cluster's brokers and leaders."""

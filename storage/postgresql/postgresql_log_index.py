@@ -9,6 +9,7 @@ from typing import Final, Self
 from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, fewer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
+from barnabas.storage.replicated.blob_store import UploadKey
 from barnabas.storage.replicated.log_index import (
     ANY_BYTES,
     Extent,
@@ -48,6 +49,9 @@ _REPLACE_EXTENTS: Final = (
 )
 _PACK_EXTENTS: Final = "SELECT * FROM barnabas.pack_extents(%s::integer, %s::bigint, %s)"
 _SPACE: Final = "SELECT * FROM barnabas.read_space(%s)"
+_DEAD_KEYS: Final = (
+    "SELECT barnabas.dead_keys(%s::text[], %s::bigint[], %s::smallint[], %s::bigint[])"
+)
 _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
 
@@ -188,6 +192,13 @@ class PostgreSqlLogIndex:
         """Return the space that deleted extents take now."""
         (row,) = self._primary.execute(_SPACE, (rest_ms,), does_without=True)
         return StoredSpace(*row)
+
+    def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """Return those of the keys of objects that no flush has named, nor ever will."""
+        parsed = [each for each in map(UploadKey.parse, keys) if each is not None]
+        columns = [[each.text for each in parsed]]
+        columns += [list(column) for column in zip(*parsed, strict=True)][:3] or [[]] * 3
+        return self._primary.value(list, _DEAD_KEYS, *columns)
 
     def forget(self, most: int, kept_ms: int) -> int:
         """Delete rows that ended ``kept_ms`` ago, and return their number."""

@@ -2,19 +2,23 @@
 
 Rules of this file:
 
-1. Commit groups are flushed in their order. One flush is on its way at a time; commit groups
+1. Commit groups are flushed in their order. One flush is committed at a time; commit groups
    submitted meanwhile go into the next one, as long as that stays small enough.
-2. The index's outcome goes to the listener: committed, refused, or the session is lost. Commit
+2. The body of a large flush is uploaded before its commit, which names the key of the object (F6).
+   Several uploads run at once, and end in any order. Commits follow in the order of placement (F8).
+   A small flush with nothing before it leaves at once, with its body.
+3. The index's outcome goes to the listener: committed, refused, or the session is lost. Commit
    groups of a run that was refused, or lost, are dropped everywhere (``CommitGroup.run``): they may
    build on a refused one.
-3. The loop never commits (``commit_inline``), so that no log shows records that are not durable.
-4. A commit group without entries waits for those before it, and sends nothing to the index.
-5. Segments are written afterwards, into files that are never synced: the durable records are in the
+4. The loop never commits (``commit_inline``), so that no log shows records that are not durable.
+5. A commit group without entries waits for those before it, and sends nothing to the index.
+6. Segments are written afterwards, into files that are never synced: the durable records are in the
    index.
 """
 
 from collections import deque
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from barnabas.storage.counts import FlushCounts, Histogram
@@ -22,6 +26,7 @@ from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.journal.committer import Committer, Listener
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.journal.journal_format import ENTRY, KIND_BATCHES, KIND_LOG_START
+from barnabas.storage.replicated.flush_uploads import Upload, Uploads
 from barnabas.storage.replicated.log_index import (
     Flush,
     FlushAnswer,
@@ -46,7 +51,8 @@ _FENCED: Final = FlushAnswer(Outcome.FENCED)
 class PendingFlush(NamedTuple):
     """Commit groups that are committed together: by ``flush`` of ``session``.
 
-    ``flush`` is None if no request is needed: ``answer`` is known then.
+    ``flush`` is None if no request is needed: ``answer`` is known then. It lacks its key until
+    ``upload`` has it.
     """
 
     groups: Sequence[CommitGroup]
@@ -54,6 +60,7 @@ class PendingFlush(NamedTuple):
     session: int
     flush: Flush | None
     answer: FlushAnswer
+    upload: Upload | None = None
 
 
 class FlushCommitter(Committer):
@@ -68,10 +75,12 @@ class FlushCommitter(Committer):
         *,
         patience_seconds: float = PATIENCE_SECONDS,
         flush_bytes_max: int = _FLUSH_BYTES_MAX,
+        uploads: Uploads | None = None,
     ) -> None:
         """``patience_seconds``: how long the end waits for an index that does not answer.
 
-        Nothing can be flushed before ``begin_session``.
+        ``uploads`` takes the bodies of large flushes, or is None if all bodies go with their
+        commit; it ends with this object. Nothing can be flushed before ``begin_session``.
         """
         super().__init__(listener, flush_times, flush_batches)
         self.patience_seconds = patience_seconds
@@ -84,6 +93,13 @@ class FlushCommitter(Committer):
         self._run = 0
         """Groups of an earlier run were refused, or lost."""
         self._is_closed = False
+        self._waiting: deque[CommitGroup] = deque()
+        """Commit groups that are in no flush yet."""
+        self._placed: deque[PendingFlush] = deque()
+        """Flushes in order, from one that is uploaded on."""
+        self._uploads = uploads
+        if uploads is not None:
+            uploads.on_confirmed = self._report_progress
 
     def begin_session(self, session: int) -> None:
         """Flush for ``session`` from now on.
@@ -110,30 +126,100 @@ class FlushCommitter(Committer):
 
     def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
         """See ``Committer``."""
-        waiting = deque(groups)
-        while not self._is_closed and (pending := self.take(waiting)) is not None:
+        self._waiting.extend(groups)
+        while not self._is_closed:
             try:
-                answer = self._ask(pending)
+                if not self._commit_next():
+                    return
             except IndexClosed:
                 self._is_closed = True
                 return
-            self.finish(pending, answer)
             yield
+
+    def finish_by_step(self) -> Iterator[None]:
+        """See ``Committer``."""
+        yield from self.commit_by_step(())
+        uploads = self._uploads
+        while uploads is not None and self._placed and not self._is_closed:
+            upload = self._placed[0].upload
+            assert upload is not None, "a flush without an upload waits"
+            try:
+                uploads.wait_for(upload)
+            except IndexClosed:
+                self._is_closed = True
+            yield from self.commit_by_step(())
+        if uploads is not None:
+            uploads.close()
 
     def give_up(self) -> None:
         """See ``Committer``: the index is closed."""
         self._index.close()
+        if self._uploads is not None:
+            self._uploads.close()
+
+    def _report_progress(self) -> None:
+        self.on_progress()
+
+    def _commit_next(self) -> bool:
+        """Commit one flush if one can be committed now; return False if not."""
+        if self._uploads is not None:
+            self._place(self._uploads)
+        if self._placed:
+            pending = self._placed[0]
+            if self._has_ended:
+                pending = pending._replace(flush=None, answer=_FENCED)
+            elif pending.upload is not None and pending.upload.key is None:
+                return False
+            self._placed.popleft()
+        else:
+            taken = self.take(self._waiting)
+            if taken is None:
+                return False
+            pending = taken
+        self.finish(pending, self._ask(pending))
+        return True
+
+    def _place(self, uploads: Uploads) -> None:
+        """Begin uploads of large flushes, as many as fit."""
+        settings = uploads.settings
+        while len(self._placed) < settings.most and self._waits_for(settings.bytes_min):
+            pending = self.take(self._waiting, uploads)
+            assert pending is not None, "groups of this run wait"
+            self._placed.append(pending)
+
+    def _waits_for(self, size: int) -> bool:
+        """Return whether at least ``size`` bytes of this run wait to be flushed."""
+        found = 0
+        for group in self._waiting:
+            if group.run >= self._run:
+                found += group.body_bytes
+                if found >= size:
+                    return True
+        return False
+
+    @property
+    def _has_ended(self) -> bool:
+        """Whether the session is known to have ended before a flush has found out."""
+        return self._session == self._ended_session != _NO_SESSION
 
     def _ask(self, pending: PendingFlush) -> FlushAnswer:
-        if pending.flush is None:
+        flush = pending.flush
+        if flush is None:
             return pending.answer
+        if pending.upload is not None:
+            flush = replace(flush, key=pending.upload.key)
         begun_ns = counter_ns()
-        answer = self._index.commit_flush(pending.session, pending.flush)
+        answer = self._index.commit_flush(pending.session, flush)
         self._flush_times.observe(counter_ns() - begun_ns)
         return answer
 
-    def take(self, waiting: deque[CommitGroup]) -> PendingFlush | None:
-        """Return the next flush of the ``waiting`` groups, or None if all of them were dropped."""
+    def take(
+        self, waiting: deque[CommitGroup], uploads: Uploads | None = None
+    ) -> PendingFlush | None:
+        """Return the next flush of the ``waiting`` groups, or None if all of them were dropped.
+
+        Its body is uploaded, if ``uploads`` is given.
+        """
         groups: list[CommitGroup] = []
         size = 0
         while waiting:
@@ -147,7 +233,7 @@ class FlushCommitter(Committer):
             waiting.popleft()
         if not groups:
             return None
-        if self._session == self._ended_session != _NO_SESSION:
+        if self._has_ended:
             return PendingFlush(groups, size, self._session, None, _FENCED)
         if not any(group.entry_count for group in groups):
             return PendingFlush(groups, size, self._session, None, _COMMITTED)
@@ -157,7 +243,12 @@ class FlushCommitter(Committer):
         if gathered.outdated:
             refused = FlushAnswer(Outcome.REFUSED, frozenset(gathered.outdated))
             return PendingFlush(groups, size, self._session, None, refused)
-        return PendingFlush(groups, size, self._session, gathered.flush(self._number), _COMMITTED)
+        number = self._number + sum([each.flush is not None for each in self._placed])
+        items, starts, body = gathered.parts()
+        upload = None if uploads is None else uploads.begin(self._session, number, body)
+        payload = b"".join(body) if items and upload is None else None
+        flush = Flush(Lane.INLINE, number, items, starts, payload)
+        return PendingFlush(groups, size, self._session, flush, _COMMITTED, upload)
 
     def finish(self, pending: PendingFlush, answer: FlushAnswer) -> None:
         """Report the outcome of ``pending`` to the listener."""
@@ -170,12 +261,19 @@ class FlushCommitter(Committer):
             self._listener.durable(count)
             return
         self._run += 1
+        self._drop_placed()
         if answer.outcome is Outcome.FENCED:
             self._session = _NO_SESSION
             self._listener.lost()
         else:
             self.counts.refused += 1
             self._listener.refused(count, answer.refused)
+
+    def _drop_placed(self) -> None:
+        """Forget flushes that may build on a refused one; their uploads leave garbage."""
+        if self._uploads is not None:
+            self._uploads.abandon([each.upload for each in self._placed if each.upload is not None])
+        self._placed.clear()
 
 
 class _Bodies:
@@ -242,15 +340,15 @@ class _Gathered:
         if known is None or known.offset < start.offset:
             self._starts[start.partition_id] = start
 
-    def flush(self, number: int) -> Flush:
-        """Return all collected entries as one flush; bodies are copied once, into the payload."""
-        payload: list[Buffer] = []
+    def parts(self) -> tuple[list[Item], list[LogStart], list[Buffer]]:
+        """Return the items and starts of a flush, and its body without a copy."""
+        body: list[Buffer] = []
         items = []
         position = 0
         for partition_id, bodies in self._bodies.items():
             for chunk, start, end in bodies.slices:
                 whole = start == 0 and end == len(chunk)
-                payload.append(chunk if whole else memoryview(chunk)[start:end])
+                body.append(chunk if whole else memoryview(chunk)[start:end])
             items.append(
                 Item(
                     partition_id,
@@ -262,5 +360,4 @@ class _Gathered:
                 )
             )
             position += bodies.length
-        starts = list(self._starts.values())
-        return Flush(Lane.INLINE, number, items, starts, b"".join(payload) if items else None)
+        return items, list(self._starts.values()), body

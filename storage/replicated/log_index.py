@@ -40,7 +40,7 @@ class Lane(enum.IntEnum):
     """Each has an order of its own."""
 
     INLINE = 0
-    """Bodies lie in the store itself."""
+    """Bodies lie in the store itself, in the flush or put under a key before."""
     BULK = 1
     """Bodies lie in an object store, durable before the flush is called."""
 
@@ -72,6 +72,8 @@ class Flush:
     """Items and starts that are committed together; each has a partition at most once.
 
     Either ``payload`` or ``key`` is set if there are items: the bytes, or the object that has them.
+    The object is durable before the flush is called (F6). A flush is called again with the same key
+    until it has an outcome, and its number with another key only after it was refused (F7).
     """
 
     lane: Lane
@@ -290,6 +292,13 @@ class LogIndex(Protocol):
 
     def space(self, rest_ms: int) -> StoredSpace:
         """Return the space that deleted extents take now; ``rest_ms`` as for ``pack_extents``."""
+
+    def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """Return those of the keys of objects that no flush has named, nor ever will (F9).
+
+        Their session has ended, or their number is used up by a flush that names another key. The
+        result is durable, so their objects can be deleted at any later time (F10).
+        """
 
     def forget(self, most: int, kept_ms: int) -> int:
         """Delete rows of sessions, and of other objects, that ended ``kept_ms`` ago.

@@ -17,6 +17,7 @@ from barnabas.storage.files.file_system import FileSystem, temporary_name
 from barnabas.storage.log.log_directory import is_partition_directory, is_removable, remove_tree
 from barnabas.storage.replicated.block_cache import BLOCKS_NAME
 from barnabas.storage.replicated.flush_committer import PATIENCE_SECONDS, FlushCommitter
+from barnabas.storage.replicated.flush_uploads import Uploads
 from barnabas.storage.replicated.log_index import LogIndex
 from barnabas.storage.replicated.log_reading import read_log
 from barnabas.storage.store.log_store import LOCK_NAME, LogStore
@@ -35,14 +36,16 @@ def open_cache(
     specs: Iterable[PartitionSpec] = (),
     *,
     patience_seconds: float = PATIENCE_SECONDS,
+    uploads: Uploads | None = None,
 ) -> FlushCommitter:
     """Empty the store's directory, start to commit to ``index``, and load the led partitions.
 
     Call ``lock_directory`` first. ``specs`` are partitions that ``session`` leads, each in its
     ``leader_epoch``; ``LogStore.load`` loads others later. ``patience_seconds`` limits how long
-    the end of the store waits for an unavailable index. This call blocks while the index is
-    unavailable. Returns the committer, which must learn of the session's end and of the next
-    session. Raises NotACache, and IndexClosed if the index is closed meanwhile.
+    the end of the store waits for an unavailable index. ``uploads`` as in ``FlushCommitter``. This
+    call blocks while the index is unavailable. Returns the committer, which must learn of the
+    session's end and of the next session. Raises NotACache, and IndexClosed if the index is closed
+    meanwhile.
     """
     wipe(store.file_system, store.root)
     committer = FlushCommitter(
@@ -51,6 +54,7 @@ def open_cache(
         store.flush_times,
         store.flush_batches,
         patience_seconds=patience_seconds,
+        uploads=uploads,
     )
     committer.begin_session(session)
     store.start_on(committer)

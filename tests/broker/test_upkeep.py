@@ -1,6 +1,7 @@
 """When a broker keeps snapshots, compacts in the store and collects garbage, and when not."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -14,10 +15,12 @@ from barnabas.broker.cluster.leading.upkeep import (
     UpkeepSettings,
 )
 from barnabas.broker.runtime.clock import ManualClock
+from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.log.config import LogConfig
+from barnabas.storage.replicated.blob_store import UploadKey
 from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
 from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED
@@ -46,7 +49,10 @@ class Upkept:
         self.way = MemoryLogIndex(self.index)
         loop = asyncio.get_running_loop()
         host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn)
-        self.upkeep = Upkeep(host, self.broker.store, self.way, lambda: self.session, SETTINGS)
+        self.blobs = partial(MemoryBlobStore, self.index.uploads)
+        self.upkeep = Upkeep(
+            host, self.broker.store, self.way, lambda: self.session, self.blobs, SETTINGS
+        )
 
     def _spawn(self, coroutine, name):
         self.tasks.append(asyncio.create_task(coroutine, name=name))
@@ -322,3 +328,20 @@ async def test_upkeep_drops_state_of_released_log(upkept):
     upkept.broker.store.release(1)
     await upkept.upkeep.run_once()
     assert not upkept.upkeep._kept
+
+
+async def test_objects_that_no_flush_will_name_are_deleted(upkept):
+    ended = register(upkept.index, 7)
+    upkept.index.fence(ended)
+    for session in (ended, upkept.session):
+        for number in range(100):
+            upkept.index.uploads.put(UploadKey(session, 0, number + 5, 1).text, b"body")
+    await upkept.upkeep.run_once()
+    kept = [UploadKey.parse(each) for each in upkept.index.uploads]
+    assert [each.session for each in kept] == [upkept.session] * 100
+    upkept.index.fence(upkept.session)
+    await upkept.upkeep.run_once()
+    assert len([*upkept.index.uploads]) == 100, "the next round is not due"
+    upkept.pass_time(10 * MINUTE_S)
+    await upkept.upkeep.run_once()
+    assert [*upkept.index.uploads] == []

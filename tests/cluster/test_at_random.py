@@ -5,14 +5,22 @@ All of it runs in a world: a failure repeats with its seed, and ten minutes take
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
+from barnabas.broker.cluster.leading import upkeep
+from barnabas.broker.testing.store import base, index
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.replicated.log_index import Flush, FlushAnswer, Outcome
 from tests.cluster.nemesis import HURRIED, STEADY
 from tests.cluster.torture import torture
 from tests.products import case
 from tests.seeds import SEED
+from tests.storage.scripted_blobs import FaultyBlobs, LedgerUploads
+
+UPLOADED = {"barnabas.flush.object.min.bytes": "1"}
+"""Settings with which each flush that has records is uploaded."""
 
 # Requests that a broker has just started when it is killed are dropped as they are.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
@@ -28,6 +36,20 @@ def test_clients_lose_nothing_over_leases_that_run_out() -> None:
     torture(SEED, 60, STEADY)
 
 
+@pytest.mark.parametrize("number", [case(each, in_test=each < 1) for each in range(4)])
+def test_clients_lose_nothing_while_all_flushes_are_uploaded(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store fails at random, and unused objects are deleted all the time, but no others."""
+    monkeypatch.setattr(index, "MemoryUploads", LedgerUploads)
+    monkeypatch.setattr(base, "MemoryBlobStore", FaultyBlobs)
+    settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20)
+    monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
+    deleted = LedgerUploads.deleted
+    torture(SEED + number, 10, HURRIED, UPLOADED)
+    assert LedgerUploads.deleted > deleted, "failed and late attempts leave objects"
+
+
 def test_one_seed_writes_one_log() -> None:
     first, again = torture(SEED, 1, HURRIED), torture(SEED, 1, HURRIED)
     assert first == again
@@ -38,8 +60,8 @@ def test_fenced_flush_reported_as_committed_is_detected(monkeypatch: pytest.Monk
     """The other half of the proof: what is wrong is seen."""
     genuine = MemoryIndex.commit_flush
 
-    def commit_flush(index: MemoryIndex, session: int, flush: Flush) -> FlushAnswer:
-        answer = genuine(index, session, flush)
+    def commit_flush(store: MemoryIndex, session: int, flush: Flush) -> FlushAnswer:
+        answer = genuine(store, session, flush)
         if answer.outcome is Outcome.FENCED:
             return FlushAnswer(Outcome.COMMITTED)
         return answer

@@ -14,6 +14,7 @@ import sys
 import time
 import traceback
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from barnabas.testing import Cluster, World
@@ -69,18 +70,25 @@ class Inspector:
             check_leadership(self._cluster.brokers[number])
 
 
-def torture(seed: int, seconds: float, pace: Pace) -> Tortured:
-    """Torture a cluster for ``seconds`` of simulated time; raises AssertionError on a failure."""
+def torture(
+    seed: int, seconds: float, pace: Pace, config: Mapping[str, str] | None = None
+) -> Tortured:
+    """Torture a cluster for ``seconds`` of simulated time; raises AssertionError on a failure.
+
+    ``config`` has settings of all brokers.
+    """
     with World(seed) as world:
-        harms, done = _live(seed, seconds, pace)
+        harms, done = _live(seed, seconds, pace, config)
         passed_s = world.now_s
     # The digest includes the last events of the threads, which end with the world.
     return Tortured(world.digest, passed_s, harms, done)
 
 
-def _live(seed: int, seconds: float, pace: Pace) -> tuple[Counter[str], dict[str, int]]:
+def _live(
+    seed: int, seconds: float, pace: Pace, config: Mapping[str, str] | None
+) -> tuple[Counter[str], dict[str, int]]:
     """Run the clients and the failures in a new cluster, then check its history."""
-    with Cluster(brokers=3, commit_ms=COMMIT_MS, seed=seed) as cluster:
+    with Cluster(brokers=3, config=config, commit_ms=COMMIT_MS, seed=seed) as cluster:
         for topic in TOPICS:
             cluster.create_topic(topic, PARTITIONS)
         with Workload(cluster.bootstrap_servers, seed, pace.between_requests_s) as workload:

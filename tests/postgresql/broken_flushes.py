@@ -10,13 +10,21 @@ WAITING = "SELECT count(*) > 0 FROM pg_stat_activity WHERE wait_event = 'SyncRep
 
 def break_flush(server: Server, changes: dict[str, str]) -> None:
     """Replace parts of the function that commits flushes; without changes restore it."""
-    (statements,) = (each.statements for each in migrations() if each.name == "flushes")
-    start = statements.index("CREATE FUNCTION barnabas.commit_flush")
-    function = statements[start : statements.index("END $$;", start)] + "END $$;"
-    for text, instead in {"CREATE FUNCTION": "CREATE OR REPLACE FUNCTION", **changes}.items():
+    found = {each.name: each.statements for each in migrations()}
+    server.execute(_from(found["flushes"], "CREATE FUNCTION barnabas.commit_flush", "END $$;"))
+    server.execute(_from(found["uploads"], "DO $do$", "END $do$;"))
+    ((function,),) = server.execute("SELECT pg_get_functiondef('barnabas.commit_flush'::regproc)")
+    for text, instead in changes.items():
         assert function.count(text) == 1
         function = function.replace(text, instead)
     server.execute(function)
+
+
+def _from(statements: str, first: str, last: str) -> str:
+    """Return one statement of a migration, which replaces what exists."""
+    start = statements.index(first)
+    statement = statements[start : statements.index(last, start)] + last
+    return statement.replace("CREATE FUNCTION", "CREATE OR REPLACE FUNCTION")
 
 
 # A row that is locked is a write, too.

@@ -37,6 +37,8 @@ from tests.workload.fleet import Fleet
 from tests.workload.settings import TRANSACTION_TIMEOUT_MS, Kind
 
 BROKERS = 3
+SETTINGS = BROKER_SETTINGS | {"barnabas.flush.object.min.bytes": "500"}
+"""Settings with which many flushes are uploaded."""
 LEASE_S = LEASE_MS / 1000
 PAUSE_S = (0.5 * LEASE_S, 2.5 * LEASE_S)
 """For less than a lease, and for more."""
@@ -303,7 +305,7 @@ def cluster(directory: Path) -> Iterator[tuple[Brokers, Pair, Links]]:
         links, pair = stack.enter_context(Links()), stack.enter_context(Pair())
         stack.callback(pair.keep_output, directory)
         members = [
-            LinkedMember(directory / f"broker-{number}", number, pair, links, **BROKER_SETTINGS)
+            LinkedMember(directory / f"broker-{number}", number, pair, links, **SETTINGS)
             for number in range(1, BROKERS + 1)
         ]
         stack.enter_context(running(members))

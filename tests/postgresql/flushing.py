@@ -10,10 +10,13 @@ from __future__ import annotations
 import itertools
 import threading
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 from uuid import UUID
 
+from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
+from barnabas.storage.replicated.blob_garbage import delete_dead_objects
+from barnabas.storage.replicated.blob_store import UploadKey
 from barnabas.storage.replicated.log_index import (
     Flush,
     IndexClosed,
@@ -29,6 +32,10 @@ LEASE_MS = 600_000
 TAKES_PARTITION = 0.1
 RAISES_START = 0.1
 RECORDS_MOST = 4
+UPLOADS = 0.4
+"""Share of the flushes whose bytes are put before them."""
+DELETES = 0.1
+"""Share of those after whose put unused objects are deleted."""
 
 
 @dataclass
@@ -37,12 +44,14 @@ class Attempt:
 
     session: int
     flush: Flush
+    payload: bytes
+    """Bytes of the flush, in it or put before it."""
     outcome: Outcome | None = None
 
     def parts(self):
         """(partition id, base, next, epoch, bytes) of each item."""
         for item in self.flush.items:
-            data = self.flush.payload[item.position : item.position + item.length]
+            data = self.payload[item.position : item.position + item.length]
             yield item.partition_id, item.base_offset, item.next_offset, item.leader_epoch, data
 
 
@@ -63,11 +72,16 @@ class History:
 class Writer:
     """One broker; it calls its index on one thread."""
 
-    def __init__(self, address, node_id, seed, history, *, index=WholeIndex, patience_s=0.5):
+    def __init__(
+        self, address, node_id, seed, history, *, index=WholeIndex, patience_s=0.5, uploads=UPLOADS
+    ):
         self.index = index.open(address, patience_s=patience_s)
         self._node_id = node_id
         self._random = Random(seed)
         self._history = history
+        self._blobs = PostgreSqlBlobStore(self.index._primary, None)
+        self._puts = 0
+        self._uploads = uploads
         self._tokens = (f"{node_id}.{count}".encode() for count in itertools.count())
         self.register()
 
@@ -102,7 +116,9 @@ class Writer:
             payload += data
         new_starts = [LogStart(each, *self.led[each]) for each in starts]
         flush = Flush(Lane.INLINE, self._number, items, new_starts, payload if items else None)
-        attempt = Attempt(self.session, flush)
+        if items and self._random.random() < self._uploads:
+            flush = replace(flush, payload=None, key=self._upload(payload))
+        attempt = Attempt(self.session, flush, payload)
         self._history.attempts.append(attempt)
         try:
             answer = self.index.commit_flush(self.session, flush)
@@ -122,6 +138,16 @@ class Writer:
         else:
             self.register()
         return answer.outcome
+
+    def _upload(self, payload):
+        """Put the bytes of the next flush, perhaps more than once; return the last key."""
+        for _ in range(self._random.choice((1, 1, 2))):
+            self._puts += 1
+            key = UploadKey(self.session, Lane.INLINE, self._number, self._puts).text
+            self._blobs.put(key, [payload])
+        if self._random.random() < DELETES:
+            delete_dead_objects(self.index, self._blobs)
+        return key
 
     def run(self, partition_ids, stop: threading.Event):
         """Do one thing after the other until told to stop."""

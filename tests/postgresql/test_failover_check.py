@@ -195,7 +195,7 @@ class Store:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    def base(self, _on_flush: object = None) -> PostgreSqlBase:
+    def base(self, *_: object) -> PostgreSqlBase:
         return PostgreSqlBase(self.address, new_cluster_id="b3V0c2lkZS1hLWNsdXN0ZQ")
 
 

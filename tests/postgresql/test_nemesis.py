@@ -116,7 +116,7 @@ def test_without_the_compare_two_lead_f1(pair, history, broken):
 @pytest.mark.parametrize("broken", CONTROLS)
 def test_committing_item_by_item_tears_a_flush_f1(pair, history, broken):
     index = PerItem if broken else WholeIndex
-    with writers(pair, history, index=index) as (former, present):
+    with writers(pair, history, index=index, uploads=0) as (former, present):
         present.take(1)
         assert former.flush([0, 1]) is Outcome.REFUSED
     assert bool(violations(pair.primary, history)) == broken

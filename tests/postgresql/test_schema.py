@@ -42,7 +42,7 @@ def test_missing_migrations_are_applied(connection):
 
 
 def test_a_newer_schema_is_refused(address, connection):
-    newer = Migration(len(migrations()) + 1, "newer", "SELECT 1")
+    newer = Migration(migrations()[-1].number + 1, "newer", "SELECT 1")
     migrate(connection, [*migrations(), newer])
     with pytest.raises(SchemaTooNew, match=f"has version {newer.number} .*, this release knows"):
         PostgreSqlLogIndex.open(address)

@@ -19,7 +19,7 @@ from tests.postgresql.test_cluster import (
 )
 
 NEWER = Migration(
-    len(migrations()) + 1,
+    migrations()[-1].number + 1,
     "newer",
     """
     ALTER TABLE barnabas.sessions ADD COLUMN region text NOT NULL DEFAULT 'somewhere';

@@ -10,6 +10,7 @@ from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.broker.testing.store.unreliable_calls import Link
 from barnabas.protocol.records import placed, read_header
 from barnabas.storage.errors import LedSince
+from barnabas.storage.replicated.blob_store import UploadKey
 from barnabas.storage.replicated.cluster_index import Assignment, HandOver, Led
 from barnabas.storage.replicated.cluster_transfer import SUPERSEDED, TransferRefused
 from barnabas.storage.replicated.log_index import (
@@ -236,3 +237,18 @@ def test_every_call_goes_the_same_way(index):
     way.fence(session)
     assert logs.commit_flush(session, flush(1, (1, 1, 1))) == FENCED
     assert way.fence_expired() == frozenset()
+
+
+def test_keys_are_dead_by_their_number_or_session_f9(index):
+    session = register(index, 1)
+    assign(index, 1, session)
+    keys = [UploadKey(session, 0, number, 1).text for number in (0, 1)]
+    assert index.dead_keys(keys) == [], "both numbers are to come"
+    index.commit_flush(session, flush(0, (1, 0, 0)))
+    others = ["", "seg/1/2", UploadKey(session + 1, 0, 0, 1).text]
+    assert index.dead_keys([*keys, *others]) == keys[:1]
+    index.fence(session)
+    assert index.dead_keys(keys) == keys
+    index.forget(9, -1_000_000)
+    register(index, 2)
+    assert index.dead_keys(keys) == keys

@@ -14,7 +14,7 @@ Rules of this file:
 4. Sealed segments of which the store has all records, before a snapshot, leave the disk once they
    are more than the cache may have (``storage/replicated/offloading.py``).
 5. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
-   of sessions that ended long ago.
+   of sessions that ended long ago, and for objects that no flush will name.
 6. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
    of their bytes passes a broker. One round packs a limited amount. So snapshots and garbage do
    not wait for a long backlog, and the store has time for flushes.
@@ -25,6 +25,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -33,6 +34,8 @@ from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.errors import StoreDamaged
+from barnabas.storage.replicated.blob_garbage import delete_dead_objects
+from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
 from barnabas.storage.replicated.log_parts import is_local, parts_of
 from barnabas.storage.replicated.log_snapshot import take_snapshot
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
@@ -84,7 +88,7 @@ class UpkeepSettings:
     retry_ms: int = 30_000
     """Pause before an unfinished compaction of a log in the store is tried again."""
     forget_ms: int = 600_000
-    """Interval between deletions of old sessions."""
+    """Interval between deletions of old sessions, and of objects that no flush will name."""
     session_kept_ms: int = 7 * 24 * 3_600_000
     """Time after the end of its lease for which a session is kept, so that a broker that was paused
     for less learns the result of its flush."""
@@ -134,6 +138,7 @@ class Upkeep:
         logs: LogStore,
         index: LogIndex,
         session: Callable[[], int | None],
+        open_blobs: Callable[[], BlobStore],
         settings: UpkeepSettings | None = None,
         *,
         reload: Callable[[PartitionLog], None] = lambda _log: None,
@@ -141,7 +146,8 @@ class Upkeep:
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None. ``reload`` loads a log again that is compacted from
+        ``session``: the current one or None. ``open_blobs`` returns a new connection to the objects
+        of large flushes, and may block. ``reload`` loads a log again that is compacted from
         now on, and of which the store alone has some of the records. ``cold`` reads such records;
         without it all segments stay on the disk.
         """
@@ -149,6 +155,7 @@ class Upkeep:
         self._logs = logs
         self._index = index
         self._session = session
+        self._open_blobs = open_blobs
         self._reload = reload
         self._cold = cold
         self._settings = settings or UpkeepSettings()
@@ -321,7 +328,19 @@ class Upkeep:
         while forgotten >= SESSIONS_AT_ONCE:
             forgotten = await self._aside(forget)
             self.counts.sessions_forgotten += forgotten
+        await self._aside(self._delete_objects)
         self._forget_due_ms = now_ms + self._settings.forget_ms
+
+    def _delete_objects(self) -> None:
+        """Delete objects that no flush will name; runs on the thread."""
+        try:
+            with closing(self._open_blobs()) as blobs:
+                deleted = delete_dead_objects(self._index, blobs)
+        except BlobStoreError as error:
+            logger.warning("object store failed, unused objects are deleted later error=%s", error)
+            return
+        if deleted:
+            logger.info("unused objects deleted objects=%d", deleted)
 
     def _is_here(self, log: PartitionLog) -> bool:
         return self._logs.logs.get(log.partition_id) is log

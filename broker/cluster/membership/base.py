@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.cluster_index import ClusterIndex
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
     from barnabas.storage.replicated.log_index import LogIndex
@@ -15,8 +16,8 @@ class ClusterBase(Protocol):
     """Factory of a broker's connections to its cluster's store, each for one caller at a time.
 
     Call its methods on threads: they wait while the store is unavailable. ``log_index``,
-    ``cluster_index`` and ``metastore`` raise ``IndexClosed`` once this is closed, and the store's
-    error if it cannot be used at all.
+    ``blob_store``, ``cluster_index`` and ``metastore`` raise ``IndexClosed`` once this is closed,
+    and the store's error if it cannot be used at all.
     """
 
     @property
@@ -33,6 +34,9 @@ class ClusterBase(Protocol):
 
     def log_index(self) -> LogIndex:
         """Return a new connection to the durable logs."""
+
+    def blob_store(self) -> BlobStore:
+        """Return a new connection to the objects of large flushes."""
 
     def cluster_index(self) -> ClusterIndex:
         """Return a new connection to the members and leaders."""

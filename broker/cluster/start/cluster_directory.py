@@ -21,6 +21,7 @@ from barnabas.broker.metadata.identity import read_properties, refuse_backup, se
 from barnabas.broker.opening.local_directory import GivenUp, Opened
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
 from barnabas.storage.replicated.log_index import IndexClosed, IndexMisused
 from barnabas.storage.store.flush_start import open_cache, wipe
 from barnabas.storage.store.recovery import lock_directory
@@ -99,7 +100,9 @@ class ClusterHome:
         del catalogue
         assert not specs, "logs come with their leadership"
         with self.until_given_up():
-            self.committer = open_cache(logs, self._base.log_index(), self.session)
+            self.committer = open_cache(
+                logs, self._base.log_index(), self.session, uploads=self._new_uploads(logs)
+            )
         identity = self._metastore.identity
         words, cluster_id = f"broker {identity.node_id}", identity.cluster_id
         return Opened(
@@ -120,6 +123,14 @@ class ClusterHome:
     def close(self) -> None:
         """Close all connections to the store."""
         self._base.close()
+
+    def _new_uploads(self, logs: LogStore) -> Uploads | None:
+        """Return the uploads of large flushes, or None if the configuration has none."""
+        config = self._config
+        if not config.objects_uploads_max:
+            return None
+        settings = UploadSettings(config.flush_object_min_bytes, config.objects_uploads_max)
+        return UploadThreads(self._base.blob_store, logs.failed, settings)
 
     def _new_node_id(self) -> int:
         index = self._base.cluster_index()

@@ -165,6 +165,7 @@ class ClusterMember:
             around.logs,
             ways.upkeep,
             self._sessions.leading,
+            around.base.blob_store,
             reload=self._reload,
             cold=self._cold,
         )

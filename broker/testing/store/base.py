@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.cluster_index import MemoryClusterIndex
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
@@ -27,9 +28,16 @@ class MemoryStore:
         self.index = MemoryIndex(clock)
         self._metadata = MemoryMetadata(cluster_id, self.index)
 
-    def base(self, on_flush: Callable[[Flush], None] = lambda _flush: None) -> MemoryBase:
-        """Return the base of one more broker; ``on_flush`` as in ``MemoryLogIndex``."""
-        return MemoryBase(self.index, self._metadata, on_flush)
+    def base(
+        self,
+        on_flush: Callable[[Flush], None] = lambda _flush: None,
+        on_put: Callable[[str], None] = lambda _key: None,
+    ) -> MemoryBase:
+        """Return the base of one more broker.
+
+        ``on_flush`` as in ``MemoryLogIndex``, ``on_put`` as in ``MemoryBlobStore``.
+        """
+        return MemoryBase(self.index, self._metadata, on_flush, on_put)
 
     def close(self) -> None:
         """Drop the metadata; brokers must not use their connections any more."""
@@ -42,12 +50,17 @@ class MemoryBase:
     warning = None
 
     def __init__(
-        self, index: MemoryIndex, metadata: MemoryMetadata, on_flush: Callable[[Flush], None]
+        self,
+        index: MemoryIndex,
+        metadata: MemoryMetadata,
+        on_flush: Callable[[Flush], None],
+        on_put: Callable[[str], None],
     ) -> None:
         """Create the base; only ``MemoryStore.base`` calls this."""
         self._index = index
         self._metadata = metadata
         self._on_flush = on_flush
+        self._on_put = on_put
         self._link = Link()
         self._lock = new_lock()
         self._ways: list[Way] = []
@@ -71,6 +84,12 @@ class MemoryBase:
     def log_index(self) -> MemoryLogIndex:
         """Return a new connection to the durable logs."""
         way = MemoryLogIndex(self._index, self._on_flush, self._link)
+        self._take(way)
+        return way
+
+    def blob_store(self) -> MemoryBlobStore:
+        """Return a new connection to the objects."""
+        way = MemoryBlobStore(self._index.uploads, self._on_put, self._link)
         self._take(way)
         return way
 

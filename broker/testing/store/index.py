@@ -20,6 +20,7 @@ from barnabas.broker.testing.store.rows import (
     Transfer,
     beginnings_of,
 )
+from barnabas.broker.testing.store.uploads import MemoryUploads
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.replicated.cluster_index import (
     FENCED_MAX,
@@ -85,6 +86,7 @@ class MemoryIndex:
         self._controller: int | None = None
         self._next_node_id = FIRST_NODE_ID
         self._transfer: Transfer | None = None
+        self.uploads = MemoryUploads()
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -177,6 +179,7 @@ class MemoryIndex:
                 session.is_live = False
             self.rows.clear()
             self._payloads.clear()
+            self.uploads.clear()
             self._transfer = Transfer(token, is_import=True)
             return self._begin_session(token, node_id, "", _IMPORT_MS)
 
@@ -367,6 +370,11 @@ class MemoryIndex:
             self._write(flush)
             found.next_flushes[flush.lane] = number + 1
             return FlushAnswer(Outcome.COMMITTED)
+
+    def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """See ``LogIndex``."""
+        with self._changed:
+            return self.uploads.dead(keys, self._sessions)
 
     def partition(self, partition_id: int) -> PartitionState | None:
         """See ``LogIndex``."""
@@ -569,24 +577,15 @@ class MemoryIndex:
         return self._session(session).is_live and self._leads(session, partition_id, epoch)
 
     def _write(self, flush: Flush) -> None:
-        payload = memoryview(flush.payload or b"")
+        payload = memoryview(self.uploads.body(flush))
         partition_ids = {item.partition_id for item in flush.items}
         if len(partition_ids) < len(flush.items):
             raise IndexMisused("two items of one partition")
         extents = {}
         for item in flush.items:
-            row = self.rows[item.partition_id]
             data = bytes(payload[item.position : item.position + item.length])
-            fits = (
-                item.base_offset == row.log_end_offset < item.next_offset
-                and len(data) == item.length > 0
-            )
-            if not fits:
-                raise IndexMisused(f"{item} does not continue at {row.log_end_offset} in bytes")
-            extent = Extent(item.base_offset, item.next_offset, item.leader_epoch, data)
-            row.extents.append(extent)
+            extent = self.rows[item.partition_id].append(item, data)
             extents[item.partition_id, item.base_offset] = extent
-            row.log_end_offset = item.next_offset
         self._payloads.add(extents)
         for start in flush.starts:
             row = self.rows[start.partition_id]

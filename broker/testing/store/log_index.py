@@ -104,6 +104,10 @@ class MemoryLogIndex(Way):
         """See ``LogIndex``."""
         return self._ask(self._index.space, rest_ms)
 
+    def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.dead_keys, keys)
+
     def forget(self, most: int, kept_ms: int) -> int:
         """See ``LogIndex``."""
         return self._ask(self._index.forget, most, kept_ms)

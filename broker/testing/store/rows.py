@@ -12,6 +12,7 @@ from uuid import UUID
 from barnabas.storage.replicated.log_index import (
     Extent,
     IndexMisused,
+    Item,
     LogBeginning,
     LogHead,
     LogPart,
@@ -60,6 +61,16 @@ class PartitionRow:
         """Return the state and the snapshot of the partition."""
         return LogHead(partition_id, self.state, self.snapshot)
 
+    def append(self, item: Item, data: bytes) -> Extent:
+        """Append the records of a flush to the log; raise IndexMisused if they do not fit."""
+        fits = item.base_offset == self.log_end_offset < item.next_offset
+        if not (fits and len(data) == item.length > 0):
+            raise IndexMisused(f"{item} does not continue at {self.log_end_offset} in bytes")
+        extent = Extent(item.base_offset, item.next_offset, item.leader_epoch, data)
+        self.extents.append(extent)
+        self.log_end_offset = item.next_offset
+        return extent
+
     @property
     def has_parts(self) -> bool:
         """Return whether parts reach the snapshot."""
@@ -107,6 +118,10 @@ class SessionRow:
     is_draining: bool = False
     next_flushes: dict[int, int] = field(default_factory=dict)
     """Number of the next flush by lane; a missing lane has had none."""
+
+    def is_past(self, lane: int, number: int) -> bool:
+        """Return whether no flush with this number can be committed any more."""
+        return not self.is_live or self.next_flushes.get(lane, 0) > number
 
     @property
     def takes_partitions(self) -> bool:

@@ -1,0 +1,86 @@
+"""The interface of a store of objects, which have the bodies of large flushes.
+
+Rules of this interface:
+
+* An object is durable when ``put`` returns, and never changes. Only after that a flush names its
+  key (F6).
+* A key is used once (F7): each attempt of an upload has its own. A failed call may still take
+  effect, at any later time. The object is garbage then (``storage/replicated/blob_garbage.py``).
+* Each connection has one caller at a time. Calls block, and are never made on the event loop.
+  ``close``, on any thread, ends them with ``IndexClosed``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from barnabas.storage.files.file_system import Buffer
+
+UPLOADS_PREFIX: Final = "wal/"
+"""Prefix of the keys of all flushes."""
+
+
+class BlobStoreError(Exception):
+    """A call without a confirmation: it may have taken effect, or may take effect later."""
+
+
+class BlobNotFound(Exception):
+    """The store has no object under the key."""
+
+
+class UploadKey(NamedTuple):
+    """Parts of the key of an attempt to upload a flush."""
+
+    session: int
+    lane: int
+    number: int
+    """Number of the flush in its lane of its session."""
+    attempt: int
+
+    @property
+    def text(self) -> str:
+        """Return the key."""
+        prefix = f"{UPLOADS_PREFIX}{self.session}/{self.lane}"
+        return f"{prefix}-{self.number:016x}-{self.attempt:x}"
+
+    @classmethod
+    def parse(cls, key: str) -> UploadKey | None:
+        """Return the parts of a key, or None if it is not the key of an upload."""
+        session, _, rest = key.removeprefix(UPLOADS_PREFIX).partition("/")
+        try:
+            lane, number, attempt = rest.split("-")
+            found = cls(int(session), int(lane), int(number, 16), int(attempt, 16))
+        except ValueError:
+            return None
+        return found if found.text == key else None
+
+
+class BlobStore(Protocol):
+    """One connection to the objects; see the rules at the head of this module."""
+
+    @property
+    def repeats_calls(self) -> bool:
+        """Whether ``put`` repeats its call until it is confirmed, so that it needs no hedge."""
+
+    def put(self, key: str, body: Sequence[Buffer]) -> None:
+        """Store an object whose bytes are ``body``. Raises BlobStoreError, IndexClosed."""
+
+    def get_range(self, key: str, position: int, length: int) -> bytes:
+        """Return up to ``length`` bytes from ``position`` on.
+
+        Fewer only at the object's end. Raises BlobNotFound, BlobStoreError, IndexClosed.
+        """
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects; keys without one are ignored. Raises BlobStoreError, IndexClosed."""
+
+    def list(self, prefix: str, after: str, most: int) -> Sequence[str]:
+        """Return up to ``most`` keys with ``prefix`` that sort after ``after``, in order.
+
+        New objects may be missing, and deleted ones included. So may those that a flush has named,
+        if the store is the index itself. Raises BlobStoreError, IndexClosed.
+        """
+
+    def close(self) -> None:
+        """End the call that waits, on any thread."""
