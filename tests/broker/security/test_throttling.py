@@ -1,5 +1,7 @@
 """Throttling: the response to a client over its quota, and the pause after it."""
 
+from math import ceil
+
 import pytest
 
 from barnabas.broker.client.dialing import connect
@@ -95,7 +97,8 @@ def still(broker):
     clock = broker._manual_clock
 
     def stop():
-        clock._skipped, clock._running = clock.monotonic(), False
+        # A whole number of seconds: differences of two times are exact then.
+        clock._skipped, clock._running = float(ceil(clock.monotonic())), False
 
     broker.call(stop)
     return broker

@@ -115,7 +115,8 @@ class Judge:
             assert before.places <= before.marked, "D5"
         if state == EMPTY:
             assert not self.open_of(key), "C5"
-            assert now.producer != before.producer or producer[1] > 0, "only a repetition"
+            is_first = list(self.owners.values()).count(key) == 1 and producer[1] == 0
+            assert now.producer != before.producer or not is_first, "only a repetition"
 
     def open_of(self, key: str) -> list[int]:
         """Values of an id that nothing has decided, under any of its producer ids."""

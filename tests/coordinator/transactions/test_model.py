@@ -49,8 +49,18 @@ class Producer:
     identity: tuple[int, int]
     is_v2: bool
     sequences: dict[TopicPartition, int] = field(default_factory=dict)
+    added: set[TopicPartition] = field(default_factory=set)
+    """Partitions of the present transaction; a client of protocol v1 adds them itself."""
     written: list[int] = field(default_factory=list)
-    """The values that were acknowledged in the present transaction."""
+    """Values of the present transaction that were acknowledged in partitions of it."""
+
+    def begin(self) -> None:
+        """Forget the last transaction."""
+        self.added.clear()
+        self.written.clear()
+
+    def is_in_transaction(self, place: TopicPartition) -> bool:
+        return self.is_v2 or place in self.added
 
 
 keys = st.sampled_from(["x", "y"])
@@ -101,8 +111,7 @@ class Transactions(RuleBasedStateMachine):
     def work(self, producer, many, offset):
         """Write to some partitions, and commit offsets."""
         if not producer.is_v2:
-            added = frozenset({*many, OFFSETS} if offset else many)
-            self.world.add(AddPartitions(producer.key, *producer.identity, added, CLASSIC))
+            self.add_now(producer, frozenset({*many, OFFSETS} if offset else many))
         for place in many:
             self.produce_next(producer, place)
         if offset:
@@ -116,10 +125,13 @@ class Transactions(RuleBasedStateMachine):
         self.work(producer, many, offset)
         self.end_now(producer, commit=True, heard=True)
 
-    @rule(producer=producers, place=places, commit=st.booleans())
-    def both_outcomes(self, producer, place, commit):
-        """Work and end the transaction, then request the other outcome."""
-        self.work(producer, [place], offset=False)
+    @rule(producer=producers, many=st.lists(places, max_size=1), commit=st.booleans())
+    def both_outcomes(self, producer, many, commit):
+        """Work, or initialize and do nothing; end the transaction; request the other outcome."""
+        if many:
+            self.work(producer, many, offset=False)
+        else:
+            self.init(producer, heard=True)
         self.end_now(producer, commit=commit, heard=True)
         self.end_now(producer, commit=not commit, heard=True)
 
@@ -135,7 +147,7 @@ class Transactions(RuleBasedStateMachine):
         assert found.producer_epoch <= LARGEST_CLIENT_EPOCH, "C11"
         producer.identity = (found.producer_id, found.producer_epoch)
         producer.sequences.clear()
-        producer.written.clear()
+        producer.begin()
 
     def ask_init(self, key, expected):
         fresh = self.world.next_id
@@ -150,14 +162,17 @@ class Transactions(RuleBasedStateMachine):
         target=requests, producer=producers, many=st.sets(places, min_size=1), offsets=st.booleans()
     )
     def add_partitions(self, producer, many, offsets):
-        added = frozenset(many | {OFFSETS}) if offsets else frozenset(many)
+        return self.add_now(producer, frozenset(many | {OFFSETS} if offsets else many))
+
+    def add_now(self, producer, added):
+        command = AddPartitions(producer.key, *producer.identity, added, CLASSIC)
 
         def request():
-            command = AddPartitions(producer_key, *identity, added, CLASSIC)
             return self.world.execute(command).error
 
-        producer_key, identity = producer.key, producer.identity
-        request()
+        if not request():
+            self.deliver()
+            producer.added |= added
         return request
 
     @rule(target=requests, producer=producers, place=places, heard=heard, gap=st.integers(-1, 1))
@@ -183,8 +198,9 @@ class Transactions(RuleBasedStateMachine):
             self.deliver()
             producer.sequences[place] = max(producer.sequences.get(place, 0), sequence + 1)
             if not is_repeated:
-                producer.written.append(value)
                 self.acknowledged.add(value)
+                if producer.is_in_transaction(place):
+                    producer.written.append(value)
         return request
 
     @rule(target=requests, producer=producers, heard=heard)
@@ -204,8 +220,9 @@ class Transactions(RuleBasedStateMachine):
 
         if request() == E.NONE and heard:
             self.deliver()
-            producer.written.append(value)
             self.acknowledged.add(value)
+            if producer.is_in_transaction(OFFSETS):
+                producer.written.append(value)
         return request
 
     @rule()
@@ -235,13 +252,13 @@ class Transactions(RuleBasedStateMachine):
             self.deliver()
             for value in producer.written:
                 assert self.promised.setdefault(value, commit) == commit, "C3"
-            producer.written.clear()
+            producer.begin()
             if is_v2:
                 assert found.producer_epoch <= LARGEST_CLIENT_EPOCH, "C11"
                 producer.identity = (found.producer_id, found.producer_epoch)
                 producer.sequences.clear()
         else:
-            producer.written.clear()  # It knows nothing of its transaction any more.
+            producer.begin()  # It knows nothing of its transaction any more.
         # A delayed end by a producer of v1 may end its next transaction (KAFKA-17754).
         return request if is_v2 else multiple()
 
