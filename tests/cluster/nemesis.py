@@ -38,9 +38,12 @@ class Pace(NamedTuple):
     """The longest time from one fault to the next."""
     between_requests_s: float = 0.0
     """The longest rest of a client between two of its operations."""
+    assignment_interval_ms: int = 1000
+    """The shortest time between two assignments of a group, as in Kafka by default."""
 
 
-HURRIED = Pace()
+HURRIED = Pace(assignment_interval_ms=0)
+"""Members stay in their group for milliseconds: with a longer interval they would own nothing."""
 STEADY = Pace(longest_harm_s=15, between_harms_s=5, between_requests_s=1)
 """Faults outlast a lease of 10 s now and then."""
 

@@ -88,7 +88,9 @@ def _live(
     seed: int, seconds: float, pace: Pace, config: Mapping[str, str] | None
 ) -> tuple[Counter[str], dict[str, int]]:
     """Run the clients and the failures in a new cluster, then check its history."""
-    with Cluster(brokers=3, config=config, commit_ms=COMMIT_MS, seed=seed) as cluster:
+    groups = {"group.consumer.assignment.interval.ms": str(pace.assignment_interval_ms)}
+    settings = {**groups, **(config or {})}
+    with Cluster(brokers=3, config=settings, commit_ms=COMMIT_MS, seed=seed) as cluster:
         for topic in TOPICS:
             cluster.create_topic(topic, PARTITIONS)
         with Workload(cluster.bootstrap_servers, seed, pace.between_requests_s) as workload:

@@ -85,7 +85,7 @@ MEANINGS = {
     OFFSETS_DIFFER: "committed offsets are not those of the committed outputs (O1, O2)",
     PASSED_OVER: "a group's offset is behind a record that none of its members read (L8)",
     READ_AGAIN: "a member began before what had been committed when it was assigned (O1)",
-    OWNED_TWICE: "a partition was assigned before its owner had given it up (O5)",
+    OWNED_TWICE: "a partition was assigned before its owner had given it up (O10)",
     DISTURBED: "a member was rebalanced while a static member restarted (O8)",
     OFFSET_WENT_BACK: "a committed offset went back, or disappeared (O1)",
     COMMIT_UNSEEN: "a coordinator returned less than was acknowledged before (D1)",

@@ -13,10 +13,12 @@ from tests.workload.simulated import Workload
 
 KINDS = (Kind("sender", "wire"), *[Kind("member", "wire")] * 3)
 POLLS = 300
+AT_ONCE = {"group.consumer.assignment.interval.ms": "0"}
+"""Assign as soon as a member joins or leaves, so that partitions move often."""
 
 
 def history_of_a_group():
-    with World(SEED), Broker(seed=SEED) as broker:
+    with World(SEED), Broker(config=AT_ONCE, seed=SEED) as broker:
         for topic in TOPICS:
             broker.create_topic(topic, PARTITIONS)
         with Workload(broker.bootstrap_servers, SEED, 0.02, KINDS) as workload:

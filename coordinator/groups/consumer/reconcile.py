@@ -1,7 +1,7 @@
 """The next step of a member towards its target assignment: revoke first, then assign (KIP-848).
 
 A partition is given to a member only when it has no owner any more: its last one has said that it
-gave it back, or is out of the group. So it never has two owners at once.
+gave it back, or is out of the group. So it never has two owners at once (O10).
 """
 
 from __future__ import annotations

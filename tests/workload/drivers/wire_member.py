@@ -59,8 +59,14 @@ class Member(WireClient):
                 self._send_commit(attempt, offsets)
 
     def close(self) -> None:
-        self._beat(LEAVE)
+        """Release all partitions, then leave the group, in the order of Kafka's own consumer.
+
+        Another member can own them as soon as the coordinator has the request, which is before
+        this member has the response.
+        """
         self._progress.moved(self._positions, REVOKED)
+        self._positions.clear()
+        self._beat(LEAVE)
         super().close()
 
     def _topic_id(self, topic: str) -> bytes:
