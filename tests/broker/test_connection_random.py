@@ -127,4 +127,5 @@ async def test_every_answer_comes_once_whole_and_in_order(turn):
         await client.close()
         await toy.server.abort()
     assert toy.server.ring_pool.borrowed == 0, f"seed {seed}"
-    assert toy.server.frame_budget.used_bytes == 0
+    # A thread may still decode the frame of a client that has left.
+    await until(lambda: toy.server.frame_budget.used_bytes == 0)

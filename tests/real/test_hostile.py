@@ -66,9 +66,10 @@ def _no_trace_is_left(running, caplog, monkeypatch):
     records = caplog.get_records("call")
     bad = [r for r in records if r.levelno > logging.WARNING or r.exc_info]
     assert not bad, f"seed {SEED}: {bad[0].getMessage()} {bad[0].exc_info}"
-    pool = running.server.sockets.ring_pool
-    assert pool.borrowed == 0
-    assert running.server.sockets.frame_budget.used_bytes == 0
+    sockets = running.server.sockets
+    assert sockets.ring_pool.borrowed == 0
+    # A thread may still decode the frame of a client that has left.
+    wait_until(lambda: sockets.frame_budget.used_bytes == 0)
 
 
 def open_files() -> int:
