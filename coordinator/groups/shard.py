@@ -56,7 +56,7 @@ class GroupShard(GroupTable):
         return False
 
     def forget(self) -> None:
-        """Do nothing: no registrations exist outside."""
+        """Keep everything: no registrations exist outside."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """Return the effects after a start: the timers of the members that the records contain."""

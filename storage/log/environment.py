@@ -24,7 +24,7 @@ class Environment(Protocol[Log_contra]):
         """Return the time of the wall clock."""
 
     def on_advanced(self, log: Log_contra, count: int, size_bytes: int) -> None:
-        """Report that a log's visible end moved by ``count`` offsets; 0: its start moved."""
+        """Report that a log's visible end moved by ``count`` offsets; with 0 its start moved."""
 
     def on_suspected(self, log: Log_contra, base_offset: int, error: Exception) -> None:
         """Request the verification of the segment at ``base_offset`` after a failed read."""

@@ -110,7 +110,7 @@ class PostgreSqlClusterIndex:
         self._primary.execute("SELECT barnabas.fence(%s)", (session,))
 
     def drain(self, session: int) -> None:
-        """Assign no more partitions to a session."""
+        """Stop the assignment of partitions to a session."""
         self._primary.execute("SELECT barnabas.drain(%s)", (session,))
 
     def control(self, session: int) -> bool:

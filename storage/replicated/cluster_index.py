@@ -116,7 +116,7 @@ class ClusterIndex(Protocol):
         """End a session; none of its flushes is committed any more."""
 
     def drain(self, session: int) -> None:
-        """Assign no more partitions to a session."""
+        """Stop the assignment of partitions to a session."""
 
     def control(self, session: int) -> bool:
         """Return whether a live session is the controller; it becomes so if there is none."""

@@ -164,7 +164,7 @@ class Draft:
         return self.epoch, targets[member.member_id]
 
     def _may_assign(self) -> bool:
-        """Return whether the assignment interval is over, or the wall clock was set back."""
+        """Return whether the assignment interval has passed, or the wall clock was set back."""
         age_ms = self.now.wall_ms - self.group.assignment_timestamp_ms
         return not 0 <= age_ms < self.times.assignment_interval_ms
 
