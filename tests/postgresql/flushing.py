@@ -234,8 +234,10 @@ def violations(server, history):
 
 _MISCOUNTED = """
 SELECT object_id FROM barnabas.objects LEFT JOIN barnabas.extents USING (object_id)
-GROUP BY object_id HAVING live_extents <> count(partition_id) OR live_extents = 0
+GROUP BY object_id
+HAVING live_extents <> count(partition_id) OR live_extents = 0 AND key IS NULL
 """
+"""Only an upload that no flush has named, which has a key, has no extents."""
 
 
 def _uneven(partition_id, end, extents):
