@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import json
 import os
@@ -23,8 +24,21 @@ BUILD_TIMEOUT_S = 600
 
 
 @pytest.fixture(scope="module")
-def site() -> Path:
-    """The directory of the built site."""
+def site(testrun_uid: str) -> Path:
+    """The directory of the site, which the first worker of a run builds."""
+    build = ROOT / "build"
+    build.mkdir(exist_ok=True)
+    with (build / "site.lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        lock.seek(0)
+        if lock.read() != testrun_uid:
+            build_site()
+            lock.truncate(0)
+            lock.write(testrun_uid)
+    return build / "site"
+
+
+def build_site() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
     command = ["make", "--no-print-directory", "site"]
     built = subprocess.run(
@@ -37,7 +51,6 @@ def site() -> Path:
         check=False,
     )
     assert built.returncode == 0, built.stdout + built.stderr
-    return ROOT / "build" / "site"
 
 
 def test_a_search_for_hangs_finds_the_page_about_blocked_consumers(page: Page, site: Path):
