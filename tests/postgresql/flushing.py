@@ -237,7 +237,7 @@ SELECT object_id FROM barnabas.objects LEFT JOIN barnabas.extents USING (object_
 GROUP BY object_id
 HAVING live_extents <> count(partition_id) OR live_extents = 0 AND key IS NULL
 """
-"""Only an upload that no flush has named, which has a key, has no extents."""
+"""An object without extents is an upload that waits for its flush, and has a key."""
 
 
 def _uneven(partition_id, end, extents):
