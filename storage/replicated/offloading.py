@@ -38,25 +38,25 @@ def leaving_of(log: PartitionLog, snapshot_offset: int) -> Iterator[Leaving]:
             yield Leaving(*place, log, segment)
 
 
-def offload(leaving: Iterable[Leaving], kept_bytes: int, cold: ColdStore) -> int:
-    """Replace the oldest segments by remote ones until the others have at most ``kept_bytes``.
-
-    Returns their number. The next checkpoint removes their files.
-    """
+def excess(leaving: Iterable[Leaving], kept_bytes: int) -> Iterator[Leaving]:
+    """Yield the oldest segments, until the others have at most ``kept_bytes``."""
     segments = sorted(leaving, key=lambda each: each[:3])
     excess_bytes = sum(each.segment.size_bytes for each in segments) - kept_bytes
-    count = 0
     for each in segments:
         if excess_bytes <= 0:
-            break
+            return
         excess_bytes -= each.segment.size_bytes
-        count += _replace(each.log, each.segment, cold)
-    return count
+        yield each
 
 
-def _replace(log: PartitionLog, segment: Segment, cold: ColdStore) -> bool:
+def offload(leaving: Leaving, cold: ColdStore) -> bool:
+    """Replace a segment by a remote one; return False if it must stay, or has left its log since.
+
+    The next checkpoint removes its files.
+    """
+    log, segment = leaving.log, leaving.segment
     at = log.segment_at(segment.base_offset)
-    if log.segments[at] is not segment or log.cleaning.scans:
+    if log.segments[at] is not segment or log.cleaning.scans or not has_parts(log):
         return False
     part, facts = part_of(segment)
     remote = RemoteSegment(log.partition_id, part, facts, cold, created_ms=segment.created_ms)

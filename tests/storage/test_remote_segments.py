@@ -13,7 +13,7 @@ from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
 from barnabas.storage.replicated.log_parts import covering_parts, parts_of
 from barnabas.storage.replicated.log_reading import head_of
-from barnabas.storage.replicated.offloading import leaving_of, offload
+from barnabas.storage.replicated.offloading import excess, leaving_of, offload
 from barnabas.storage.replicated.remote_segment import RemoteSegment
 from tests.storage.leading import MANY, Broker, committed, producers_of
 from tests.storage.remote import Cold, RemoteBroker, keep_parts
@@ -21,6 +21,12 @@ from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
 PRODUCERS = (7, 8, 9)
+
+
+def offload_all(log, snapshot_offset, kept_bytes, cold):
+    """Take segments off the disk beyond ``kept_bytes``; return their number."""
+    leaving = excess(leaving_of(log, snapshot_offset), kept_bytes)
+    return sum(offload(each, cold.store) for each in leaving)
 
 
 class History:
@@ -69,8 +75,7 @@ class History:
         elif name == "keep":
             self.kept_offset = keep_parts(self.leader, self.kept_offset)
         elif name == "offload":
-            leaving = leaving_of(self.leader.log, self.kept_offset)
-            offload(leaving, amount * 10, self.cold.store)
+            offload_all(self.leader.log, self.kept_offset, amount * 10, self.cold)
             self.leader.checkpoint()
         elif name == "within":  # The snapshot is of an offset inside an extent.
             self.times.add(timestamp)
@@ -214,10 +219,10 @@ def test_segments_leave_the_disk_once_the_store_has_them(index, leader):
     sizes = [segment.size_bytes for segment in log.segments]
     assert [*leaving_of(log, 0)] == []
     end = keep_parts(leader)
-    assert offload(leaving_of(log, end), sum(sizes[1:-1]), cold.store) == 1
+    assert offload_all(log, end, sum(sizes[1:-1]), cold) == 1
     kinds = [isinstance(segment, RemoteSegment) for segment in log.segments]
     assert kinds == [True] + [False] * (len(sizes) - 1)
-    assert offload(leaving_of(log, end), 0, cold.store) == len(sizes) - 2
+    assert offload_all(log, end, 0, cold) == len(sizes) - 2
     leader.checkpoint()
     disk = leader.store.file_system
     (directory,) = [each for each in disk.list_directory(ROOT) if each.startswith("t1-")]

@@ -39,7 +39,7 @@ from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
 from barnabas.storage.replicated.log_parts import is_local, parts_of
 from barnabas.storage.replicated.log_snapshot import take_snapshot
-from barnabas.storage.replicated.offloading import leaving_of, offload
+from barnabas.storage.replicated.offloading import Leaving, excess, leaving_of, offload
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ class Upkeep:
             if number % LOGS_PER_TURN == 0:
                 await next_turn()
             await self._maintain(log)
-        self._offload()
+        await self._offload()
         await self._collect_garbage()
         await self._pack()
         await self._forget_sessions()
@@ -277,18 +277,21 @@ class Upkeep:
             words = "compacted in the store topic=%s partition=%d bytes_before=%d bytes_after=%d"
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
 
-    def _offload(self) -> None:
+    async def _offload(self) -> None:
         """Take the oldest segments off the disk, beyond as much as the cache may have."""
-        cold, logs = self._cold, self._logs.logs
+        cold = self._cold
         if cold is None or self._host.clock.now_ms() < self._garbage_due_ms:
             return
-        leaving = [
-            each
-            for log, kept in self._kept.items()
-            if logs.get(log.partition_id) is log
-            for each in leaving_of(log, kept.snapshot_offset)
-        ]
-        self.counts.segments_offloaded += offload(leaving, cold.cache.max_bytes, cold)
+        leaving: list[Leaving] = []
+        for number, (log, kept) in enumerate([*self._kept.items()], start=1):
+            if number % LOGS_PER_TURN == 0:
+                await next_turn()
+            if self._is_here(log):
+                leaving += leaving_of(log, kept.snapshot_offset)
+        for each in excess(leaving, cold.cache.max_bytes):
+            await next_turn()
+            if self._is_here(each.log):
+                self.counts.segments_offloaded += offload(each, cold)
 
     async def _collect_garbage(self) -> None:
         now_ms = self._host.clock.now_ms()
