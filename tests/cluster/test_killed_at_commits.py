@@ -8,7 +8,7 @@ receives the response. Other brokers take over, and the transactions end whole.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 
 import pytest
@@ -62,16 +62,19 @@ class Death:
 
     def commit(self, index: MemoryIndex, session: int, flush: Flush) -> FlushAnswer:
         """Commit a flush of any broker, in place of the store."""
-        if session != self._session or self.has_come:
-            return COMMIT(index, session, flush)
-        self._left -= 1
-        if self._left:
-            return COMMIT(index, session, flush)
-        self.has_come = True
-        self._cluster.cut_from_store(self._victim)
-        if self._is_committed:
+        if not self.comes(session) or self._is_committed:
             return COMMIT(index, session, flush)
         return FlushAnswer(Outcome.COMMITTED)  # The victim is cut off, and does not receive it.
+
+    def comes(self, session: int) -> bool:
+        """Count a call of a broker; cut the victim off and return True if it dies now."""
+        if session != self._session or self.has_come:
+            return False
+        self._left -= 1
+        self.has_come = not self._left
+        if self.has_come:
+            self._cluster.cut_from_store(self._victim)
+        return self.has_come
 
     def complete(self) -> None:
         """Kill the victim, which is cut off, and start it again."""
@@ -98,27 +101,39 @@ def test_a_broker_that_dies_at_a_commit_leaves_no_transaction_in_part(
     stage, monkeypatch, version, keeps, commits, victim, is_committed
 ):
     topic = f"t-{version}-{keeps}-{victim}-{is_committed}"
+
+    def run_over(client: Client, at: int) -> bool:
+        client.keeps = keeps
+        death = Death(stage, victim, at, is_committed=is_committed)
+        with monkeypatch.context() as patched:
+            replaced = functools.partialmethod(commit, death)
+            patched.setattr(MemoryIndex, "commit_flush", replaced)
+            run(client, death, commits=commits)
+        return death.has_come
+
+    run_over_each(stage, topic, victim, version, run_over)
+
+
+def commit(index: MemoryIndex, death: Death, session: int, flush: Flush) -> FlushAnswer:
+    return death.commit(index, session, flush)
+
+
+def run_over_each(
+    stage: Stage, topic: str, victim: int, version: int, run_over: Callable[[Client, int], bool]
+) -> None:
+    """Run a client over the first death of the victim, the second, and so on until none comes."""
     stage.cluster.create_topic(topic, 2)
     source, target = places = [Led(topic, 0), Led(topic, 1)]
     del stage.clients[:]
     writer = stage.add(Writer(f"writer-{topic}", stage.addresses, SEED, source))
     for at in count(1):
         client = stage.add(Client(f"{topic}-{at}", stage.addresses, SEED, version, source, target))
-        client.keeps = keeps
         spread(stage, client)
         writer.once()
-        death = Death(stage, victim, at, is_committed=is_committed)
-        with monkeypatch.context() as patched:
-            patched.setattr(MemoryIndex, "commit_flush", functools.partialmethod(commit, death))
-            run(client, death, commits=commits)
-        if not death.has_come:
+        if not run_over(client, at):
             break
     assert at > COMMITS_AT_LEAST[victim]
     stage.judge(set(), places)
-
-
-def commit(index: MemoryIndex, death: Death, session: int, flush: Flush) -> FlushAnswer:
-    return death.commit(index, session, flush)
 
 
 def spread(stage: Stage, client: Client) -> None:

@@ -13,8 +13,7 @@ import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from barnabas.spark_connector.session.cache import cache_directory
 from barnabas.spark_connector.session.java import java_environment, trust_store_options
@@ -23,9 +22,9 @@ from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import spark_jars
 from tests.counterparts.java import java, newer_java
 from tests.counterparts.probe import free_port
+from tests.counterparts.service import Service
 from tests.counterparts.spark import QUICK_START
 from tests.http_client import urlopen
-from tests.waiting import wait_until
 
 GROUP, NAME = "io.apicurio", "apicurio-registry-app"
 
@@ -59,7 +58,6 @@ IN_TOPICS = Release(
     21,
 )
 FETCH_TIMEOUT_S = 600
-START_TIMEOUT_S = 120
 REQUEST_TIMEOUT_S = 10
 
 
@@ -122,11 +120,13 @@ def _ivy_command(release: Release, scratch: Path) -> list[str]:
     return [*command, "-cache", str(scratch / "ivy"), "-types", "tar.gz", "-retrieve", pattern]
 
 
-class Registry:
+class Registry(Service):
     """A running registry, from the start of the `with` block to its end.
 
     ``settings`` are Quarkus's and Apicurio's properties beside those of the address.
     """
+
+    start_timeout_s = 120
 
     def __init__(
         self,
@@ -134,8 +134,8 @@ class Registry:
         release: Release = IN_MEMORY,
         settings: Mapping[str, str] | None = None,
     ) -> None:
+        super().__init__(directory / "apicurio.log")
         self._directory = directory
-        self._log = directory / "apicurio.log"
         self._release = release
         self._address = f"http://{HOST}:{free_port()}"
         self._settings = {
@@ -146,20 +146,8 @@ class Registry:
             "quarkus.management.port": "0",
             **(settings or {}),
         }
-        self._process: subprocess.Popen[bytes] | None = None
         self.url = f"{self._address}/apis/ccompat/v7"
         """The address of Confluent's API."""
-
-    @property
-    def pid(self) -> int:
-        """The process ID."""
-        assert self._process is not None, "not started"
-        return self._process.pid
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process lives."""
-        return self._process is not None and self._process.poll() is None
 
     def launch(self) -> None:
         """Start the process, and return before it is ready."""
@@ -167,7 +155,7 @@ class Registry:
         runner = apicurio(self._release) / self._release.runner
         options = [f"-D{name}={value}" for name, value in self._settings.items()]
         command = [str(newer_java(self._release.java)), *QUICK_START, "-Xmx512m", *options]
-        with self._log.open("ab") as output:
+        with self._output_path.open("ab") as output:
             self._process = subprocess.Popen(
                 [*command, "-jar", str(runner)],
                 cwd=self._directory,
@@ -187,42 +175,6 @@ class Registry:
     def is_at_work(self) -> bool:
         """Return whether the registry accepts requests."""
         return self.is_ready()
-
-    def wait_until_ready(self) -> None:
-        """Wait until the registry accepts requests; fail if its process ends before."""
-
-        def is_ready() -> bool:
-            assert self.is_running, self.output()
-            return self.is_ready()
-
-        wait_until(is_ready, self.output, seconds=START_TIMEOUT_S)
-
-    def output(self, *, limit: int = 4000) -> str:
-        """Return the end of its log."""
-        return self._log.read_text(errors="replace")[-limit:]
-
-    def kill(self) -> None:
-        """Kill -9 the process, and wait until it has ended."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
-    def __enter__(self) -> Self:
-        try:
-            self.launch()
-            self.wait_until_ready()
-        except BaseException:
-            self.kill()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.kill()
 
 
 def in_topics(directory: Path, servers: str) -> Registry:

@@ -11,6 +11,7 @@ from typing import Self
 
 from tests.certificates import Credential
 from tests.counterparts.probe import answers_metadata, free_port
+from tests.counterparts.service import ProcessHandle
 from tests.counterparts.usage import CpuTime, cpu_time, resident_bytes
 
 HOST = "127.0.0.1"
@@ -22,7 +23,7 @@ class BrokerDied(Exception):
     """The broker's process ended, or did not answer in time; the message has its last output."""
 
 
-class BrokerProcess:
+class BrokerProcess(ProcessHandle):
     """One broker on a loopback port with its data in a directory; see the subclasses.
 
     `directory` keeps the data and the output; without one a temporary directory is used and
@@ -41,7 +42,6 @@ class BrokerProcess:
         self.more_ports: dict[str, int] = {}
         """The ports of listeners beside the PLAINTEXT one, by security protocol."""
         self.start_up_s = 0.0
-        self._process: subprocess.Popen[bytes] | None = None
 
     def listen(self, protocol: str) -> int:
         """Add a listener of this protocol; called before the start. Returns its port."""
@@ -95,16 +95,6 @@ class BrokerProcess:
     def output_path(self) -> Path:
         return self.directory / "output.log"
 
-    @property
-    def pid(self) -> int:
-        assert self._process is not None, "not started"
-        return self._process.pid
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process lives, answering or not."""
-        return self._process is not None and self._process.poll() is None
-
     # -- life --------------------------------------------------------------------------------------
 
     def start(self) -> Self:
@@ -127,12 +117,6 @@ class BrokerProcess:
             time.sleep(POLL_S)
         self.start_up_s = time.monotonic() - started
         return self
-
-    def kill(self) -> None:
-        """Kill -9 and wait until the process has ended."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
 
     def restart(self) -> Self:
         """Start again on the same port and the same data."""

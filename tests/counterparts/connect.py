@@ -8,20 +8,18 @@ import subprocess
 import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.error import HTTPError, URLError
 
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.jars import connect_class_path
 from tests.counterparts.java import java
 from tests.counterparts.probe import free_port
+from tests.counterparts.service import Service
 from tests.http_client import urlopen
-from tests.waiting import wait_until
 
 MAIN_CLASS = "org.apache.kafka.connect.cli.ConnectDistributed"
 JVM_OPTIONS = ("-Xms64m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-START_TIMEOUT_S = 180
 STOP_TIMEOUT_S = 60
 REST_TIMEOUT_S = 90
 """The time limit of Connect itself for a request."""
@@ -56,7 +54,7 @@ logger.configs.level=WARN
 """
 
 
-class ConnectWorker:
+class ConnectWorker(Service):
     """`with ConnectWorker(directory, servers) as worker:` a worker that is ready for connectors.
 
     ``servers`` is the Kafka cluster of the worker's own topics. ``settings`` replace SETTINGS.
@@ -71,6 +69,7 @@ class ConnectWorker:
         settings: Mapping[str, str] | None = None,
         plugins: Sequence[Path] = (),
     ) -> None:
+        super().__init__(directory / "output.log")
         self.directory = directory
         self.url = f"http://{HOST}:{free_port()}"
         self._settings = {
@@ -81,18 +80,6 @@ class ConnectWorker:
             **(settings or {}),
         }
         self._plugins = plugins
-        self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def pid(self) -> int:
-        """The process ID."""
-        assert self._process is not None, "not started"
-        return self._process.pid
-
-    @property
-    def is_running(self) -> bool:
-        """Whether the process lives."""
-        return self._process is not None and self._process.poll() is None
 
     def launch(self) -> None:
         """Start the process, and return before it is ready."""
@@ -117,12 +104,6 @@ class ConnectWorker:
             if not link.exists():
                 link.symlink_to(each)
 
-    def kill(self) -> None:
-        """Kill -9 the process, and wait until it has ended."""
-        if self._process is not None:
-            self._process.kill()
-            self._process.wait()
-
     def stop(self) -> int:
         """Send SIGTERM to the process; return its exit code."""
         assert self._process is not None, "not started"
@@ -132,14 +113,6 @@ class ConnectWorker:
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"the worker ignored SIGTERM: {self.output()}") from None
-
-    def output(self, *, limit: int = 4000) -> str:
-        """Return the end of the worker's log."""
-        return self._output_path.read_text(errors="replace")[-limit:]
-
-    @property
-    def _output_path(self) -> Path:
-        return self.directory / "output.log"
 
     # -- REST --------------------------------------------------------------------------------------
 
@@ -160,15 +133,6 @@ class ConnectWorker:
             return bool(self.request("GET", "/health")["status"] == "healthy")
         except (URLError, OSError):
             return False
-
-    def wait_until_ready(self) -> None:
-        """Wait until the worker accepts requests; fail if its process ends before."""
-
-        def is_ready() -> bool:
-            assert self.is_running, f"the worker ended: {self.output()}"
-            return self.is_ready()
-
-        wait_until(is_ready, self.output, seconds=START_TIMEOUT_S)
 
     def configure(self, name: str, config: Mapping[str, str]) -> None:
         """Create a connector, or change its configuration."""
@@ -204,20 +168,3 @@ class ConnectWorker:
         ]
         parts = [part for each in status for part in (each["connector"], *each["tasks"])]
         return [each.get("trace", "") for each in parts if each["state"] == "FAILED"]
-
-    def __enter__(self) -> Self:
-        try:
-            self.launch()
-            self.wait_until_ready()
-        except BaseException:
-            self.kill()
-            raise
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.kill()
