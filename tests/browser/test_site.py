@@ -83,7 +83,7 @@ class QuietHandler(SimpleHTTPRequestHandler):
     """A handler that logs no requests."""
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Drop the line of a request."""
 
 
 def site_versions(version: str) -> list[list[str]]:

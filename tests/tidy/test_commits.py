@@ -92,7 +92,7 @@ def test_merges_are_not_checked(checkout):
     assert main(checkout, base) == 0
 
 
-def test_without_history_one_line_tells_that_nothing_is_checked(checkout, tmp_path, capsys):
+def test_check_without_history_prints_one_line(checkout, tmp_path, capsys):
     base = commit(checkout, "Add a key")
     commit(checkout, "this subject is wrong.")
     shallow, bare = tmp_path / "shallow", tmp_path / "without-git"
