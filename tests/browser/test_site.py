@@ -10,6 +10,7 @@ import re
 import shlex
 import shutil
 import subprocess
+from collections.abc import Mapping, Sequence
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -40,17 +41,21 @@ def site(testrun_uid: str) -> Path:
 
 def build_site() -> None:
     environment = {name: value for name, value in os.environ.items() if name != "MAKEFLAGS"}
-    command = ["make", "--no-print-directory", "site"]
-    built = subprocess.run(
+    run(["make", "--no-print-directory", "site"], ROOT, environment)
+
+
+def run(command: Sequence[str], directory: Path, environment: Mapping[str, str]) -> None:
+    """Run a command; its failure shows its output."""
+    ended = subprocess.run(
         command,
-        cwd=ROOT,
+        cwd=directory,
         env=environment,
         capture_output=True,
         text=True,
         timeout=BUILD_TIMEOUT_S,
         check=False,
     )
-    assert built.returncode == 0, built.stdout + built.stderr
+    assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
 def test_a_search_for_hangs_finds_the_page_about_blocked_consumers(page: Page, site: Path):
@@ -111,25 +116,16 @@ def versions(site: Path, tmp_path: Path) -> Path:
         **{f"GIT_{role}_EMAIL": "test@example" for role in ("AUTHOR", "COMMITTER")},
     }
 
-    def run(*command: str) -> None:
-        ended = subprocess.run(
-            command,
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=BUILD_TIMEOUT_S,
-            check=False,
-        )
-        assert ended.returncode == 0, ended.stdout + ended.stderr
-
-    run("git", "init", "--quiet")
-    run("git", "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    commands = [
+        ["git", "init", "--quiet"],
+        ["git", "commit", "--quiet", "--allow-empty", "--message", "Begin"],
+    ]
     for version in VERSIONS:
         deploy, set_default = site_versions(version)
-        run(*deploy)
-    run(*set_default)
-    run("git", "worktree", "add", "--quiet", "served", "site-pages")
+        commands.append(deploy)
+    commands += [set_default, ["git", "worktree", "add", "--quiet", "served", "site-pages"]]
+    for command in commands:
+        run(command, tmp_path, environment)
     return tmp_path / "served"
 
 
