@@ -125,7 +125,7 @@ class Console:
         found = find(request.method, request.parts)
         if found is None:
             allowed = methods_of(request.parts)
-            words = f"only {', '.join(allowed)}" if allowed else "there is nothing to change here"
+            words = f"only {', '.join(allowed)}" if allowed else "this path allows no changes"
             error = KafkaError(ErrorCode.INVALID_REQUEST, words)
             return refusal(error, 405, {"Allow": ", ".join((*allowed, *READING))})
         try:
@@ -180,7 +180,7 @@ async def _perform_later(
     try:
         effect = await perform(found, broker, given, jobs, readers)
     except Conflict:
-        words = "it is not as it was when it was looked at: look again"
+        words = "the object changed after the preview: preview the change again"
         return refusal(KafkaError(ErrorCode.INVALID_REQUEST, words), 409)
     except KafkaError as error:
         return refusal(with_leader(error, broker.view), STATUS.get(error.code, 400))

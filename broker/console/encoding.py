@@ -25,7 +25,17 @@ OBJECT_BYTES: Final = 56
 ROWS_WEIGHED: Final = 8
 """Rows of a list by which its size is judged."""
 
+OLD_NAMES: Final = {
+    "blocked_by": "holder",
+    "blocked_offsets": "held_back",
+    "blocked_partitions": "held_back",
+    "blocking_transaction": "behind",
+    "lag_blocked": "lag_held_back",
+}
+"""Former names of fields, which programs of users may read: a response has both."""
+
 _fields: dict[type, tuple[str, ...]] = {}
+_keys: dict[type, tuple[tuple[str, str], ...]] = {}
 
 
 def as_json(value: object) -> JsonValue:
@@ -38,7 +48,16 @@ def as_json(value: object) -> JsonValue:
         return [as_json(each) for each in value]
     if isinstance(value, Mapping):
         return {name: as_json(each) for name, each in value.items()}
-    return {name: as_json(getattr(value, name)) for name in fields_of(type(value))}
+    return {key: as_json(getattr(value, name)) for key, name in keys_of(type(value))}
+
+
+def keys_of(shape: type) -> tuple[tuple[str, str], ...]:
+    """Return the keys of a shape in JSON, each with its field; an old name follows the present."""
+    keys = _keys.get(shape)
+    if keys is None:
+        pairs = ((name, (name, OLD_NAMES.get(name))) for name in fields_of(shape))
+        keys = _keys[shape] = tuple((key, name) for name, both in pairs for key in both if key)
+    return keys
 
 
 def fields_of(shape: type) -> tuple[str, ...]:
@@ -100,8 +119,8 @@ def _pieces(value: object) -> Iterator[str]:
         yield from _pieces_of_list(value)
     else:
         before = "{"
-        for name in fields_of(type(value)):
-            yield f"{before}{_text(name)}:"
+        for key, name in keys_of(type(value)):
+            yield f"{before}{_text(key)}:"
             yield from _pieces(getattr(value, name))
             before = ","
         yield "}"

@@ -44,7 +44,7 @@ WATCHED_MOST: Final = 8
 BEGIN: Final = f"retry: {RETRY_MS}\n\n"
 COMMENT: Final = ":\n\n"
 _TOO_SLOW: Final = KafkaError(
-    ErrorCode.REQUEST_TIMED_OUT, "the disk does not answer, or there is too much to look at"
+    ErrorCode.REQUEST_TIMED_OUT, "the disk does not respond, or the view is too large"
 )
 
 WATCHABLE: Final[Mapping[str, Route]] = {route.watched: route for route in ROUTES if route.watched}
@@ -84,7 +84,7 @@ def read_watch(text: str) -> tuple[Watched, ...]:
     """
     things = dict.fromkeys(text.split(","))
     if len(things) > WATCHED_MOST:
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"watch: at most {WATCHED_MOST} things")
+        raise KafkaError(ErrorCode.INVALID_REQUEST, f"watch: at most {WATCHED_MOST} objects")
     return tuple(map(_watched, things))
 
 
@@ -96,7 +96,9 @@ def _watched(text: str) -> Watched:
             f"{each}:{{{route.name_in_path}}}" if route.name_in_path else each
             for each, route in WATCHABLE.items()
         )
-        raise KafkaError(ErrorCode.INVALID_REQUEST, f"watch: with commas between, of: {there}")
+        raise KafkaError(
+            ErrorCode.INVALID_REQUEST, f"watch: expected names separated by commas, of: {there}"
+        )
     names = ((route.name_in_path, unquote(name)),) if colon else ()
     return Watched(text, route, names)
 

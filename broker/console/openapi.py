@@ -16,6 +16,7 @@ from barnabas.broker.console.actions.effect import Effect
 from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, TEXTS, Field
 from barnabas.broker.console.actions.performing import PARAMETERS as DRY_RUN
 from barnabas.broker.console.actions.table import ACTIONS, Action
+from barnabas.broker.console.encoding import keys_of
 from barnabas.broker.console.lengths import (
     ENTRIES_MOST,
     ENTRY_NAME_MOST,
@@ -259,15 +260,17 @@ def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
     hints = get_type_hints(shape, include_extras=True)
     docs = attribute_docs(shape)
     properties = {}
-    for name, hint in hints.items():
-        properties[name] = schema_of(hint, used)
-        if name in docs:
-            properties[name]["description"] = docs[name]
+    for key, name in keys_of(shape):
+        properties[key] = schema_of(hints[name], used)
+        if key != name:
+            properties[key] |= {"description": f"Old name of {name}.", "deprecated": True}
+        elif name in docs:
+            properties[key]["description"] = docs[name]
     return {
         "type": "object",
         "description": inspect.getdoc(shape),
         "properties": properties,
-        "required": list(hints),
+        "required": list(properties),
         "additionalProperties": False,
     }
 

@@ -45,7 +45,9 @@ def unpacked(cursor: str) -> list[Any]:
 
 def bad_cursor() -> KafkaError:
     """Return the error for a cursor of another list or order."""
-    return KafkaError(ErrorCode.INVALID_REQUEST, "after: not the next of an answer in this order")
+    return KafkaError(
+        ErrorCode.INVALID_REQUEST, "after: not the next value of a response with this order"
+    )
 
 
 class Order:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from barnabas.broker.console.encoding import OLD_NAMES
 from barnabas.broker.console.lengths import LENGTHS, check_length
 from barnabas.broker.console.paging import LIMIT_DEFAULT, LIMIT_MOST
 from barnabas.broker.console.questions import Value
@@ -25,6 +26,8 @@ class Parameter:
     default: Value | None = None
     """Value of a missing parameter, or None for none."""
     choices: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """Old names of choices, each with its present name."""
     least: int = 0
     most: int = 2**63 - 1
     """Bounds of numbers."""
@@ -36,7 +39,7 @@ class Parameter:
     def __post_init__(self) -> None:
         """Find the limit of its text; raises KeyError where lengths.py has none."""
         if self.choices:
-            most = max(map(len, self.choices))
+            most = max(map(len, (*self.choices, *self.renamed)))
         elif self.kind is str:
             most = LENGTHS[self.limit or self.name]
         else:
@@ -52,6 +55,7 @@ class Parameter:
             if text not in _BOOLEANS:
                 raise self._refused("must be true or false")
             return _BOOLEANS[text]
+        text = self.renamed.get(text, text)
         if self.choices and text not in self.choices:
             raise self._refused("must be one of " + ", ".join(self.choices))
         if self.kind is int:
@@ -71,7 +75,7 @@ def read_query(parameters: Iterable[Parameter], query: Mapping[str, str]) -> dic
     for name in query:
         if name not in known:
             there = ", ".join(known) or "none"
-            words = f"{name[:80]}: no such parameter here; there are: {there}"
+            words = f"{name[:80]}: unknown parameter; expected: {there}"
             raise KafkaError(ErrorCode.INVALID_REQUEST, words)
     values = {each.name: each.default for each in known.values() if each.default is not None}
     return values | {name: known[name].read(text) for name, text in query.items()}
@@ -81,12 +85,15 @@ def paged(default_sort: str, sorts: Iterable[str], filtered: str = "") -> tuple[
     """Return the parameters of a list; ``filtered`` names the filtered field."""
     names = tuple(sorts)
     choices = (*names, *(f"-{name}" for name in names))
+    old = {OLD_NAMES[name]: name for name in names if name in OLD_NAMES}
+    renamed = old | {f"-{name}": f"-{present}" for name, present in old.items()}
+    doc = 'Field to sort by; "-" before it reverses the order.'
     parameters = (
-        Parameter("sort", 'The order; "-" before it turns it round.', str, default_sort, choices),
-        Parameter("limit", "Rows at most.", int, LIMIT_DEFAULT, least=1, most=LIMIT_MOST),
-        Parameter("after", "`next` of the page before."),
+        Parameter("sort", doc, str, default_sort, choices, renamed),
+        Parameter("limit", "Maximum number of rows.", int, LIMIT_DEFAULT, least=1, most=LIMIT_MOST),
+        Parameter("after", "`next` of the previous page."),
     )
     if not filtered:
         return parameters
-    doc = f"Only those with this text in {filtered}, in capitals or not."
+    doc = f"Only rows with this text in {filtered}; upper and lower case are equal."
     return Parameter("filter", doc, limit="name_filter"), *parameters

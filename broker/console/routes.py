@@ -62,10 +62,10 @@ _THINGS: Final = (
 _BLOCKED: Final = Route(
     "/api/v1/blocked-partitions",
     "Partitions with blocked read_committed consumers, and their open transactions",
-    transactions.list_holders,
-    shapes.HolderPage,
+    transactions.list_blocked,
+    shapes.BlockedPage,
     visible(TOPIC, READ),
-    paged("topic", transactions.HOLDER_ORDERS, "the topic's name"),
+    paged("topic", transactions.BLOCKED_ORDERS, "the topic's name"),
 )
 
 ROUTES: Final[tuple[Route, ...]] = (

@@ -80,8 +80,8 @@ class TopicSummary:
     """Offsets of its partitions since they exist: the difference of two responses is what came in
     between."""
     size_bytes: Wide
-    held_back: Wide
-    """Offsets that readers of committed records may not see yet."""
+    blocked_offsets: Wide
+    """Offsets that are not yet visible to ``read_committed`` consumers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ class PartitionRow:
     """Last stable offset, where ``read_committed`` consumers stop."""
     end_offset: Wide
     """High watermark, where all consumers stop."""
-    held_back: Wide
+    blocked_offsets: Wide
     """Number of offsets from the last stable offset to the high watermark."""
     size_bytes: Wide
     segments: int
@@ -202,31 +202,31 @@ class OpenTransaction:
     producer_epoch: int
     last_timestamp_ms: Wide
     hanging: bool
-    """Whether no coordinator knows it: nothing but an operator will ever end it."""
+    """Whether no coordinator knows the transaction: only an operator can end it."""
     transaction: TransactionRow | None
     """The transaction, or None if it hangs or the user cannot see it."""
 
 
 @dataclass(frozen=True, slots=True)
-class HeldPartition:
-    """A partition whose readers of committed records wait."""
+class BlockedPartition:
+    """A partition with blocked ``read_committed`` consumers."""
 
     topic: str
     partition: int
     stable_offset: Wide
     end_offset: Wide
-    held_back: Wide
+    blocked_offsets: Wide
     open_count: int
     """Transactions that are open on it."""
     transactions: tuple[OpenTransaction, ...]
-    """The first of them; readers wait for the very first."""
+    """The oldest open transactions; the first of them blocks the consumers."""
 
 
 @dataclass(frozen=True, slots=True)
-class HolderPage(Page):
-    """A page of partitions whose readers wait."""
+class BlockedPage(Page):
+    """A page of partitions with blocked consumers."""
 
-    items: tuple[HeldPartition, ...]
+    items: tuple[BlockedPartition, ...]
 
 
 # ----------------------------------------------------------------------------------------- groups
@@ -249,7 +249,7 @@ class GroupRow:
     as of the next two."""
     lag_readable: Wide | None
     """Part of the lag that a ``read_committed`` consumer can read now."""
-    lag_held_back: Wide | None
+    lag_blocked: Wide | None
     """Part of the lag that open transactions block."""
     last_commit_ms: Wide | None
     """Time of the newest current commit, or None if the group has none."""
@@ -277,12 +277,12 @@ class GroupPartition:
     end_offset: Wide | None
     lag: Wide | None
     lag_readable: Wide | None
-    lag_held_back: Wide | None
+    lag_blocked: Wide | None
     commit_ms: Wide | None
     """When that was committed."""
     member: str | None
     """Member that owns the partition."""
-    holder: OpenTransaction | None
+    blocked_by: OpenTransaction | None
     """The first transaction that is open on it."""
 
 
@@ -322,7 +322,7 @@ class GroupDescription(Cursor):
     lag: Wide | None
     """The lag of all partitions with committed offsets; null without any, as the next two."""
     lag_readable: Wide | None
-    lag_held_back: Wide | None
+    lag_blocked: Wide | None
     last_commit_ms: Wide | None
     partitions: tuple[GroupPartition, ...]
     member_count: int
@@ -341,23 +341,23 @@ class Worst:
     """Number of groups."""
     lagging: tuple[GroupRow, ...]
     """Groups with the largest lag."""
-    held_back: tuple[HeldPartition, ...]
-    """The partitions of which most is held back."""
+    blocked_partitions: tuple[BlockedPartition, ...]
+    """The partitions with most blocked offsets."""
     waiting: Waiting
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Records that transactions hold back which have been open for ten seconds, or hang."""
+    """Records blocked by transactions that hang or have been open for ten seconds."""
 
     transactions: int
     hanging: int
     """Number of those transactions that no coordinator ends."""
     partitions: int
     records: Wide
-    """Offsets that readers of committed records may not see yet."""
+    """Offsets that are not yet visible to ``read_committed`` consumers."""
     groups: int
-    """Groups with a committed offset below such records."""
+    """Groups whose committed offset precedes such records."""
 
 
 @dataclass(frozen=True, slots=True)

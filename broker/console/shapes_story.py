@@ -100,7 +100,7 @@ class GroupHistory:
     times_ms: tuple[Wide, ...]
     lag_readable: tuple[Wide, ...]
     """One for each time; so is the next."""
-    lag_held_back: tuple[Wide, ...]
+    lag_blocked: tuple[Wide, ...]
     rebalances_since_ms: Wide
     """Time from which the rebalances are complete."""
     rebalances: tuple[GroupRebalance, ...]
@@ -176,7 +176,7 @@ class ReaderRow:
     end_offset: Wide
     lag: Wide
     """Offsets from its position to the end, of what it may see."""
-    lag_held_back: Wide
+    lag_blocked: Wide
     """Number of further offsets that an open transaction blocks."""
     idle_ms: Wide | None
     """Time since its last request."""
@@ -236,7 +236,7 @@ class PipelineRow:
     outputs: tuple[str, ...]
     lag: Wide
     lag_readable: Wide
-    lag_held_back: Wide
+    lag_blocked: Wide
     commits: Wide
     """Since the pipeline was seen first."""
     aborts: Wide
@@ -261,7 +261,7 @@ class InputLag:
     topic: str
     lag: Wide | None
     lag_readable: Wide | None
-    lag_held_back: Wide | None
+    lag_blocked: Wide | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class GroupOfTopicRow:
     lag: Wide
     """On this topic alone, as in the list of groups."""
     lag_readable: Wide
-    lag_held_back: Wide
+    lag_blocked: Wide
 
 
 @dataclass(frozen=True, slots=True)

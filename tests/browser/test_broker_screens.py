@@ -24,7 +24,7 @@ COMPACTED = {
     "segment.ms": "1000",
     "min.cleanable.dirty.ratio": "0.01",
 }
-SYNC_TIMES = "How long journal syncs took"
+SYNC_TIMES = "Journal sync times"
 LINE_PX = 50
 """A header of two lines is higher."""
 
@@ -59,7 +59,7 @@ def rows(page, label):
 def test_now_says_what_the_broker_is_doing_and_whether_anything_is_wrong(page, own_broker):
     create(own_broker.bootstrap_servers, "orders", partitions=1)
     page.goto(own_broker.url)
-    expect(page.get_by_text("Clients are served.")).to_be_visible()
+    expect(page.get_by_text("The broker serves clients.")).to_be_visible()
     expect(fact(page, "Duplicates rejected")).to_have_text("0")
     page.evaluate("window.isTheSame = true")
     with producing(own_broker, "orders"):
@@ -67,7 +67,7 @@ def test_now_says_what_the_broker_is_doing_and_whether_anything_is_wrong(page, o
         expect(fact(page, "Duplicates rejected")).to_have_text("1")
         wait_until(lambda: "at most" in words_of(page, "Batches per sync"), "syncs have batches")
         wait_until(lambda: "%" in words_of(page, "Event loop busy"), "the loop is busy")
-        wait_until(lambda: "p99" in words_of(page, "Event loop late"), "the loop is late")
+        wait_until(lambda: "p99" in words_of(page, "Event loop lag"), "the loop is late")
         wait_until(lambda: "most often below" in words_of(page, SYNC_TIMES), "the map has a span")
         figure = page.get_by_role("figure").filter(has_text=SYNC_TIMES)
         figure.get_by_role("button", name="Table").click()
@@ -117,7 +117,7 @@ def test_storage_says_whether_the_disk_is_the_limit(page, tmp_path):
             float(passed.get_by_role("cell").nth(at).inner_text().split()[0]) for at in (1, 2)
         )
         assert 0 < after < before
-        for title in (SYNC_TIMES, "How long Produce requests took"):
+        for title in (SYNC_TIMES, "Produce request times"):
             wait_until(lambda title=title: "most often" in words_of(page, title), title)
         expect(rows(page, "Largest logs").first).to_contain_text("prices-0")
         assert page.evaluate("window.isTheSame")

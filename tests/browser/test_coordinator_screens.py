@@ -91,7 +91,7 @@ def test_groups_who_is_behind_and_who_falls_behind(page, quick_broker, monkeypat
     expect(cell(stuck, "Groups", "Trend")).to_contain_text("catching up", timeout=MEASURED_MS)
     stuck.get_by_role("link").click()
     expect(heading(page)).to_have_text("stuck")
-    expect(page.get_by_text("It has read everything.")).to_be_visible()
+    expect(page.get_by_text("The group has read all records.")).to_be_visible()
 
 
 def end_of(broker, topic):
@@ -157,13 +157,13 @@ def test_group_why_is_it_behind_since_when_and_what_has_moved(page, own_broker):
     expect(figure).to_contain_text("Can be read now 0, at most 20")
     wait_until(lambda: marks_in(figure), "the rebalance is a mark")
     screenshot(page, "group-with-history")
-    expect(page.get_by_text("It has read everything.")).to_be_visible()
+    expect(page.get_by_text("The group has read all records.")).to_be_visible()
     figure.get_by_role("button", name="Table").click()
     lags = figure.get_by_role("row").get_by_role("cell")
     expect(lags.first).to_have_text("0")
     assert "20" in lags.all_inner_texts()
     axe_check(page)
-    same_by_address(page, re.compile(r"^1 rebalance since"), "It has read everything.")
+    same_by_address(page, re.compile(r"^1 rebalance since"), "The group has read all records.")
     consumer.close()
 
 
@@ -182,16 +182,16 @@ def test_transactions_what_is_open_and_who_holds_readers_back(page, own_broker):
         screens.get_by_role("link", name="Transactions").click()
         opened = page.get_by_role("figure").filter(has_text="Open now")
         expect(opened.get_by_role("link", name=re.compile("^holding-1: Ongoing"))).to_be_visible()
-        over = page.get_by_role("figure").filter(has_text="Ended last")
+        over = page.get_by_role("figure").filter(has_text="Recently ended")
         expect(over.get_by_role("link", name="ended-1: 2 committed")).to_have_count(1)
         aborted = re.compile("^ended-2: aborted by its producer")
         expect(over.get_by_role("link", name=aborted)).to_be_visible()
-        label = "Partitions whose readers wait"
+        label = "Blocked partitions"
         holder = row_of(page, label, "orders-1")
-        expect(cell(holder, label, "Readers wait for")).to_have_text("holding-1")
+        expect(cell(holder, label, "Blocked by")).to_have_text("holding-1")
         expect(cell(holder, label, "Client")).to_have_text("shop")
         expect(row_of(page, label, "orders-0")).to_have_count(0)
-        page.get_by_role("checkbox", name="Only open ones").check()
+        page.get_by_role("checkbox", name="Only open").check()
         ids = page.get_by_role("region", name="Transactional ids", exact=True)
         expect(ids.get_by_role("rowheader")).to_have_text(["holding-1"])
         expect(page).to_have_url(re.compile("open=true"))
@@ -203,7 +203,9 @@ def test_transactions_what_is_open_and_who_holds_readers_back(page, own_broker):
         fresh.close()
         client.end("holding-1")
         expect(opened.get_by_text("No transaction is open.")).to_be_visible()
-        expect(page.get_by_text("No reader of committed records waits.")).to_be_visible()
+        expect(
+            page.get_by_text("No open transaction blocks a read_committed consumer.")
+        ).to_be_visible()
 
 
 def test_transactional_id_what_happened_to_it(page, own_broker):
@@ -219,7 +221,7 @@ def test_transactional_id_what_happened_to_it(page, own_broker):
         ids.get_by_role("link", name="invoicing-1").click()
         expect(heading(page)).to_have_text("invoicing-1")
         expect(page.get_by_text("nothing is open")).to_be_visible()
-        label = "Its story"
+        label = "History"
         story = page.get_by_role("region", name=label, exact=True)
         told = story.locator("tbody tr")
         expect(told.filter(has_text="committed by its producer")).to_have_count(1)
@@ -267,7 +269,7 @@ def test_pipelines_how_far_is_each_and_what_does_the_ledger_say(page, own_broker
     piped = row_of(page, "Pipelines", "invoicing")
     expect(cell(piped, "Pipelines", "Reads")).to_have_text("orders")
     expect(cell(piped, "Pipelines", "Writes")).to_have_text("invoices")
-    expect(cell(piped, "Pipelines", "In transactions of")).to_have_text("invoicing-1")
+    expect(cell(piped, "Pipelines", "Transactional IDs")).to_have_text("invoicing-1")
     expect(cell(piped, "Pipelines", "Can be read now")).to_have_text("3")
 
     query = Query("two-phase", options(own_broker, "out", sinkId="report"), "query-1")

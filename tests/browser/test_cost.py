@@ -66,7 +66,7 @@ def test_many_records_are_drawn_some_at_a_time_and_once(page, broker, topic, say
     expect(rows).to_have_count(100)
     for shown in range(200, RECORDS + 1, 100):
         # Not by its role: looking for that among a thousand rows is a long task itself.
-        page.locator(".looked button", has_text="Go on").click()
+        page.locator(".looked button", has_text="Continue").click()
         expect(rows).to_have_count(shown)
     tasks = [round(each) for each in page.evaluate("window.longTasks")]
     say(f"{RECORDS} records by pages, long tasks: {tasks} ms")

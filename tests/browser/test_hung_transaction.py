@@ -126,7 +126,7 @@ def test_a_transaction_that_no_timeout_ends_is_found_and_ended(page, tmp_path, e
     }
     with ConsoleBroker(tmp_path / "broker", **config) as broker:
         begun_s = time.monotonic()
-        found_and_ended(page, broker, leave_pinned, ended, "without end", "is-pinned")
+        found_and_ended(page, broker, leave_pinned, ended, "no timeout", "is-pinned")
         # The timeout that its producer requested had expired before this page was opened.
         assert time.monotonic() - begun_s > 2 * TIMEOUT_MS / 1000
 
@@ -141,7 +141,7 @@ def found_and_ended(page, broker, left_open, ended, time_left, picture):
         write(broker, b"behind")
 
         page.goto(broker.url)
-        behind = page.get_by_role("region", name="Groups that are behind")
+        behind = page.get_by_role("region", name="Groups with lag")
         behind.get_by_role("link", name=GROUP).click()
         expect(page.get_by_text("blocked for read_committed consumers")).to_be_visible()
         axe_check(page)

@@ -114,7 +114,7 @@ def test_partitions_of_a_topic_with_a_long_name_are_distinguishable(page, named_
         case("/groups", "Groups", "Lag", in_test=True),
         case(f"/groups/{GROUP}", "Partitions", "Can be read now", in_test=False),
         case(f"/topics/{TOPIC}", "Groups", "Can be read now", in_test=False),
-        case("/", "Groups that are behind", "Can be read now", in_test=True),
+        case("/", "Groups with lag", "Can be read now", in_test=True),
         case(f"/topics/{TOPIC}/records", "Records", "Value", in_test=True),
     ],
 )

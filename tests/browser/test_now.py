@@ -77,17 +77,17 @@ def test_killed_broker_is_shown_as_unavailable_until_it_restarts(page, own_broke
     troubles.tolerate("net::ERR_")
     page.goto(own_broker.url)
     expect(state_of(page)).to_have_text(LIVE)
-    expect(page.get_by_text("Clients are served.")).to_be_visible()
+    expect(page.get_by_text("The broker serves clients.")).to_be_visible()
     own_broker.kill()
     expect(state_of(page)).to_have_text(re.compile("The broker is away since"))
     # Nothing that was well is said to be well now, here and on other screens.
     expect(page.get_by_text("No response from the broker.")).to_be_visible()
-    expect(page.get_by_text("Clients are served.")).to_have_count(0)
+    expect(page.get_by_text("The broker serves clients.")).to_have_count(0)
     expect(page.locator("main .mark.good")).to_have_count(0)
     page.evaluate("window.isTheSame = true")
     own_broker.restart()
     expect(state_of(page)).to_have_text(LIVE)
-    expect(page.get_by_text("Clients are served.")).to_be_visible()
+    expect(page.get_by_text("The broker serves clients.")).to_be_visible()
     expect(page.get_by_text("No response from the broker.")).to_have_count(0)
     assert page.evaluate("window.isTheSame")
 
@@ -102,7 +102,7 @@ def test_warnings_replace_the_line_that_all_is_well(page, broker):
     """)
     page.goto(broker.url)
     expect(page.get_by_text("store: away for 6 s")).to_be_visible()
-    expect(page.get_by_text("Clients are served.")).to_have_count(0)
+    expect(page.get_by_text("The broker serves clients.")).to_have_count(0)
 
 
 def test_status_sums_up_a_transaction_that_blocks_a_group(page, quick_broker):
@@ -114,12 +114,12 @@ def test_status_sums_up_a_transaction_that_blocks_a_group(page, quick_broker):
         client.write("invoicing-1", "orders", 0)
         page.goto(quick_broker.url)
         problems = page.get_by_role("list", name="Problems")
-        words = "1 transaction holds back 2 records; 1 group waits"
+        words = "1 transaction blocks 2 records; 1 group affected"
         expect(problems.get_by_role("link", name=words)).to_be_visible()
-        expect(page.get_by_text("Clients are served.")).to_have_count(0)
+        expect(page.get_by_text("The broker serves clients.")).to_have_count(0)
         # What it is about is on the first screen, above the plots.
         waiting = page.get_by_role("region", name="Readers that wait")
-        behind = page.get_by_role("region", name="Groups that are behind")
+        behind = page.get_by_role("region", name="Groups with lag")
         plots = page.get_by_role("region", name="Rates and latencies")
         for table in (waiting, behind):
             box = table.bounding_box()
@@ -130,7 +130,7 @@ def test_status_sums_up_a_transaction_that_blocks_a_group(page, quick_broker):
         expect(page.get_by_role("heading", level=1)).to_have_text("Transactions")
         page.goto(quick_broker.url)
         client.end("invoicing-1")
-    expect(page.get_by_text("Clients are served.")).to_be_visible()
+    expect(page.get_by_text("The broker serves clients.")).to_be_visible()
 
 
 def test_name_of_a_group_stays_text(page, quick_broker):
@@ -146,6 +146,6 @@ def test_name_of_a_group_stays_text(page, quick_broker):
     consumer.assign([place])
     consumer.commit({place: OffsetAndMetadata(0, "", -1)})
     consumer.close()
-    behind = page.get_by_role("region", name="Groups that are behind")
+    behind = page.get_by_role("region", name="Groups with lag")
     expect(behind.get_by_role("link", name=group)).to_be_visible()
     expect(page.locator("main img")).to_have_count(0)

@@ -115,7 +115,7 @@ def test_labels_and_captions_of_now_can_be_read(page, busy, width, height):
     opened = page.get_by_role("figure").filter(has_text="Open transactions")
     expect(opened).to_contain_text("1, at most 1")
     wait_until(lambda: page.evaluate("window.drawn.size") >= 10, "all plots are drawn")
-    expect(page.get_by_text("How long journal syncs took")).to_be_visible()
+    expect(page.get_by_text("Journal sync times")).to_be_visible()
     assert_axes_can_be_read(page, 10)
     assert_captions_are_whole(page)
     opened.scroll_into_view_if_needed()

@@ -54,15 +54,15 @@ def test_search_shows_its_progress_and_continues(page, broker, written):
     expect(rows(page)).to_have_count(PAGE)
     searched(page, "value.state = paid")
     expect(page.get_by_text(f"{PAGE} records shown;")).to_be_visible()
-    expect(page.get_by_text("There is more.")).to_be_visible()
+    expect(page.get_by_text("More records match.")).to_be_visible()
     far = page.get_by_role("listitem").filter(has_text="partition 0: offsets")
     expect(far).to_contain_text(f"to {HITS} of 0 to {HITS}, {PAGE} hits")
     axe_check(page)
     screenshot(page, "record-search")
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Continue").click()
     expect(rows(page)).to_have_count(HITS)
     expect(far).to_contain_text(f"offsets 0 to {HITS} of 0 to {HITS}, {HITS} hits")
-    expect(page.get_by_role("button", name="Go on")).to_have_count(0)
+    expect(page.get_by_role("button", name="Continue")).to_have_count(0)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def test_a_record_that_is_sent_twice_by_a_form_is_written_once(page, broker, top
     # The first response is lost: the form stays open, and is sent once more.
     page.route("**/records", lambda route: (route.fetch(), route.abort())[0], times=1)
     button.click()
-    expect(dialog.get_by_text("The broker does not answer.")).to_be_visible()
+    expect(dialog.get_by_text("The broker does not respond.")).to_be_visible()
     button.click()
     expect(dialog.get_by_text("✓ Done:")).to_be_visible()
     assert read(broker, topic) == [(None, b"once", [])]

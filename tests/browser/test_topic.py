@@ -99,7 +99,7 @@ def test_topic_shows_producers_groups_and_blocking_transactions(page, broker, wr
     key, group = f"holds-{written}", f"reads-{written}"
     commit(broker, group, written, 4)
     page.goto(f"{broker.url}/topics/{written}")
-    expect(page.get_by_text("Readers of committed records see all of it.")).to_be_visible()
+    expect(page.get_by_text("No record is blocked for read_committed consumers.")).to_be_visible()
     expect(rows(page, "Partitions")).to_have_count(PARTITIONS)
     expect(page.get_by_role("row").filter(has_text=group)).to_be_visible()
     with TransactionClient(broker, "slow-producer") as client:
@@ -110,7 +110,7 @@ def test_topic_shows_producers_groups_and_blocking_transactions(page, broker, wr
         axe_check(page)
         screenshot(page, "topic-held-back")
         client.end(key, commit=True)
-    expect(page.get_by_text("Readers of committed records see all of it.")).to_be_visible()
+    expect(page.get_by_text("No record is blocked for read_committed consumers.")).to_be_visible()
 
 
 def test_its_configurations_are_changed(page, broker, written, troubles):

@@ -78,7 +78,7 @@ CALLS += [
         [
             {
                 "kind": "warn",
-                "words": "7 transactions hold back 1,005 records; 1 group waits",
+                "words": "7 transactions block 1,005 records; 1 group affected",
                 "href": "/transactions",
             }
         ],

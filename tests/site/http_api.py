@@ -15,6 +15,7 @@ from barnabas.broker.console.actions.effect import Effect
 from barnabas.broker.console.actions.performing import PARAMETERS as DRY_RUN
 from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.application import OPENAPI, STATUS
+from barnabas.broker.console.encoding import OLD_NAMES
 from barnabas.broker.console.openapi import ERRORS, ERRORS_OF_CHANGES
 from barnabas.broker.console.routes import LIVE, ROUTES
 from barnabas.broker.http.pages import pages
@@ -48,8 +49,8 @@ NOTES: Final = {
         "events of the audit log"
     ),
     "groups/{group}": (
-        "`lag_readable`: records that a `read_committed` consumer can read now; `lag_held_back`: "
-        "records that an open transaction blocks, with that transaction as `holder`. Without a "
+        "`lag_readable`: records that a `read_committed` consumer can read now; `lag_blocked`: "
+        "records that an open transaction blocks, with that transaction as `blocked_by`. Without a "
         "committed offset all three are null"
     ),
     "groups/{group}/history": "[Lag over time](console.md#lag-over-time)",
@@ -118,6 +119,12 @@ def _lines() -> Iterator[str]:
     yield "| Method | Path | Permission | Fields | Effect |"
     yield "|---|---|---|---|---|"
     yield from _changes()
+    yield "\n## Old names\n"
+    yield "Responses have these fields under both names, and `sort` accepts both.\n"
+    yield "| Field | Old name |"
+    yield "|---|---|"
+    for name, old in OLD_NAMES.items():
+        yield f"| `{name}` | `{old}` |"
     yield "\n## Statuses\n"
     yield 'Errors are `{"error": KAFKA_NAME, "message": text}`. Other names have the status 500.\n'
     yield "| Status | Meaning | Errors |"

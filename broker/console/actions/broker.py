@@ -22,7 +22,7 @@ async def plan_configure(command: Command) -> Plan:
     await configure(command, dry_run=True)
     before = {each.name: each.shown for each in describe_settings(command.broker.config)}
     changes = tuple(
-        Change(name, before.get(name), value, "back to what it was" if value is None else None)
+        Change(name, before.get(name), value, "back to its default" if value is None else None)
         for name, value in wanted.items()
     )
     return Plan("change settings of the broker while it runs", {"changes": len(changes)}, changes)
@@ -38,13 +38,13 @@ async def plan_close(command: Command) -> Plan:
     """Return the connection that would be closed."""
     address = command.names["address"]
     _connection(command)
-    words = f"close the connection of {address}; a client comes back by itself"
+    words = f"close the connection of {address}; the client can connect again"
     return Plan(words, {"connections": 1}, basis=(address,))
 
 
 async def close(command: Command, _: Plan) -> None:
     """Close a connection."""
-    _connection(command).close("an operator has closed it")
+    _connection(command).close("closed by an operator")
 
 
 def _connection(command: Command) -> Connection:

@@ -159,13 +159,13 @@ class Refused(Exception):
 def read_body(request: Request) -> dict[str, object]:
     """Return the object that a request carries; raises Refused, KafkaError."""
     if request.media_type != JSON:
-        raise Refused(415, "the body is to be application/json")
+        raise Refused(415, "the body must be application/json")
     try:
         body = read_json(request.body or b"{}")
     except BadRequest as bad:
         raise Refused(bad.status, str(bad)) from None
     if not isinstance(body, dict):
-        raise Refused(400, "the body is to be a JSON object")
+        raise Refused(400, "the body must be a JSON object")
     return body
 
 

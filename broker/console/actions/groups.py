@@ -66,10 +66,10 @@ async def _work_out(command: Command) -> _Reset:
     node_id = command.broker.node_id
     wanted = [Partition(topic, index, node_id) for topic, index in _chosen(command, old)]
     if not wanted:
-        raise invalid("topic: the group has read nothing yet, say which")
+        raise invalid("topic: required, since the group has no committed offsets")
     by, to = command.number("by"), command.text("to")
     if (by is None) == (not to):
-        raise invalid("say one of to and by")
+        raise invalid("to, by: expected exactly one of them")
     if by is not None:
         for each in wanted:
             if each.topic_partition not in old:
@@ -123,9 +123,9 @@ async def plan_delete_offsets(command: Command) -> Plan:
     """Return the offsets that would be deleted."""
     old = _of_topic(command)
     if not old:
-        words = f"it has committed nothing for {command.text('topic')}"
+        words = f"the group has no committed offsets of {command.text('topic')}"
         raise KafkaError(ErrorCode.INVALID_REQUEST, words)
-    words = f"delete what {command.names['group']} has committed for {command.text('topic')}"
+    words = f"delete the offsets of {command.names['group']} for {command.text('topic')}"
     return Plan(words, {"offsets": len(old)}, _gone(old), tuple(sorted(old.items())))
 
 
@@ -162,9 +162,7 @@ def _offsets(command: Command, *, is_idle: bool = False) -> Offsets:
     group = machine.groups.get(group_id)
     if is_idle and group is not None and group.members:
         count = len(group.members)
-        words = (
-            f"the group has {count} {'member' if count == 1 else 'members'}, to be stopped first"
-        )
+        words = f"the group has {count} {'member' if count == 1 else 'members'}: stop them first"
         raise KafkaError(ErrorCode.NON_EMPTY_GROUP, words)
     return {
         (topic, index): committed.offset

@@ -84,7 +84,7 @@ async def perform(
             _note(found, broker, access, resource, f"{error.code.name}: {error.message}")
             raise
         except Conflict:
-            _note(found, broker, access, resource, "refused: it is not as it was looked at")
+            _note(found, broker, access, resource, "refused: the object changed after the preview")
             raise
         _note(found, broker, access, resource, f"done: {plan.summary}")
     return Effect(

@@ -1,4 +1,4 @@
-"""Users, ACLs and quotas: set and taken away, by the requests of Kafka's own tools."""
+"""Users, ACLs and quotas: created and deleted by the requests of Kafka's own tools."""
 
 from __future__ import annotations
 
@@ -43,8 +43,12 @@ async def plan_set_user(command: Command) -> Plan:
         raise invalid("user, password: neither can be empty")
     before = await _mechanisms(command, name)
     after = ", ".join(sorted({*before, mechanism}))
-    words = f"give {name} another password" if mechanism in before else f"let {name} log in"
-    return Plan(words, {}, (Change(name, ", ".join(before) or None, after, "how to log in"),))
+    words = (
+        f"change the password of {name}"
+        if mechanism in before
+        else f"create the credential of {name}"
+    )
+    return Plan(words, {}, (Change(name, ", ".join(before) or None, after, "SCRAM mechanisms"),))
 
 
 async def set_user(command: Command, _: Plan) -> None:
@@ -88,12 +92,12 @@ async def plan_create_acl(command: Command) -> Plan:
         raise invalid(f"principal: expected {_PRINCIPAL}NAME")
     if acl.resource_type is ResourceType.CLUSTER and acl.name != CLUSTER_NAME:
         raise invalid(f"name: the cluster is called {CLUSTER_NAME}")
-    note = "it is there already" if await _is_there(command, acl) else None
-    return Plan(_words("make", acl), {}, (Change(acl.principal, None, _acl_text(acl), note),))
+    note = "this ACL exists" if await _is_there(command, acl) else None
+    return Plan(_words("add", acl), {}, (Change(acl.principal, None, _acl_text(acl), note),))
 
 
 async def create_acl(command: Command, _: Plan) -> None:
-    """Make a rule."""
+    """Add an ACL."""
     await command.wire.run(acls.create_acls([_acl(command, command.text("principal"))]))
 
 
@@ -103,11 +107,11 @@ async def plan_delete_acl(command: Command) -> Plan:
     if not await _is_there(command, acl):
         raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, f"no such ACL exists for {acl.principal}")
     change = Change(acl.principal, _acl_text(acl), None, None)
-    return Plan(_words("take away", acl), {"rules": 1}, (change,), acl)
+    return Plan(_words("delete", acl), {"acls": 1}, (change,), acl)
 
 
 async def delete_acl(command: Command, _: Plan) -> None:
-    """Take exactly one rule away."""
+    """Delete exactly one ACL."""
     await command.wire.run(acls.delete_acls([_acl(command, command.names["principal"])]))
 
 
@@ -133,7 +137,7 @@ def _acl_text(acl: Acl) -> str:
 
 
 def _words(verb: str, acl: Acl) -> str:
-    return f"{verb} a rule for {acl.principal}: {_acl_text(acl)}"
+    return f"{verb} an ACL for {acl.principal}: {_acl_text(acl)}"
 
 
 # ----------------------------------------------------------------------------------------- quotas
@@ -150,11 +154,11 @@ async def plan_set_quota(command: Command) -> Plan:
     changes = tuple(
         Change(key, _number(before.get(key)), _number(value), None) for key, value in wanted.items()
     )
-    return Plan(f"set limits of {whose}", {"limits": len(changes)}, changes)
+    return Plan(f"set quotas of {whose}", {"quotas": len(changes)}, changes)
 
 
 async def set_quota(command: Command, _: Plan | None = None, *, dry_run: bool = False) -> None:
-    """Set limits, and take others away."""
+    """Set quotas, and remove others."""
     entity, limits = _entity(command), _limits(command)
     await command.wire.run(quotas.alter_quotas(entity, limits, dry_run=dry_run))
 
@@ -167,7 +171,7 @@ def _entity(command: Command) -> Entity:
     names = ((kind, command.text(kind.replace("-", "_"))) for kind in ENTITY_TYPES)
     found = {kind: None if name == quotas.DEFAULT else name for kind, name in names if name}
     if not found:
-        raise invalid("user, client_id, ip: whose limits?")
+        raise invalid("user, client_id, ip: name the entity of the quotas")
     return found
 
 
@@ -177,7 +181,7 @@ def _limits(command: Command) -> dict[str, float | None]:
         try:
             limits[key] = None if text is None else float(text)
         except ValueError:
-            raise invalid(f"limits: {key}: no number") from None
+            raise invalid(f"limits: {key}: not a number: {text}") from None
     if not limits:
         raise invalid("limits: name at least one quota")
     return limits

@@ -1,4 +1,4 @@
-"""The table of actions: what can be changed, where, with which fields, by whom.
+"""The table of actions: each change with its path, fields and permission.
 
 It decides for the page, which draws its forms from it, for the API, for what is allowed and for
 what is written to the audit log. A test asks every row in every mode of access.
@@ -101,15 +101,15 @@ class Action:
         return next((names[each[1:-1]] for each in reversed(self.parts) if is_name(each)), "")
 
 
-_PARTITION: Final = Field("partition", INTEGER, "Only this one; all of them where it is empty.")
+_PARTITION: Final = Field("partition", INTEGER, "Number of the partition, or empty for all.")
 _CONFIGS: Final = Field(
     "configs",
     MAP,
-    "A line for each: key=value, or the key alone for its default.",
+    "A line for each: key=value, or the key alone to restore its default.",
     required=True,
     label="Configurations",
 )
-_FORMAT: Final = "What the text stands for; null is no text at all."
+_FORMAT: Final = "Encoding of the text; null: no text."
 
 TOPIC_KIND: Final = "topic"
 GROUP_KIND: Final = "group"
@@ -117,28 +117,39 @@ TRANSACTION_KIND: Final = "transactional_id"
 
 
 _ONCE: Final = Field(
-    "once", ONCE, "A text of the sender's: what is sent twice with the same is done once."
+    "once", ONCE, "A text of the sender: the broker runs requests with the same text once."
 )
 
 _RULE: Final = (
-    Field("operation", TEXT, "What.", required=True, choices=security.OPERATIONS),
-    Field("resource_type", TEXT, "To what.", required=True, choices=security.RESOURCE_TYPES),
-    Field("name", TEXT, "Of the resource; * is all, kafka-cluster the cluster.", required=True),
+    Field("operation", TEXT, "Operation.", required=True, choices=security.OPERATIONS),
+    Field(
+        "resource_type",
+        TEXT,
+        "Type of the resource.",
+        required=True,
+        choices=security.RESOURCE_TYPES,
+    ),
+    Field(
+        "name",
+        TEXT,
+        "Name of the resource; * for all, kafka-cluster for the cluster.",
+        required=True,
+    ),
     Field(
         "pattern",
         TEXT,
-        "PREFIXED: names that begin with it.",
+        "PREFIXED: all names that begin with the name.",
         choices=security.PATTERNS,
         default=security.PATTERNS[0],
     ),
     Field(
         "permission",
         TEXT,
-        "DENY forbids it, whatever else allows it.",
+        "DENY takes precedence over ALLOW.",
         choices=security.PERMISSIONS,
         default=security.PERMISSIONS[0],
     ),
-    Field("host", TEXT, "From where: an address or a network; * is everywhere.", default="*"),
+    Field("host", TEXT, "Address or network of the client; * for all.", default="*"),
 )
 
 ACTIONS: Final[tuple[Action, ...]] = (
@@ -152,7 +163,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         required(TOPIC, CREATE, (CREATE, CLUSTER)),
         (
             Field("topic", TEXT, "Letters, digits, dots, dashes, underscores.", required=True),
-            Field("partitions", INTEGER, "As num.partitions says where it is empty."),
+            Field("partitions", INTEGER, "Number of partitions, or empty for num.partitions."),
             Field("configs", MAP, "A line for each: key=value.", label="Configurations"),
         ),
     ),
@@ -175,7 +186,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         topics.plan_add_partitions,
         topics.add_partitions,
         required(TOPIC, ALTER),
-        (Field("partitions", INTEGER, "How many there are to be.", required=True),),
+        (Field("partitions", INTEGER, "New total number of partitions.", required=True),),
         kind=TOPIC_KIND,
     ),
     Action(
@@ -189,7 +200,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         (
             Field("key", TEXT, "Records with the same key go to the same partition."),
             Field("key_format", TEXT, _FORMAT, choices=records.FORMATS, default="null"),
-            Field("value", LONG, "What is written."),
+            Field("value", LONG, "Value of the record."),
             Field("value_format", TEXT, _FORMAT, choices=records.FORMATS, default="text"),
             Field(
                 "headers",
@@ -197,7 +208,9 @@ ACTIONS: Final[tuple[Action, ...]] = (
                 "A line for each, in their order: name=value, name:hex=00ff, or the name alone "
                 "for null; or as JSON.",
             ),
-            Field("partition", INTEGER, "Where it is empty, that of the key, or any."),
+            Field(
+                "partition", INTEGER, "Number of the partition, or empty to choose it by the key."
+            ),
             _ONCE,
         ),
         kind=TOPIC_KIND,
@@ -211,34 +224,38 @@ ACTIONS: Final[tuple[Action, ...]] = (
         replay.replay,
         required(TOPIC, WRITE)._replace(name="target"),
         (
-            Field("topic", TEXT, "Where the records are.", required=True),
-            Field("target", TEXT, "The topic they are written to.", required=True),
-            Field("offsets", TEXT, "Only these: 0:5 0:10-20, of partition 0 four and ten."),
-            Field("filter", TEXT, "Only what a search for it finds."),
-            Field("partition", TEXT, "Numbers with commas between; all where it is empty."),
+            Field("topic", TEXT, "Topic to read.", required=True),
+            Field("target", TEXT, "Topic to write.", required=True),
+            Field(
+                "offsets",
+                TEXT,
+                "Only these offsets: 0:5 0:10-20 are offsets 5 and 10 to 20 of partition 0.",
+            ),
+            Field("filter", TEXT, "Only records that match this search."),
+            Field("partition", TEXT, "Numbers, separated by commas, or empty for all partitions."),
             Field(
                 "from",
                 TEXT,
-                "beginning, offset:N, time:MILLISECONDS or last:N of each partition; the beginning "
-                "where it is empty.",
+                "beginning, offset:N, time:MILLISECONDS or last:N of each partition; empty for the "
+                "beginning.",
             ),
             Field(
                 "until_ms",
                 INTEGER,
-                "Only records that are older: milliseconds since 1970.",
+                "Only older records: milliseconds since 1970.",
                 label="Written before",
             ),
             Field(
                 "partitioning",
                 TEXT,
-                "Where its key belongs, or the same number.",
+                "Partition by the key of the record, or the same number.",
                 choices=replay.PARTITIONING,
                 default=replay.BY_KEY,
             ),
             Field(
                 "timestamps",
                 TEXT,
-                "The time of the replay, or that of the record: retention goes by it.",
+                "Time of the replay, or of the record; retention depends on it.",
                 choices=replay.TIMES,
                 default=replay.NOW,
             ),
@@ -266,7 +283,11 @@ ACTIONS: Final[tuple[Action, ...]] = (
         required(TOPIC, DELETE),
         (
             _PARTITION,
-            Field("before_offset", INTEGER, "Those before it; all of them where it is empty."),
+            Field(
+                "before_offset",
+                INTEGER,
+                "Delete the records before this offset, or empty for all records.",
+            ),
         ),
         is_destructive=True,
         kind=TOPIC_KIND,
@@ -300,10 +321,10 @@ ACTIONS: Final[tuple[Action, ...]] = (
             Field(
                 "by",
                 INTEGER,
-                "Offsets to skip; a negative number reads as many again. In place of a position.",
+                "Number of offsets to skip, instead of a position; if negative, to read again.",
                 label="Shift by",
             ),
-            Field("topic", TEXT, "Only this one; all that it has read where it is empty."),
+            Field("topic", TEXT, "Topic, or empty for all topics of the group."),
             _PARTITION,
         ),
         is_destructive=True,
@@ -318,7 +339,7 @@ ACTIONS: Final[tuple[Action, ...]] = (
         groups.plan_delete_offsets,
         groups.delete_offsets,
         required(GROUP, DELETE),
-        (Field("topic", TEXT, "Of which; the group may not be reading it.", required=True),),
+        (Field("topic", TEXT, "Topic; no member of the group may read it now.", required=True),),
         is_destructive=True,
         kind=GROUP_KIND,
     ),
@@ -346,15 +367,20 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     Action(
         "transaction.abort_hanging",
-        "End a transaction that hangs",
+        "Abort hanging transaction",
         "POST",
         "/api/v1/topics/{topic}/abort",
         transactions.plan_abort_hanging,
         transactions.abort_hanging,
         required(CLUSTER, ALTER),
         (
-            Field("partition", INTEGER, "Where it hangs.", required=True),
-            Field("start_offset", INTEGER, "Its first offset there.", required=True),
+            Field("partition", INTEGER, "Partition with the hanging transaction.", required=True),
+            Field(
+                "start_offset",
+                INTEGER,
+                "First offset of the transaction in the partition.",
+                required=True,
+            ),
         ),
         is_destructive=True,
         kind=TOPIC_KIND,
@@ -388,12 +414,12 @@ ACTIONS: Final[tuple[Action, ...]] = (
         security.set_user,
         required(CLUSTER, ALTER),
         (
-            Field("user", TEXT, "Made if there is none of the name.", required=True),
+            Field("user", TEXT, "Name; the broker creates the user if needed.", required=True),
             Field("password", HIDDEN, "It is not stored.", required=True),
             Field(
                 "mechanism",
                 TEXT,
-                "How the user logs in with it.",
+                "SCRAM mechanism.",
                 choices=security.MECHANISM_NAMES,
                 default=security.MECHANISM_DEFAULT,
             ),
@@ -411,17 +437,17 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     Action(
         "acl.create",
-        "Make a rule",
+        "Add an ACL",
         "POST",
         "/api/v1/acls",
         security.plan_create_acl,
         security.create_acl,
         required(CLUSTER, ALTER),
-        (Field("principal", TEXT, "User:alice, or User:* for everybody.", required=True), *_RULE),
+        (Field("principal", TEXT, "User:alice, or User:* for all users.", required=True), *_RULE),
     ),
     Action(
         "acl.delete",
-        "Take the rule away",
+        "Delete the ACL",
         "DELETE",
         "/api/v1/acls/{principal}",
         security.plan_delete_acl,
@@ -432,21 +458,22 @@ ACTIONS: Final[tuple[Action, ...]] = (
     ),
     Action(
         "quota.set",
-        "Set limits",
+        "Set quotas",
         "POST",
         "/api/v1/quotas",
         security.plan_set_quota,
         security.set_quota,
         required(CLUSTER, ALTER_CONFIGS),
         (
-            Field("user", TEXT, f"{DEFAULT} for all without a limit of their own."),
-            Field("client_id", TEXT, "With a user: those of both."),
-            Field("ip", TEXT, "An address; goes without the others."),
+            Field("user", TEXT, f"User name, or {DEFAULT} for users without a quota."),
+            Field("client_id", TEXT, "Client ID; with a user, the quota is for the pair."),
+            Field("ip", TEXT, "IP address; not with user or client_id."),
             Field(
                 "limits",
                 MAP,
-                "A line for each: producer_byte_rate=1000000, or the key alone for no limit.",
+                "A line for each: producer_byte_rate=1000000, or the key alone to remove it.",
                 required=True,
+                label="Quotas",
             ),
         ),
     ),

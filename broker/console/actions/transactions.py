@@ -43,7 +43,7 @@ async def plan_abort(command: Command) -> Plan:
     await command.broker.transactions.durable(refusals)
     return Plan(
         f"abort the open transaction of {found.transactional_id} and fence its producer",
-        {"partitions": len(found.partitions), "offsets_held_back": held, "open_for_ms": age_ms},
+        {"partitions": len(found.partitions), "offsets_blocked": held, "open_for_ms": age_ms},
         changes,
         _basis(found),
     )
@@ -91,8 +91,8 @@ async def plan_abort_hanging(command: Command) -> Plan:
     where = f"{partition.topic.name}-{partition.index}"
     change = Change(where, f"open since offset {entry.transaction_first_offset}", "aborted", None)
     return Plan(
-        f"end the transaction that hangs on {where}, of producer {entry.producer_id}",
-        {"offsets_held_back": log.high_watermark - log.last_stable_offset},
+        f"abort the hanging transaction on {where} of producer {entry.producer_id}",
+        {"offsets_blocked": log.high_watermark - log.last_stable_offset},
         (change,),
         (entry.producer_id, entry.epoch, entry.transaction_first_offset),
     )

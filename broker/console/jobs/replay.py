@@ -117,7 +117,7 @@ class Replay:
         except Exception as error:
             # The top frame: a bug ends the job, and no more.
             logger.exception("job failed job=%s", job.name)
-            state, message = FAILED, f"a fault of the broker: {error!r}"
+            state, message = FAILED, f"internal error: {error!r}"
         job.end(state, self._broker.clock.now_ms(), message)
         result = f"{job.name} {state}: {job.records} records of {job.topic}"
         access = job.access
@@ -145,7 +145,7 @@ class Replay:
 
     async def _commit(self) -> tuple[str, str | None]:
         if not self._transaction.has_begun:
-            return COMMITTED, "nothing of it is like that: nothing was written"
+            return COMMITTED, "no record matches: the replay wrote nothing"
         try:
             await self._transaction.end(commit=True)
         except KafkaError as error:
@@ -159,7 +159,7 @@ class Replay:
                 await self._transaction.end(commit=False)
             except KafkaError as error:
                 # Fenced, or aborted already: nothing of it will ever be seen.
-                words = f"it could not be aborted by itself: {error.code.name}: {error.message}"
+                words = f"aborting the transaction failed: {error.code.name}: {error.message}"
                 return state, words if message is None else f"{message}; {words}"
         return state, message
 
@@ -222,13 +222,15 @@ class Replay:
         job, size = self._job, sum(len(each.data) for each in batches)
         records = sum(each.records for each in batches)
         if job.records + records > RECORDS_MOST or job.size_bytes + size > BYTES_MOST:
-            words = f"more than {RECORDS_MOST} records or {BYTES_MOST} bytes: replay it in parts"
+            words = (
+                f"more than {RECORDS_MOST} records or {BYTES_MOST} bytes: replay fewer at a time"
+            )
             raise KafkaError(ErrorCode.POLICY_VIOLATION, words)
         await self._wait(self._wire.produced(0))
         if job.cancelled.is_set():
             raise Ended
         if self._broker.clock.monotonic() >= self._until_s:
-            words = "it takes longer than transaction.max.timeout.ms allows: replay it in parts"
+            words = "longer than transaction.max.timeout.ms: replay fewer records at a time"
             raise KafkaError(ErrorCode.POLICY_VIOLATION, words)
         await self._transaction.write(batches)
         self._wire.produced(size)

@@ -55,7 +55,7 @@ def _range(word: str, topic: Topic) -> Range:
         raise _refused(f"{word[:80]}: expected PARTITION:OFFSET or PARTITION:FIRST-LAST")
     partition, low, last = int(found[1]), int(found[2]), int(found[3] or found[2])
     if partition >= len(topic.partitions):
-        words = f"partition {partition}: there are {len(topic.partitions)}"
+        words = f"partition {partition} does not exist: the topic has {len(topic.partitions)}"
         raise KafkaError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, words)
     if last < low:
         raise _refused(f"{word}: ends before it begins")

@@ -63,7 +63,7 @@ ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
 }
 READER_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "topic": (str, int, int),
-    **dict.fromkeys(("lag", "lag_held_back"), (int, str, int, int)),
+    **dict.fromkeys(("lag", "lag_blocked"), (int, str, int, int)),
 }
 
 Client: TypeAlias = tuple[str, str]
@@ -207,7 +207,7 @@ class _Reading(NamedTuple):
         return max(self.end - self.asked.request.fetch_offset, 0)
 
     @property
-    def lag_held_back(self) -> int:
+    def lag_blocked(self) -> int:
         """Number of offsets that open transactions block."""
         position = self.asked.request.fetch_offset
         return max(self.partition.log_here().high_watermark - max(self.end, position), 0)
@@ -262,7 +262,7 @@ def _reader_row(reading: _Reading, members: frozenset[Client], names: ReaderName
         log.last_stable_offset,
         log.high_watermark,
         reading.lag,
-        reading.lag_held_back,
+        reading.lag_blocked,
         connection.idle_ms,
     )
 

@@ -35,8 +35,8 @@ async def history(question: Question) -> GroupHistory:
         seen[0].time_ms if seen else None,
         trend_of(seen, question.now_ms),
         tuple(each.time_ms for each in seen),
-        tuple(each.lag - each.lag_held_back for each in seen),
-        tuple(each.lag_held_back for each in seen),
+        tuple(each.lag - each.lag_blocked for each in seen),
+        tuple(each.lag_blocked for each in seen),
         rebalances.complete_since_ms,
         tuple(GroupRebalance(each.time_ms, each.generation) for each in rebalances.of(group_id)),
     )

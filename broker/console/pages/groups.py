@@ -51,12 +51,12 @@ STATES: Final = (
 ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "group": (str,),
     **dict.fromkeys(
-        ("members", "lag", "lag_readable", "lag_held_back", "last_commit_ms"), (int, str)
+        ("members", "lag", "lag_readable", "lag_blocked", "last_commit_ms"), (int, str)
     ),
 }
 PARTITION_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "topic": (str, int),
-    **dict.fromkeys(("lag", "lag_held_back"), (int, str, int)),
+    **dict.fromkeys(("lag", "lag_blocked"), (int, str, int)),
 }
 MEMBERS_SHOWN: Final = 1000
 LISTED_MOST: Final = 48
@@ -71,7 +71,7 @@ class Lag(NamedTuple):
     """Number of offsets left to read, of one partition or of several."""
 
     lag: int = 0
-    lag_held_back: int = 0
+    lag_blocked: int = 0
     partitions: int = 0
     last_commit_ms: int = NEVER_MS
 
@@ -83,20 +83,20 @@ class Lag(NamedTuple):
     @property
     def lag_readable(self) -> int:
         """Number of offsets that are not blocked."""
-        return self.lag - self.lag_held_back
+        return self.lag - self.lag_blocked
 
     @property
     def shown(self) -> tuple[int | None, int | None, int | None]:
         """Total, readable and blocked lag; three times None if no offset is committed."""
         if not self.partitions:
             return None, None, None
-        return self.lag, self.lag_readable, self.lag_held_back
+        return self.lag, self.lag_readable, self.lag_blocked
 
     def plus(self, other: Lag) -> Lag:
         """Return the sum of both."""
         return Lag(
             self.lag + other.lag,
-            self.lag_held_back + other.lag_held_back,
+            self.lag_blocked + other.lag_blocked,
             self.partitions + other.partitions,
             max(self.last_commit_ms, other.last_commit_ms),
         )
@@ -195,8 +195,8 @@ def summary_of(machine: GroupShard, group_id: str) -> Summary:
 
 def _lag(committed: CommittedOffset, log: PartitionLog) -> Lag:
     end = log.high_watermark
-    held_back = max(end - max(log.last_stable_offset, committed.offset), 0)
-    return Lag(max(end - committed.offset, 0), held_back, 1, committed.commit_ms)
+    blocked_offsets = max(end - max(log.last_stable_offset, committed.offset), 0)
+    return Lag(max(end - committed.offset, 0), blocked_offsets, 1, committed.commit_ms)
 
 
 def loaded(request: ConsoleRequest) -> Groups:
@@ -368,11 +368,11 @@ class _GroupView:
         question = self._question
         committed, lag = self._committed_at(topic, index), self._lag_at(topic, index)
         partition = question.broker.catalogue.partition(topic, index)
-        holder = None
+        blocked_by = None
         log = None if partition is None else partition.log
         if log is not None and question.access.may_see(TOPIC, topic, READ):
             assert partition is not None
-            holder = next(open_on(question, partition, self._now_ms), None)
+            blocked_by = next(open_on(question, partition, self._now_ms), None)
         return GroupPartition(
             topic,
             index,
@@ -382,8 +382,8 @@ class _GroupView:
             None if log is None else log.high_watermark,
             None if lag is None else lag.lag,
             None if lag is None else lag.lag_readable,
-            None if lag is None else lag.lag_held_back,
+            None if lag is None else lag.lag_blocked,
             None if committed is None else committed.commit_ms,
             self._owners.get((topic, index)),
-            holder,
+            blocked_by,
         )

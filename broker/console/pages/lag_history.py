@@ -164,4 +164,4 @@ class LagHistory:
             place.topics.update(topics)
             lag = await groups.lag_of(question, machine, group_id)
             if lag.partitions:  # Without a committed offset there is nothing to count from.
-                place.ring.add(LagPoint(question.now_ms, lag.lag, lag.lag_held_back))
+                place.ring.add(LagPoint(question.now_ms, lag.lag, lag.lag_blocked))

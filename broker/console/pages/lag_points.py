@@ -23,7 +23,7 @@ class LagPoint(NamedTuple):
 
     time_ms: int
     lag: int
-    lag_held_back: int
+    lag_blocked: int
 
 
 class LagRing:

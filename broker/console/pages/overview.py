@@ -176,7 +176,7 @@ async def history(question: Question) -> HistoryOfBroker:
     """Return the recorded values of some series."""
     recorded = question.broker.history
     if recorded is None:
-        words = "there is no history: barnabas.console.history"
+        words = "history is disabled: barnabas.console.history is false"
         raise KafkaError(ErrorCode.RESOURCE_NOT_FOUND, words)
     names, heat = _series_of(question.text("series"))
     step_s = int(question.values["step_s"])
@@ -203,7 +203,7 @@ def _series_of(text: str) -> tuple[list[str], list[str]]:
     for name in wanted:
         if name not in DOCS and name not in HEAT:
             known = ", ".join((*NAMES, *HEAT))
-            words = f"series: {name[:80]} is none; there are: {known}"
+            words = f"series: unknown series {name[:80]}; expected: {known}"
             raise KafkaError(ErrorCode.INVALID_REQUEST, words)
     return [each for each in wanted if each in DOCS], [each for each in wanted if each in HEAT]
 

@@ -59,7 +59,7 @@ async def _row(question: Question, pipeline: Pipeline) -> PipelineRow:
         tuple(each for each in sorted(pipeline.outputs) if access.may_see(TOPIC, each)),
         lag.lag,
         lag.lag_readable,
-        lag.lag_held_back,
+        lag.lag_blocked,
         pipeline.commits,
         pipeline.aborts,
         round(pipeline.commits_per_s(question.now_ms), DIGITS),

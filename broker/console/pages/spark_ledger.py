@@ -206,12 +206,12 @@ def entry_of(key: QueryKey, record: Record) -> LedgerEntry | None:
         return None
     bare = LedgerEntry(*key, record.offset, record.timestamp)
     if len(record.value) > VALUE_MOST_BYTES:
-        return bare._replace(problem=f"its entry has {len(record.value)} bytes")
+        return bare._replace(problem=f"the entry has {len(record.value)} bytes")
     try:
         fields: dict[str, Any] = json.loads(record.value)
         if fields["version"] not in VERSIONS:
             version = str(fields["version"])[:NAME_MOST]
-            return bare._replace(problem=f"its entry is of version {version}, not known here")
+            return bare._replace(problem=f"the entry has an unknown version {version}")
         begun = fields.get("begun") or (NOT_BEGUN,)
         return bare._replace(
             batch=int(fields["batchId"]),
@@ -224,7 +224,7 @@ def entry_of(key: QueryKey, record: Record) -> LedgerEntry | None:
             sinks=_topics_of(fields, "sink"),
         )
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
-        return bare._replace(problem="its entry cannot be read: another program has written it")
+        return bare._replace(problem="the entry is not readable: another program wrote it")
 
 
 def _count_of(counts: Any) -> int | None:  # noqa: ANN401

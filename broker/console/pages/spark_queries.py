@@ -84,7 +84,7 @@ def _hidden_reason(question: Question) -> str | None:
     if not question.broker.config.console_records:
         return "records are hidden: barnabas.console.records is false"
     if not question.access.may_see(TOPIC, LEDGER_TOPIC, READ):
-        return f"you may not read {LEDGER_TOPIC}"
+        return f"the user lacks READ on {LEDGER_TOPIC}"
     return None
 
 
@@ -155,7 +155,7 @@ async def _inputs(question: Question, entry: LedgerEntry) -> tuple[InputLag, ...
                 topic,
                 lag.lag if is_known else None,
                 lag.lag_readable if is_known else None,
-                lag.lag_held_back if is_known else None,
+                lag.lag_blocked if is_known else None,
             )
         )
     return tuple(found)

@@ -36,7 +36,7 @@ PRODUCER_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
 }
 GROUP_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "group": (str,),
-    **dict.fromkeys(("lag", "lag_readable", "lag_held_back"), (int, str)),
+    **dict.fromkeys(("lag", "lag_readable", "lag_blocked"), (int, str)),
 }
 
 
@@ -110,7 +110,7 @@ async def list_groups(question: Question) -> GroupOfTopicPage:
                 lag.partitions,
                 lag.lag,
                 lag.lag_readable,
-                lag.lag_held_back,
+                lag.lag_blocked,
             )
         )
     return GroupOfTopicPage(

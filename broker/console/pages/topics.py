@@ -34,11 +34,11 @@ GROUPS_COUNTED_MOST: Final = 10_000
 """Groups of a broker up to which a list of topics counts those of each."""
 TOPIC_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "topic": (str,),
-    **dict.fromkeys(("partitions", "records_max", "size_bytes", "held_back"), (int, str)),
+    **dict.fromkeys(("partitions", "records_max", "size_bytes", "blocked_offsets"), (int, str)),
 }
 PARTITION_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "partition": (int,),
-    **dict.fromkeys(("end_offset", "size_bytes", "held_back"), (int, int)),
+    **dict.fromkeys(("end_offset", "size_bytes", "blocked_offsets"), (int, int)),
 }
 
 
@@ -48,7 +48,7 @@ class Figures(NamedTuple):
     records_max: int = 0
     written: int = 0
     size_bytes: int = 0
-    held_back: int = 0
+    blocked_offsets: int = 0
 
 
 async def list_topics(question: Question) -> TopicPage:
@@ -130,14 +130,14 @@ async def spend_on(log: PartitionLog, pace: Pace, more: int = 0) -> None:
 
 async def add_up(topic: Topic, pace: Pace) -> Figures:
     """Return the sums over the partitions of a topic that this broker leads."""
-    records_max = written = size_bytes = held_back = 0
+    records_max = written = size_bytes = blocked_offsets = 0
     for _, log in topic.partitions_here():
         await spend_on(log, pace)
         written += log.high_watermark
         records_max += log.high_watermark - log.log_start_offset
         size_bytes += log.size_bytes
-        held_back += log.high_watermark - log.last_stable_offset
-    return Figures(records_max, written, size_bytes, held_back)
+        blocked_offsets += log.high_watermark - log.last_stable_offset
+    return Figures(records_max, written, size_bytes, blocked_offsets)
 
 
 def _figure(log: PartitionLog, name: str) -> int:

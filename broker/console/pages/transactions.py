@@ -13,8 +13,8 @@ from barnabas.broker.api.checks import READ, TOPIC, TRANSACTIONAL_ID
 from barnabas.broker.console.encoding import made_of, values_of
 from barnabas.broker.console.pacing import PARTITION_UNITS, ROW_UNITS
 from barnabas.broker.console.shapes import (
-    HeldPartition,
-    HolderPage,
+    BlockedPage,
+    BlockedPartition,
     OpenTransaction,
     TopicPartition,
     TransactionDescription,
@@ -39,11 +39,11 @@ ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     **dict.fromkeys(("start_time_ms", "partition_count"), (int, str)),
 }
 PARTITION_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {"topic": (str, int)}
-HOLDER_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
+BLOCKED_ORDERS: Final[Mapping[str, tuple[type, ...]]] = {
     "topic": (str, int),
-    "held_back": (int, str, int),
+    "blocked_offsets": (int, str, int),
 }
-HOLDERS_SHOWN: Final = 10
+TRANSACTIONS_SHOWN: Final = 10
 """Open transactions that are shown of one partition."""
 
 
@@ -161,24 +161,24 @@ def row_of(question: Question, found: Transaction, now_ms: int) -> TransactionRo
     )
 
 
-# ---------------------------------------------------------------------------------------- holders
+# -------------------------------------------------------------------------- blocked partitions
 
 
-async def list_holders(question: Question) -> HolderPage:
+async def list_blocked(question: Question) -> BlockedPage:
     """List the partitions with blocked consumers, and the blocking transactions."""
     loaded(question)
-    selection = question.selection(HOLDER_ORDERS)
-    by_held_back = selection.sort == "held_back"
-    async for partition, held_back in held_partitions(question):
-        value = (held_back,) if by_held_back else ()
+    selection = question.selection(BLOCKED_ORDERS)
+    by_blocked = selection.sort == "blocked_offsets"
+    async for partition, blocked_offsets in blocked_partitions(question):
+        value = (blocked_offsets,) if by_blocked else ()
         selection.offer(partition, *value, *partition.topic_partition)
     now_ms = question.now_ms
-    rows = await held_rows(question, selection, now_ms)
+    rows = await blocked_rows(question, selection, now_ms)
     await question.durable()
-    return HolderPage(now_ms, selection.following, selection.total, tuple(rows))
+    return BlockedPage(now_ms, selection.following, selection.total, tuple(rows))
 
 
-async def held_partitions(question: Question) -> AsyncIterator[tuple[Partition, int]]:
+async def blocked_partitions(question: Question) -> AsyncIterator[tuple[Partition, int]]:
     """Yield this broker's partitions with blocked consumers, and the blocked offsets."""
     pace, access = question.pace, question.access
     wanted = question.text("filter").casefold()
@@ -188,20 +188,20 @@ async def held_partitions(question: Question) -> AsyncIterator[tuple[Partition, 
             continue
         for partition, log in topic.partitions_here():
             await pace.spend(PARTITION_UNITS)
-            held_back = log.high_watermark - log.last_stable_offset
-            if held_back:
-                yield partition, held_back
+            blocked_offsets = log.high_watermark - log.last_stable_offset
+            if blocked_offsets:
+                yield partition, blocked_offsets
 
 
-async def held_rows(
+async def blocked_rows(
     question: Question, selection: Selection[Partition], now_ms: int
-) -> list[HeldPartition]:
+) -> list[BlockedPartition]:
     """Return rows of partitions, without those that have been deleted meanwhile."""
     rows = []
-    async for each in selection.rows(question.pace, ROW_UNITS * HOLDERS_SHOWN):
+    async for each in selection.rows(question.pace, ROW_UNITS * TRANSACTIONS_SHOWN):
         found = question.broker.catalogue.partition(*each.topic_partition)
         if found is not None and found.log is not None:
-            rows.append(_held(question, found, now_ms))
+            rows.append(_blocked(question, found, now_ms))
     return rows
 
 
@@ -234,14 +234,14 @@ def open_on(question: Question, partition: Partition, now_ms: int) -> Iterator[O
         )
 
 
-def _held(question: Question, partition: Partition, now_ms: int) -> HeldPartition:
+def _blocked(question: Question, partition: Partition, now_ms: int) -> BlockedPartition:
     log = partition.log_here()
-    return HeldPartition(
+    return BlockedPartition(
         partition.topic.name,
         partition.index,
         log.last_stable_offset,
         log.high_watermark,
         log.high_watermark - log.last_stable_offset,
         log.producers.open_count,
-        tuple(islice(open_on(question, partition, now_ms), HOLDERS_SHOWN)),
+        tuple(islice(open_on(question, partition, now_ms), TRANSACTIONS_SHOWN)),
     )

@@ -20,8 +20,8 @@ from barnabas.broker.console.pacing import CountingPace, Pace, rest_seconds
 from barnabas.broker.console.pages import groups, transactions
 from barnabas.broker.console.questions import Question
 from barnabas.broker.console.shapes import (
+    BlockedPartition,
     GroupRow,
-    HeldPartition,
     OpenTransaction,
     Waiting,
     Worst,
@@ -101,10 +101,10 @@ async def _walk(question: Question, pace: Pace) -> Worst:
 
     as_of = question.now_ms
     count, waiting_groups, lagging = await _lagging(asking("-lag"))
-    held_back, waiting = await _held_back(asking("-held_back"), as_of)
+    blocked, waiting = await _blocked(asking("-blocked_offsets"), as_of)
     await question.durable()
     waiting = replace(waiting, groups=waiting_groups)
-    return Worst(as_of, count, lagging, held_back, waiting)
+    return Worst(as_of, count, lagging, blocked, waiting)
 
 
 async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
@@ -115,26 +115,26 @@ async def _lagging(question: Question) -> tuple[int, int, tuple[GroupRow, ...]]:
             await question.pace.spend()
             if question.access.may_see(GROUP, group_id):
                 lag = await groups.lag_of(question, machine, group_id)
-                waiting += lag.lag_held_back > 0
+                waiting += lag.lag_blocked > 0
                 selection.offer(group_id, lag.lag, group_id)
     question.lags.view_rows(question, selection.page())
     rows = await groups.rows_of(question, selection.page())
     return selection.total, waiting, tuple(each for each in rows if each.lag)
 
 
-async def _held_back(question: Question, as_of: int) -> tuple[tuple[HeldPartition, ...], Waiting]:
+async def _blocked(question: Question, as_of: int) -> tuple[tuple[BlockedPartition, ...], Waiting]:
     """Return the partitions with most blocked offsets, and sums over long waits."""
-    selection = question.selection(transactions.HOLDER_ORDERS)
+    selection = question.selection(transactions.BLOCKED_ORDERS)
     producers: dict[str, bool] = {}
     partitions = records = 0
-    async for partition, held_back in transactions.held_partitions(question):
-        selection.offer(partition, held_back, *partition.topic_partition)
+    async for partition, blocked_offsets in transactions.blocked_partitions(question):
+        selection.offer(partition, blocked_offsets, *partition.topic_partition)
         first = next(transactions.open_on(question, partition, as_of), None)
         if first is not None and _is_long(first, as_of):
             producers[first.producer_id] = first.hanging or producers.get(first.producer_id, False)
             partitions += 1
-            records += held_back
-    rows = await transactions.held_rows(question, selection, as_of)
+            records += blocked_offsets
+    rows = await transactions.blocked_rows(question, selection, as_of)
     hanging = sum(producers.values())
     return tuple(rows), Waiting(len(producers), hanging, partitions, records, 0)
 
@@ -154,13 +154,15 @@ def _still_seen(worst: Worst, access: Access) -> Worst:
     return replace(
         worst,
         lagging=tuple(each for each in worst.lagging if access.may_see(GROUP, each.group)),
-        held_back=tuple(each for each in worst.held_back if _is_seen(each, access)),
+        blocked_partitions=tuple(
+            each for each in worst.blocked_partitions if _is_seen(each, access)
+        ),
     )
 
 
-def _is_seen(held: HeldPartition, access: Access) -> bool:
-    return access.may_see(TOPIC, held.topic, READ) and all(
+def _is_seen(blocked: BlockedPartition, access: Access) -> bool:
+    return access.may_see(TOPIC, blocked.topic, READ) and all(
         access.may_see(TRANSACTIONAL_ID, each.transaction.transactional_id)
-        for each in held.transactions
+        for each in blocked.transactions
         if each.transaction is not None
     )

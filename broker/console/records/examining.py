@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.console.records.pieces import KEPT_BYTES_MOST, Unread
-from barnabas.broker.console.records.standing import VISIBLE, WAITING, Aborted, Holder
+from barnabas.broker.console.records.standing import VISIBLE, WAITING, Aborted, Blocker
 from barnabas.protocol.record_decoding import iterate_records, read_marker
 from barnabas.protocol.records import InvalidBatch, Record, increment_sequence
 
@@ -58,7 +58,7 @@ class FoundRecord(NamedTuple):
     header_count: int
     size_bytes: int
     state: str
-    holder: Holder | None
+    blocker: Blocker | None
     """Open transaction of a blocked record."""
 
     @property
@@ -170,8 +170,8 @@ def _examine_batch(
             state = standing.state(header, record.offset, aborted)
             verdict = _is_wanted(record, header, state, wanted)
             if verdict:
-                holder = standing.holder if state == WAITING else None
-                row = _row(record, header, state, holder, wanted, batch)
+                blocker = standing.blocker if state == WAITING else None
+                row = _row(record, header, state, blocker, wanted, batch)
                 matched.append(_Matched(row, records, undecided))
             records += 1
             undecided += verdict is None
@@ -230,7 +230,7 @@ def _row(
     record: Record,
     header: BatchHeader,
     state: str,
-    holder: Holder | None,
+    blocker: Blocker | None,
     wanted: Wanted,
     batch: Batch,
 ) -> FoundRecord:
@@ -248,7 +248,7 @@ def _row(
         len(record.headers),
         _size(record),
         state,
-        holder,
+        blocker,
     )
 
 

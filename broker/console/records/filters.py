@@ -122,7 +122,7 @@ def _partitions(text: str) -> frozenset[int]:
     if len(numbers) > PARTITIONS_NAMED_MOST:
         raise _refused(f"partition: at most {PARTITIONS_NAMED_MOST} numbers")
     if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in numbers):
-        raise _refused("partition: numbers with commas between")
+        raise _refused("partition: expected numbers separated by commas")
     return frozenset(map(int, numbers))
 
 

@@ -145,7 +145,7 @@ def show_internal(
     """Return key and value of a record of an internal topic, laid out as JSON."""
     cut = next((each for each in (key, value) if each is not None and each.is_cut), None)
     found = None
-    problem = "no key says what it is"
+    problem = "the record has no key that states the type"
     if cut is not None:
         problem = f"{cut.size_bytes} bytes are too many to be decoded in a list"
     elif key is not None:

@@ -21,9 +21,9 @@ from barnabas.broker.console.records.filters import Filter
 from barnabas.broker.console.records.formats import KEPT_BYTES_INTERNAL
 from barnabas.broker.console.records.pace import ThreadPace
 from barnabas.broker.console.records.ranges import FOR_EVER_MS
-from barnabas.broker.console.records.reading import begin, behinds_of, check_shown
+from barnabas.broker.console.records.reading import begin, blocking_of, check_shown
 from barnabas.broker.console.records.rows import (
-    Behinds,
+    BlockingTransactions,
     Formats,
     json_of,
     json_rows,
@@ -62,10 +62,10 @@ async def list_records(question: Question) -> Answer:
         readers, pace = place.readers, place.pace
         reading = await begin(question, place, pace)
         found = [each async for each in reading.scan.records() if each is not None]
-        behinds = await behinds_of(question, reading.topic, found)
+        blocking = await blocking_of(question, reading.topic, found)
         name = reading.topic.name
         formats = await readers.run(partial(reading.formats.guessed, name, found, pace))
-        work = partial(json_rows, found, formats, behinds, pace)
+        work = partial(json_rows, found, formats, blocking, pace)
         rows = await readers.run_within(written_bytes(found), work)
         place.hold(sum(map(len, rows)))
         page = RecordPage(
@@ -113,9 +113,9 @@ async def describe_one(question: Question) -> Answer:
             partial(_examined, piece, partition.index, offset, WHOLE_BYTES, pace),
             EXPANDED_BYTES_MAX,
         )
-        behinds = await behinds_of(question, partition.topic, [found])
+        blocking = await blocking_of(question, partition.topic, [found])
         asked = Formats(question.text("key_format"), question.text("value_format"))
-        work = partial(_written, found, asked, behinds, partition.topic.name, pace)
+        work = partial(_written, found, asked, blocking, partition.topic.name, pace)
         text = await readers.run_within(written_bytes([found], WHOLE_CHARACTERS), work)
         place.hold(len(text))
         head = _head_of_one(question, partition, offset)
@@ -144,10 +144,14 @@ def _in_pieces(head: str, text: str) -> Iterator[str]:
 
 
 def _written(
-    found: FoundRecord, chosen: Formats, behinds: Behinds, topic: str, pace: ThreadPace
+    found: FoundRecord,
+    chosen: Formats,
+    blocking: BlockingTransactions,
+    topic: str,
+    pace: ThreadPace,
 ) -> str:
     formats = chosen.guessed(topic, [found], pace)
-    row = row_of(found, formats, behinds, pace, WHOLE_CHARACTERS)
+    row = row_of(found, formats, blocking, pace, WHOLE_CHARACTERS)
     return json_of(row, pace)
 
 
@@ -196,7 +200,7 @@ def _examined(
         return found.rows[0]
     if found.unread:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, found.unread[0].reason)
-    words = f"there is no record at offset {offset}: compaction has removed it, or it never was"
+    words = f"no record at offset {offset}: compaction removed it, or the offset had none"
     raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE, words)
 
 

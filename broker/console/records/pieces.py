@@ -200,7 +200,7 @@ class RecordReaders:
         except (Corrupt, OSError, CorruptBatch) as error:
             if not isinstance(error, CorruptBatch):
                 log.suspect(found.offset, error)
-            found.unread.append(Unread(found.offset, end, f"it cannot be read: {error}"))
+            found.unread.append(Unread(found.offset, end, f"not readable: {error}"))
             found.offset = end
             return False
 

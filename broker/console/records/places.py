@@ -69,7 +69,7 @@ class Place:
             task = asyncio.current_task()
             assert task is not None
             task.uncancel()
-            words = "the place is needed for another user: read fewer records at a time"
+            words = "another user needs the memory: read fewer records at a time"
             raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, words) from None
 
 

@@ -57,7 +57,7 @@ def read_partitions(text: str) -> frozenset[int] | None:
     if len(parts) > PARTITIONS_NAMED_MOST:
         raise _refused(f"partition: at most {PARTITIONS_NAMED_MOST} numbers")
     if not all(each.isascii() and each.isdigit() and len(each) < 10 for each in parts):
-        raise _refused("partition: numbers with commas between")
+        raise _refused("partition: expected numbers separated by commas")
     return frozenset(map(int, parts))
 
 
@@ -74,7 +74,7 @@ def chosen(topic: Topic, *wanted: frozenset[int] | None) -> list[Partition]:
     for number in numbers:
         if number >= count:
             code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            raise KafkaError(code, f"partition {number}: there are {count}")
+            raise KafkaError(code, f"partition {number} does not exist: the topic has {count}")
     return [topic.partitions[number] for number in sorted(numbers)]
 
 

@@ -18,9 +18,9 @@ from barnabas.broker.console.records.ranges import (
     read_partitions,
     read_start,
 )
-from barnabas.broker.console.records.rows import Behinds, Formats
+from barnabas.broker.console.records.rows import BlockingTransactions, Formats
 from barnabas.broker.console.records.scan import Scan, Terms
-from barnabas.broker.console.records.shapes import Behind
+from barnabas.broker.console.records.shapes import BlockingTransaction
 from barnabas.protocol.errors import ErrorCode, KafkaError
 
 if TYPE_CHECKING:
@@ -93,26 +93,28 @@ async def begin(
     return Reading(question, topic, formats, scan, pace, readers)
 
 
-async def behinds_of(question: Question, topic: Topic, found: Iterable[FoundRecord]) -> Behinds:
+async def blocking_of(
+    question: Question, topic: Topic, found: Iterable[FoundRecord]
+) -> BlockingTransactions:
     """Return the open transactions that block records."""
-    holders = {(each.partition, each.holder) for each in found if each.holder is not None}
-    if not holders:
+    blockers = {(each.partition, each.blocker) for each in found if each.blocker is not None}
+    if not blockers:
         return {}
-    behinds = {}
-    for number, holder in holders:
-        assert holder is not None
+    blocking = {}
+    for number, blocker in blockers:
+        assert blocker is not None
         partition = _partition(topic, number)
         first = None
         if partition is not None:
             await question.pace.spend()
             first = next(open_on(question, partition, question.now_ms), None)
         name = None
-        if first is not None and first.producer_id == str(holder.producer_id):
+        if first is not None and first.producer_id == str(blocker.producer_id):
             name = None if first.transaction is None else first.transaction.transactional_id
-        behinds[number, holder.producer_id] = Behind(
-            name, str(holder.producer_id), holder.producer_epoch, holder.start_offset
+        blocking[number, blocker.producer_id] = BlockingTransaction(
+            name, str(blocker.producer_id), blocker.producer_epoch, blocker.start_offset
         )
-    return behinds
+    return blocking
 
 
 def _partition(topic: Topic, number: int) -> Partition | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from barnabas.broker.console.encoding import as_json
+from barnabas.broker.console.encoding import as_json, keys_of
 from barnabas.broker.console.records.formats import (
     AUTO,
     GUESSED_FROM,
@@ -18,7 +18,12 @@ from barnabas.broker.console.records.formats import (
     show,
     show_internal,
 )
-from barnabas.broker.console.records.shapes import Behind, RecordRow, Shown, ShownHeader
+from barnabas.broker.console.records.shapes import (
+    BlockingTransaction,
+    RecordRow,
+    Shown,
+    ShownHeader,
+)
 from barnabas.broker.console.records.standing import MARKER
 from barnabas.protocol.compression import NAMES
 from barnabas.protocol.records import LOG_APPEND_TIME, NO_PRODUCER_ID
@@ -34,7 +39,7 @@ _ROW_BYTES: Final = 4 * 1024
 _TEXT_PIECE: Final = 32 * 1024
 """Characters that are written as JSON in one go."""
 
-Behinds = Mapping[tuple[int, int], Behind]
+BlockingTransactions = Mapping[tuple[int, int], BlockingTransaction]
 """Blocking transactions by partition and producer id."""
 
 
@@ -59,7 +64,7 @@ class Formats:
 def row_of(
     found: FoundRecord,
     formats: Formats,
-    behinds: Behinds,
+    blocking: BlockingTransactions,
     pace: ThreadPace,
     characters: int = SHOWN_CHARACTERS,
 ) -> RecordRow:
@@ -67,9 +72,9 @@ def row_of(
     batch = found.batch
     has_producer = batch.producer_id != NO_PRODUCER_ID
     key, value = _key_and_value(found, formats, pace, characters)
-    behind = None
-    if found.holder is not None:
-        behind = behinds.get((found.partition, found.holder.producer_id))
+    blocking_transaction = None
+    if found.blocker is not None:
+        blocking_transaction = blocking.get((found.partition, found.blocker.producer_id))
     return RecordRow(
         found.partition,
         found.offset,
@@ -83,7 +88,7 @@ def row_of(
         ),
         found.header_count,
         found.state,
-        behind,
+        blocking_transaction,
         batch.is_transactional,
         str(batch.producer_id) if has_producer else None,
         batch.producer_epoch if has_producer else None,
@@ -136,10 +141,10 @@ def json_of(row: RecordRow, pace: ThreadPace) -> str:
     if not text:
         return json.dumps(as_json(row), separators=(",", ":"))
     parts = []
-    for name in RecordRow.__dataclass_fields__:
+    for key, name in keys_of(RecordRow):
         value = getattr(row, name)
         shown = _shown(value, pace) if isinstance(value, Shown) else _dumped(value)
-        parts.append(f"{_dumped(name)}:{shown}")
+        parts.append(f"{_dumped(key)}:{shown}")
     return "{" + ",".join(parts) + "}"
 
 
@@ -161,7 +166,7 @@ def _shown(shown: Shown, pace: ThreadPace) -> str:
 
 
 def json_rows(
-    found: Iterable[FoundRecord], formats: Formats, behinds: Behinds, pace: ThreadPace
+    found: Iterable[FoundRecord], formats: Formats, blocking: BlockingTransactions, pace: ThreadPace
 ) -> list[str]:
     """Return records as rows in JSON."""
-    return [json_of(row_of(each, formats, behinds, pace), pace) for each in found]
+    return [json_of(row_of(each, formats, blocking, pace), pace) for each in found]

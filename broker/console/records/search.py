@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from barnabas.broker.console.encoding import text_of
 from barnabas.broker.console.records.events import Events, event
 from barnabas.broker.console.records.formats import GUESSED_FROM
-from barnabas.broker.console.records.reading import begin, behinds_of
+from barnabas.broker.console.records.reading import begin, blocking_of
 from barnabas.broker.console.records.rows import Formats, json_rows
 from barnabas.broker.console.records.shapes import SearchState
 
@@ -78,8 +78,8 @@ class _Search(Events):
         if self._formats is None:
             name = reading.topic.name
             self._formats = await run(partial(reading.formats.guessed, name, waiting, pace))
-        behinds = await behinds_of(self._question, reading.topic, waiting)
-        rows = await run(partial(json_rows, waiting, self._formats, behinds, pace))
+        blocking = await blocking_of(self._question, reading.topic, waiting)
+        rows = await run(partial(json_rows, waiting, self._formats, blocking, pace))
         self._found += len(rows)
         await self.shown("".join(event("record", row) for row in rows))
 

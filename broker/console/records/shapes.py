@@ -30,8 +30,8 @@ class ShownHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class Behind:
-    """The open transaction that readers of committed records wait for."""
+class BlockingTransaction:
+    """The open transaction that blocks ``read_committed`` consumers."""
 
     transactional_id: str | None
     """Transactional id, or None if no coordinator knows it or the user cannot see it."""
@@ -55,10 +55,10 @@ class RecordRow:
     """In lists the first of them."""
     header_count: int
     state: str
-    """`plain`: in no transaction. `committed`. `waiting`: will be read by readers of committed
-    records once what it is behind has ended. `aborted`. `open`: its transaction is not over.
+    """`plain`: in no transaction. `committed`. `waiting`: not visible to ``read_committed``
+    consumers before the blocking transaction ends. `aborted`. `open`: its transaction is open.
     `marker`: ends a transaction, and is no record to clients."""
-    behind: Behind | None
+    blocking_transaction: BlockingTransaction | None
     """Transaction that blocks the record, or None, also if it is ending at this moment."""
     is_transactional: bool
     producer_id: str | None

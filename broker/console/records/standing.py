@@ -39,7 +39,7 @@ Aborted = Mapping[int, list[tuple[int, int]]]
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class Blocker:
     """The first open transaction of a partition: it is what readers wait for."""
 
     producer_id: int
@@ -56,7 +56,7 @@ class Standing:
     high_watermark: int
     opened: Mapping[int, int]
     """First offset of the open transaction of each requested producer."""
-    holder: Holder | None
+    blocker: Blocker | None
     indexes: tuple[TransactionIndex, ...]
 
     def aborted(self, offset: int, end: int, pace: ThreadPace) -> Aborted:
@@ -97,16 +97,16 @@ def standing_of(log: PartitionLog, offset: int, producer_ids: Iterable[int]) -> 
         if entry is not None and entry.is_in_transaction:
             opened[producer_id] = entry.transaction_first_offset
     first = next(producers.open_transactions(), None)
-    holder = None
+    blocker = None
     if first is not None:
-        holder = Holder(first.producer_id, first.epoch, first.transaction_first_offset)
+        blocker = Blocker(first.producer_id, first.epoch, first.transaction_first_offset)
     segments = log.segments
     return Standing(
         log.log_start_offset,
         log.last_stable_offset,
         log.high_watermark,
         opened,
-        holder,
+        blocker,
         tuple(
             segments[at].transactions
             for at in range(log.segment_at(offset), len(segments))

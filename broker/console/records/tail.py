@@ -24,7 +24,7 @@ from barnabas.broker.console.records.examining import (
 from barnabas.broker.console.records.filters import read_filter
 from barnabas.broker.console.records.formats import AUTO, KEPT_BYTES
 from barnabas.broker.console.records.ranges import FOR_EVER_MS, chosen, read_partitions, read_start
-from barnabas.broker.console.records.reading import ALL_STATES, behinds_of
+from barnabas.broker.console.records.reading import ALL_STATES, blocking_of
 from barnabas.broker.console.records.rows import Formats, json_rows
 from barnabas.broker.console.records.shapes import Skipped
 from barnabas.protocol.errors import ErrorCode, KafkaError
@@ -127,8 +127,8 @@ class _Tail(Events):
         if AUTO in {self._formats.key, self._formats.value}:
             name = self._topic.name
             self._formats = await run(partial(self._formats.guessed, name, found, pace))
-        behinds = await behinds_of(self._question, self._topic, found)
-        return await run(partial(json_rows, found, self._formats, behinds, pace))
+        blocking = await blocking_of(self._question, self._topic, found)
+        return await run(partial(json_rows, found, self._formats, blocking, pace))
 
     async def _examine(self) -> list[FoundRecord]:
         """Return the new records that match; those above the limit are skipped and counted."""

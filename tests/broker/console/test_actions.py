@@ -387,8 +387,8 @@ def test_an_open_transaction_is_ended_and_its_producer_fenced(broker):
     assert send(broker, "POST", where, {"confirm": key, "based_on": "0"})[0] == 409
     looked = both(broker, "POST", where, confirm=key)
     assert looked["figures"]["partitions"] == 1
-    assert looked["figures"]["offsets_held_back"] == 1
-    wait_until(lambda: fetch(broker, "topics", topic)["held_back"] == 0)
+    assert looked["figures"]["offsets_blocked"] == 1
+    wait_until(lambda: fetch(broker, "topics", topic)["blocked_offsets"] == 0)
     with pytest.raises(KafkaError, match=r"FENCED|EPOCH"), producer:
         producer.commit()
     wait_until(lambda: fetch(broker, "transactions", key)["state"] in {"CompleteAbort", "Empty"})
@@ -409,8 +409,8 @@ def test_hanging_transaction_is_aborted_on_its_partition(broker):
         assert answer["message"] == f"it does not hang: it is part of {key}; abort that"
         broker.call(lambda: _forget(broker, key))
         looked = both(broker, "POST", where, place, confirm=topic)
-        assert looked["figures"] == {"offsets_held_back": 2}
-        wait_until(lambda: fetch(broker, "topics", topic)["held_back"] == 0)
+        assert looked["figures"] == {"offsets_blocked": 2}
+        wait_until(lambda: fetch(broker, "topics", topic)["blocked_offsets"] == 0)
         status, answer = send(broker, "POST", where, place)
         assert (status, answer["error"]) == (409, "INVALID_TXN_STATE")
 
@@ -424,7 +424,7 @@ def test_nothing_is_taken_to_hang_before_the_coordinator_has_read_its_log(broker
             patched.setattr(Transactions, "is_loading", True)
             status, answer = send(broker, "POST", path("topics", "early", "abort"), place)
             assert (status, answer["error"]) == (503, "COORDINATOR_LOAD_IN_PROGRESS")
-        assert fetch(broker, "topics", "early")["held_back"] == 1
+        assert fetch(broker, "topics", "early")["blocked_offsets"] == 1
 
 
 def _forget(broker, key):

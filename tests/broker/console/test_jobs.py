@@ -54,7 +54,9 @@ def replayed(broker, topic, target, **body):
     job = ended(broker, start(broker, topic, target, **body))
     assert (job["state"], job["message"]) == ("committed", None)
     assert job["offsets_done"] == job["offsets_total"]
-    wait_until(lambda: fetch(broker, "topics", target)["held_back"] == 0, "its markers are there")
+    wait_until(
+        lambda: fetch(broker, "topics", target)["blocked_offsets"] == 0, "its markers are there"
+    )
     return job
 
 
@@ -108,7 +110,7 @@ def test_replay_copies_committed_records_once(broker):
         aborting.abort()
     broker.create_topic("copy", partitions=3)
     with open_transaction(broker, "open", "origin", 3):
-        wait_until(lambda: fetch(broker, "topics", "origin")["held_back"] > 0)
+        wait_until(lambda: fetch(broker, "topics", "origin")["blocked_offsets"] > 0)
         body = {"topic": "origin", "target": "copy"}
         _, looked = send(broker, "POST", f"{JOBS}?dry_run=true", body)
         assert looked["figures"]["records"] == len(rows)
@@ -191,7 +193,7 @@ def test_replay_copies_the_selected_records(broker, chosen, values):
     [
         ({"offsets": "5"}, "expected PARTITION:OFFSET"),
         ({"offsets": "0:5-4"}, "ends before it begins"),
-        ({"offsets": "7:5"}, "partition 7: there are 2"),
+        ({"offsets": "7:5"}, "partition 7 does not exist: the topic has 2"),
         ({"offsets": " ".join(["0:1"] * 1001)}, "at most 1000"),
         ({"offsets": "0:5", "from": "end"}, "goes without"),
         ({"filter": "/(/"}, "filter"),
@@ -276,7 +278,7 @@ def test_a_cancel_leaves_nothing(broker, slow):
     both(broker, "DELETE", path("jobs", name))
     job = ended(broker, name)
     assert (job["state"], job["message"]) == ("cancelled", None)
-    wait_until(lambda: fetch(broker, "topics", "cancelled-copy")["held_back"] == 0)
+    wait_until(lambda: fetch(broker, "topics", "cancelled-copy")["blocked_offsets"] == 0)
     assert seen(broker, "cancelled-copy") == []
     assert seen(broker, "cancelled-copy", "read_uncommitted")
     status, answer = send(broker, "DELETE", path("jobs", name))
@@ -302,7 +304,7 @@ def failed(broker, topic, **body):
     broker.create_topic(f"{topic}-copy", configs=body.pop("configs", {}))
     job = ended(broker, start(broker, topic, f"{topic}-copy", **body))
     assert job["state"] == "failed"
-    wait_until(lambda: fetch(broker, "topics", f"{topic}-copy")["held_back"] == 0)
+    wait_until(lambda: fetch(broker, "topics", f"{topic}-copy")["blocked_offsets"] == 0)
     assert seen(broker, f"{topic}-copy") == []
     return job["message"]
 
@@ -373,11 +375,11 @@ def test_the_end_of_the_broker_leaves_nothing(how):
         assert fetch(broker, "jobs")["items"] == []
         assert seen(broker, "copy") == []
         if how == "stop":
-            wait_until(lambda: fetch(broker, "topics", "copy")["held_back"] == 0, "aborted")
+            wait_until(lambda: fetch(broker, "topics", "copy")["blocked_offsets"] == 0, "aborted")
         # After a crash the next job of the number fences what is left.
         assert start(broker, "origin", "copy") == name
         assert ended(broker, name)["state"] == "committed"
-        wait_until(lambda: fetch(broker, "topics", "copy")["held_back"] == 0, "markers")
+        wait_until(lambda: fetch(broker, "topics", "copy")["blocked_offsets"] == 0, "markers")
         assert len(seen(broker, "copy")) == 20
 
 

@@ -157,7 +157,7 @@ def test_lag_of_a_viewed_group_is_measured(often):
         wait_until(lambda: measured(11), "the change is seen")
         found = fetch(broker, "groups", "invoicing", "history")
         assert found["since_ms"] == found["times_ms"][0] == min(found["times_ms"])
-        assert len(found["times_ms"]) == len(found["lag_readable"]) == len(found["lag_held_back"])
+        assert len(found["times_ms"]) == len(found["lag_readable"]) == len(found["lag_blocked"])
         (row,) = fetch(broker, "groups")["items"]
         assert row["last_commit_ms"] == fetch(broker, "groups", "invoicing")["last_commit_ms"]
         assert first["rebalances_since_ms"] <= row["last_commit_ms"] <= first["as_of"]

@@ -56,14 +56,14 @@ def test_overview_counts_objects_and_rates(broker):
         assert found["worst"]["groups"] == 1
         (lagging,) = found["worst"]["lagging"]
         assert (lagging["group"], lagging["lag"]) == ("invoicing", 6)
-        (held,) = found["worst"]["held_back"]
+        (held,) = found["worst"]["blocked_partitions"]
         assert (held["topic"], held["partition"]) == ("orders", 1)
         client.end("shop")
     again = fetch(broker, "overview")
     assert (again["transactions_open"], again["oldest_start_time_ms"]) == (0, None)
     assert again["worst"] == found["worst"], "nobody walks twice within ten seconds"
     later(broker)
-    assert fetch(broker, "overview")["worst"]["held_back"] == []
+    assert fetch(broker, "overview")["worst"]["blocked_partitions"] == []
 
 
 def test_status_counts_all_that_wait_beyond_the_rows_that_are_shown(broker):
@@ -75,7 +75,7 @@ def test_status_counts_all_that_wait_beyond_the_rows_that_are_shown(broker):
             commit(broker, f"reader-{partition}", "crowded", 0, partition)
         later(broker)
         worst = fetch(broker, "overview")["worst"]
-        assert len(worst["held_back"]) == module.SHOWN
+        assert len(worst["blocked_partitions"]) == module.SHOWN
         assert worst["waiting"] == {
             "transactions": count,
             "hanging": 0,

@@ -40,7 +40,7 @@ def test_watchable_objects_are_documented():
 def test_limits_are_true():
     assert f"`limit` (at most {parameters.LIMIT_MOST:,})" in PAGE
     assert f"no more than {pacing.UNITS_PER_TURN} things in a turn" in PAGE
-    assert f"its first {WORDS[transactions.HOLDERS_SHOWN]} open transactions" in PAGE
+    assert f"its first {WORDS[transactions.TRANSACTIONS_SHOWN]} open transactions" in PAGE
     counted = f"{len(SERIES)} counters and {WORDS[len(QUANTILE_NAMES)]} quantiles"
     assert counted in PAGE
 

@@ -157,7 +157,7 @@ def test_the_state_of_each_record(broker):
             ("late", "waiting"),
             ("commit", "marker"),
         ]
-        behind = [each["behind"] for each in everything["items"]]
+        behind = [each["blocking_transaction"] for each in everything["items"]]
         assert behind[:6] == [None] * 6
         assert behind[6]["transactional_id"] == "shop-1"
         assert behind[6]["start_offset"] == 5
@@ -166,7 +166,7 @@ def test_the_state_of_each_record(broker):
         assert (scanned["stable_offset"], scanned["end_offset"]) == (5, 9)
         assert texts(records(broker, "states")) == ["done", "before"]
         one = fetch(broker, "topics", "states", "partitions", "0", "records", "6")
-        assert one["record"]["behind"] == behind[6]
+        assert one["record"]["blocking_transaction"] == behind[6]
     assert texts(records(broker, "states")) == ["late", "behind", "done", "before"]
 
 

@@ -262,7 +262,7 @@ def test_a_dry_run_names_no_topic_that_may_not_be_seen(broker):
             _, answer = send(broker, method, path, body, Authorization=basic(SOMEBODY))
             assert not any(f"{each['topic']}-0" in str(answer) for each in (NAMES, OTHERS)), answer
             assert answer.get("figures", {}).get("offsets", 0) == 0
-            assert answer.get("figures", {}).get("offsets_held_back", 0) == 0
+            assert answer.get("figures", {}).get("offsets_blocked", 0) == 0
     finally:
         remove_acls(broker.admin, acls)
 
@@ -288,10 +288,10 @@ def test_a_group_shows_topics_and_transactions_only_to_those_who_may_see_them(br
             answer = fetch(broker, "groups", NAMES["group"], **who)
             assert [each["topic"] for each in answer["partitions"]] == topics
             for each in answer["partitions"]:
-                assert (each["holder"] is not None) is holder
+                assert (each["blocked_by"] is not None) is holder
                 if holder:
-                    assert not each["holder"]["hanging"]
-                    assert (each["holder"]["transaction"] is not None) is transaction
+                    assert not each["blocked_by"]["hanging"]
+                    assert (each["blocked_by"]["transaction"] is not None) is transaction
     finally:
         remove_acls(broker.admin, given)
 

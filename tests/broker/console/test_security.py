@@ -63,7 +63,7 @@ def test_a_user_is_made_logs_in_gets_another_password_and_goes(broker, caplog):
     assert seen(broker, "users", filter="alice") == []
     looked = change(broker, "POST", users, {"user": "alice", "password": "first-secret"})
     assert looked["changes"] == [
-        {"what": "alice", "before": None, "after": "SCRAM-SHA-512", "note": "how to log in"}
+        {"what": "alice", "before": None, "after": "SCRAM-SHA-512", "note": "SCRAM mechanisms"}
     ]
     assert may_log_in("first-secret")
     body = {"user": "alice", "password": "second-secret", "mechanism": "SCRAM-SHA-256"}
@@ -71,12 +71,12 @@ def test_a_user_is_made_logs_in_gets_another_password_and_goes(broker, caplog):
     (row,) = seen(broker, "users", filter="ali")
     assert (row["name"], sorted(row["mechanisms"])) == ("alice", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
     body = {"user": "alice", "password": "third-secret"}
-    assert change(broker, "POST", users, body)["summary"] == "give alice another password"
+    assert change(broker, "POST", users, body)["summary"] == "change the password of alice"
     assert not may_log_in("first-secret")
     assert may_log_in("third-secret")
     assert send(broker, "POST", users, {"user": "alice", "password": ""}, **WHO)[0] == 400
     audited = [json.loads(each.message) for each in caplog.records if "{" in each.message]
-    assert "done: give alice another password" in {each.get("result") for each in audited}
+    assert "done: change the password of alice" in {each.get("result") for each in audited}
     assert "secret" not in caplog.text + json.dumps(seen(broker, "events"))
     change(broker, "DELETE", path("users", "alice"), {}, confirm="alice")
     assert seen(broker, "users", filter="alice") == []

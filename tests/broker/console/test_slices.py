@@ -309,19 +309,19 @@ async def read_ledger(_ledger, _topic):
 ASKED = [
     (("topics",), {"sort": "-size_bytes", "limit": "1000"}),
     (("topics",), {"sort": "topic"}),
-    (("topics", "large", "partitions"), {"sort": "-held_back", "limit": "1000"}),
+    (("topics", "large", "partitions"), {"sort": "-blocked_offsets", "limit": "1000"}),
     (("topics", "large", "producers"), {"limit": "1000"}),
     (("topics", "many-0", "groups"), {"sort": "-lag", "limit": "1000"}),
     (("groups",), {"sort": "group", "limit": "1000"}),
     (("groups",), {"sort": "-members", "filter": "GROUP-0"}),
-    (("groups",), {"sort": "-lag_held_back", "limit": "1000"}),
+    (("groups",), {"sort": "-lag_blocked", "limit": "1000"}),
     (("groups",), {"state": "Stable"}),
     (("groups", "group-000007"), {}),
     (("groups", "group-000007", "history"), {}),
     (("transactions",), {"sort": "-start_time_ms", "limit": "1000"}),
     (("transactions",), {"open": "true"}),
     (("transactions", "id-000100"), {"limit": "1000"}),
-    (("blocked-partitions",), {"sort": "-held_back", "limit": "1000"}),
+    (("blocked-partitions",), {"sort": "-blocked_offsets", "limit": "1000"}),
     (("transaction-events",), {"limit": "1000"}),
     (("ended-transactions",), {}),
     (("clients",), {"sort": "-received_bytes_per_s", "limit": "1000"}),
@@ -403,7 +403,7 @@ async def test_no_turn_of_measuring_lag_is_long(crowd, monkeypatch):
         assert looks.all >= PARTITIONS + GROUPS_MOST - 1
         assert looks.most <= UNITS_PER_TURN
         (point,) = await lags.of(question, widest)
-        assert (point.lag, point.lag_held_back) == (95 * PARTITIONS, 10 * PARTITIONS)
+        assert (point.lag, point.lag_blocked) == (95 * PARTITIONS, 10 * PARTITIONS)
     finally:
         for index in range(PARTITIONS):
             offsets.remove(widest, "large", index)

@@ -86,9 +86,7 @@ def test_which_groups_read(broker):
     with open_transaction(broker, "shop-2", "read", 5):
         page = fetch(broker, "topics", "read", "groups", sort="-lag")
         assert [each["group"] for each in page["items"]] == ["behind", "a/b"]
-        lags = [
-            (each["lag"], each["lag_readable"], each["lag_held_back"]) for each in page["items"]
-        ]
+        lags = [(each["lag"], each["lag_readable"], each["lag_blocked"]) for each in page["items"]]
         assert lags == [(15, 10, 5), (11, 6, 5)]
     (found,) = fetch(broker, "topics", "read", "groups", filter="A/")["items"]
     assert (found["group"], found["partitions"], found["state"]) == ("a/b", 1, "Empty")

@@ -42,27 +42,30 @@ def test_why_a_reader_waits(broker, shell):
         write(broker, "orders", 7)
         group = fetch(broker, "groups", "invoicing")
         (partition,) = group["partitions"]
-        assert (partition["lag"], partition["lag_readable"], partition["lag_held_back"]) == (
+        assert (partition["lag"], partition["lag_readable"], partition["lag_blocked"]) == (
             18,
             6,
             12,
         )
-        assert (group["lag"], group["lag_readable"], group["lag_held_back"]) == (18, 6, 12)
-        holder = partition["holder"]
+        assert (group["lag"], group["lag_readable"], group["lag_blocked"]) == (18, 6, 12)
+        holder = partition["blocked_by"]
         assert holder["start_offset"] == 10
         assert holder["transaction"]["transactional_id"] == "shop-1"
         assert holder["transaction"]["client"] == "wire-client"
         assert not holder["hanging"]
         (row,) = fetch(broker, "groups", filter="VOICING")["items"]
-        assert (row["lag"], row["lag_readable"], row["lag_held_back"]) == (18, 6, 12)
+        assert (row["lag"], row["lag_readable"], row["lag_blocked"]) == (18, 6, 12)
         (held,) = fetch(broker, "blocked-partitions", filter="orders")["items"]
         (by_old_name,) = fetch(broker, "holders", filter="orders")["items"]
         assert by_old_name["topic"] == held["topic"]
         assert (held["topic"], held["open_count"]) == ("orders", 1)
         same(holder, held["transactions"][0])
         same_as_the_command_line(shell, group, held)
+        assert partition["holder"] == holder
+        assert partition["lag_held_back"] == group["lag_held_back"] == 12
+        assert held["held_back"] == held["blocked_offsets"]
     group = fetch(broker, "groups", "invoicing")
-    assert (group["lag"], group["lag_held_back"]) == (group["lag_readable"], 0)
+    assert (group["lag"], group["lag_blocked"]) == (group["lag_readable"], 0)
     assert fetch(broker, "holders", filter="orders")["items"] == []
 
 
@@ -219,7 +222,10 @@ def test_missing_objects_get_errors(broker):
         assert answer["error"] == "TRANSACTIONAL_ID_NOT_FOUND"
 
 
-@pytest.mark.parametrize("sort", ["topic", "-topic", "partitions", "-partitions", "-held_back"])
+ORDERS = ("topic", "-topic", "partitions", "-partitions", "-blocked_offsets", "-held_back")
+
+
+@pytest.mark.parametrize("sort", ORDERS)
 def test_pages_of_topics_make_the_whole_list(broker, sort):
     for number in range(7):
         if not fetch(broker, "topics", filter=f"page-{number}")["items"]:

@@ -202,3 +202,13 @@ def test_dashboards_for_other_brokers_find_what_they_ask_for(asked, emitted):
     for name, labels in asked.items():
         assert name in emitted
         assert labels <= emitted[name], name
+
+
+def test_page_names_the_old_names_of_alerts():
+    (group,) = yaml.safe_load(ALERTS.read_text(encoding="utf-8"))["groups"]
+    old = {rule["alert"]: rule["labels"]["old_name"] for rule in group["rules"] if "labels" in rule}
+    page = (DOCKER.parent / "docs" / "monitoring.md").read_text(encoding="utf-8")
+    assert len(old) == 5
+    assert (
+        dict(re.findall(r"^\| `(Barnabas\w+)` \| `(Barnabas\w+)` \|$", page, re.MULTILINE)) == old
+    )

@@ -118,8 +118,8 @@ def test_readers_in_no_group(broker):
         assert {each["isolation_seen"] for each in found} == {"read_committed"}
         assert {each["in_group"] for each in found} == {False}
         with open_transaction(broker, "holder-2", "read", 4):
-            wait_until(lambda: readers(broker, "alone")[0]["lag_held_back"] == 4)
-            (worst,) = readers(broker, "alone", sort="-lag_held_back", limit=1)
+            wait_until(lambda: readers(broker, "alone")[0]["lag_blocked"] == 4)
+            (worst,) = readers(broker, "alone", sort="-lag_blocked", limit=1)
             assert (worst["partition"], worst["lag"]) == (0, 0)
         assert len(readers(broker, "alone", topic="read")) == 3
         assert readers(broker, "alone", topic="other") == []

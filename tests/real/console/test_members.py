@@ -50,7 +50,7 @@ def test_members_and_what_they_read(broker, shell, protocol):
     (described,) = shell("groups", "describe", group, "--format", "json").json
     same(described, answer)
     # Without a committed offset there is nothing to count from: no lag is known, rather than none.
-    unknown = dict.fromkeys(("lag", "lag_readable", "lag_held_back"))
+    unknown = dict.fromkeys(("lag", "lag_readable", "lag_blocked"))
     assert {name: answer[name] for name in unknown} == unknown
     (row,) = fetch(broker, "groups", filter=group)["items"]
     assert {name: row[name] for name in unknown} == unknown

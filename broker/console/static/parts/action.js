@@ -174,13 +174,13 @@ function Dialog({ row, on, values, commands, onDone, close }) {
  */
 function Effect({ effect }) {
   const columns = [
-    { title: "What", cell: (/** @type {any} */ row) => row.what },
+    { title: "Object", cell: (/** @type {any} */ row) => row.what },
     { title: "Before", cell: (/** @type {any} */ row) => row.before ?? "–" },
     { title: "After", cell: (/** @type {any} */ row) => row.after ?? "–" },
     { title: "Note", cell: (/** @type {any} */ row) => row.note ?? "" },
   ];
   return html`<section class="effect" aria-label=${effect.dry_run ? "Preview" : "Result"}>
-    <p role="status"><strong>${effect.dry_run ? "It would: " : "✓ Done: "}</strong>${effect.summary}</p>
+    <p role="status"><strong>${effect.dry_run ? "Preview: " : "✓ Done: "}</strong>${effect.summary}</p>
     ${Object.keys(effect.figures).length
       ? html`<dl class="facts">${Object.entries(effect.figures).map(([name, value]) => figureOf(name, value)).map(([title, words]) => html`<div key=${title}><dt>${title}</dt><dd>${words}</dd></div>`)}</dl>`
       : null}

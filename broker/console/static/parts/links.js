@@ -64,12 +64,12 @@ export function TransactionLink({ name, opens }) {
 }
 
 /**
- * Whom the readers of a partition wait for.
- * @param {{ holder: any }} given  An OpenTransaction of the API, or null.
+ * The transaction that blocks the read_committed consumers of a partition.
+ * @param {{ transaction: any }} given  An OpenTransaction of the API, or null.
  */
-export function Holder({ holder }) {
-  if (!holder) return html`–`;
-  if (holder.transaction) return html`<${TransactionLink} name=${holder.transaction.transactional_id} />`;
-  if (holder.hanging) return html`<span class="mark bad"><span aria-hidden="true">✗</span> a transaction that hangs (producer ${holder.producer_id})</span>`;
-  return html`producer ${holder.producer_id}`;
+export function Blocker({ transaction: blocker }) {
+  if (!blocker) return html`–`;
+  if (blocker.transaction) return html`<${TransactionLink} name=${blocker.transaction.transactional_id} />`;
+  if (blocker.hanging) return html`<span class="mark bad"><span aria-hidden="true">✗</span> hanging transaction (producer ${blocker.producer_id})</span>`;
+  return html`producer ${blocker.producer_id}`;
 }

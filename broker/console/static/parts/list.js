@@ -54,13 +54,13 @@ export function List(given) {
     ${error && html`<${Problem} error=${error} since=${failedSince} />`}
     ${data && note?.(data)}
     ${data === null && error ? null : data && !items.length
-      ? filter ? html`<div class="empty"><p>Nothing here has “${filter}” in its name.</p></div>` : typeof empty === "function" ? empty(data) : empty
+      ? filter ? html`<div class="empty"><p>No name contains “${filter}”.</p></div>` : typeof empty === "function" ? empty(data) : empty
       : html`<${Table} label=${label} columns=${columns} rows=${items} rowKey=${rowKey} sort=${sort} isOld=${error !== null}
           sorts=${(/** @type {string} */ chosen) => setQuery({ [`${prefix}sort`]: chosen === given.sort ? null : chosen })} />`}
     ${data?.next && rows < LARGEST_PAGE
       ? html`<button type="button" onClick=${() => setRows(rows + PAGE_ROWS)}>Show ${PAGE_ROWS} more</button>`
       : null}
-    ${data?.next && rows >= LARGEST_PAGE ? html`<p class="faint">There is more than a page shows: filter it.</p>` : null}
+    ${data?.next && rows >= LARGEST_PAGE ? html`<p class="faint">The list has more rows: use the filter.</p>` : null}
   </section>`;
 }
 

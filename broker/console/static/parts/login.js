@@ -6,7 +6,7 @@ import { Problem } from "./states.js";
 
 /** @param {{ needed: import("../api.d.ts").LoginNeeded }} given */
 export function Login({ needed }) {
-  if (needed.logins.length === 0) return html`<div class="login"><h1>No login is possible</h1><p>${needed.message}</p></div>`;
+  if (needed.logins.length === 0) return html`<div class="login"><h1>Login impossible</h1><p>${needed.message}</p></div>`;
   return html`<${LoginForm} logins=${needed.logins} />`;
 }
 
@@ -34,7 +34,7 @@ function LoginForm({ logins }) {
   return html`<form class="login" method="post" onSubmit=${sent}>
     <h1>Log in</h1>
     ${hasPasswords && html`<p>With a user of the broker: PLAIN or SCRAM.</p>`}
-    ${hasToken && html`<p>With the token of <code>barnabas.http.bearer.token</code>${hasPasswords ? " as the password of no user" : ""}.</p>`}
+    ${hasToken && html`<p>With the token of <code>barnabas.http.bearer.token</code>${hasPasswords ? " as the password, without a user" : ""}.</p>`}
     ${error && html`<${Problem} error=${error} />`}
     ${hasPasswords && html`<label>User <input name="user" autocomplete="username" required=${!hasToken} autocapitalize="off" spellcheck=${false} /></label>`}
     <label>${hasPasswords ? "Password" : "Token"} <input name="password" type="password" autocomplete="current-password" required /></label>

@@ -22,5 +22,5 @@ export function isMissing(error) {
 export function Missing({ title, kind, above, command }) {
   return html`<${Screen} title=${title} above=${above}>
     <p class="problem" role="alert"><strong>✗</strong> The ${kind} <bdi>${title}</bdi> does not exist. It was deleted, or its name is misspelt.</p>
-    <${Empty} command=${command}>All that exist are at <a href=${above.href}>${above.words}</a>, or:<//><//>`;
+    <${Empty} command=${command}>Existing ones are at <a href=${above.href}>${above.words}</a>, or:<//><//>`;
 }

@@ -41,9 +41,9 @@ export function Value({ shown, most }) {
 /** @param {{ row: any }} given */
 export function State({ row }) {
   const [kind, words] = STATES[row.state] ?? ["plain", row.state];
-  const behind = row.behind;
-  return html`<${Mark} kind=${kind}>${words}${behind ? ":" : ""}<//>${behind
-    ? html` behind ${behind.transactional_id === null ? `producer ${behind.producer_id}` : html`<${TransactionLink} name=${behind.transactional_id} />`}`
+  const blocker = row.blocking_transaction;
+  return html`<${Mark} kind=${kind}>${words}${blocker ? ":" : ""}<//>${blocker
+    ? html` blocked by ${blocker.transactional_id === null ? `producer ${blocker.producer_id}` : html`<${TransactionLink} name=${blocker.transactional_id} />`}`
     : null}`;
 }
 
@@ -53,8 +53,8 @@ export function OneRecord({ topic, place, formats }) {
   const parts = ["topics", topic, "partitions", partition, "records", offset];
   const { seen } = useFetched(apiPath(parts, formats), { everyMs: 0 });
   return html`<section class="record" aria-label=${`Record ${place}`}>
-    <p class="actions"><button type="button" onClick=${() => setQuery({ record: null })}>Close the record</button>
-      <span class="faint"><kbd>j</kbd>, <kbd>k</kbd>: the one below, above</span></p>
+    <p class="actions"><button type="button" onClick=${() => setQuery({ record: null })}>Close record</button>
+      <span class="faint"><kbd>j</kbd>, <kbd>k</kbd>: next, previous record</span></p>
     <${Shown} seen=${seen.value}>${(/** @type {any} */ found) => html`<${Whole} topic=${topic} found=${found} parts=${parts} />`}<//>
   </section>`;
 }
@@ -73,7 +73,7 @@ function Whole({ topic, found, parts }) {
     <h3>Value</h3><${Part} shown=${row.value} href=${apiPath([...parts, "raw"], { part: "value" })} name="value" />
     <${Headers} rows=${row.headers} total=${row.header_count} parts=${parts} />
     <${Facts} figures=${[
-      ["Time", html`<${Time} at=${row.timestamp_ms} />, ${row.timestamp_type === "append" ? "when it was appended" : "as its producer says"}`],
+      ["Time", html`<${Time} at=${row.timestamp_ms} />, ${row.timestamp_type === "append" ? "time of the append" : "time set by the producer"}`],
       ["Size", bytes(row.size_bytes)],
       ["Batch begins at", count(row.batch_base_offset)],
       ["Compression", row.compression],
@@ -81,11 +81,11 @@ function Whole({ topic, found, parts }) {
       ["Producer", html`<${Producer} topic=${topic} row=${row} />`],
     ]} />
     <p class="actions">
-      ${found.previous_offset === null ? null : html`<button type="button" onClick=${() => near(found.previous_offset)}>Before</button>`}
-      ${found.next_offset === null ? null : html`<button type="button" onClick=${() => near(found.next_offset)}>Behind</button>`}
+      ${found.previous_offset === null ? null : html`<button type="button" onClick=${() => near(found.previous_offset)}>Previous</button>`}
+      ${found.next_offset === null ? null : html`<button type="button" onClick=${() => near(found.next_offset)}>Next</button>`}
       ${sameKey === null ? null : html`<a class="button" href=${path(["topics", topic, "records"], { ...kept(), filter: sameKey, partition: row.partition })}>Same key</a>`}
-      ${again ? html`<${Action} name="records.produce" words=${again.headers === undefined && row.header_count ? "The same again, without headers" : "The same again"} on=${{ topic }} values=${again} />` : null}
-      ${REPLAYED.has(row.state) ? html`<${Action} name="records.replay" words="Replay it" on=${{ topic }} values=${{ topic, offsets: `${row.partition}:${row.offset}` }} />` : null}
+      ${again ? html`<${Action} name="records.produce" words=${again.headers === undefined && row.header_count ? "Produce again, without headers" : "Produce again"} on=${{ topic }} values=${again} />` : null}
+      ${REPLAYED.has(row.state) ? html`<${Action} name="records.replay" words="Replay" on=${{ topic }} values=${{ topic, offsets: `${row.partition}:${row.offset}` }} />` : null}
     </p>`;
 }
 

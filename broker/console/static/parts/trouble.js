@@ -1,4 +1,4 @@
-// What is wrong beside the broker's own checks: readers that wait for long, groups that fall behind.
+// What is wrong beside the broker's own checks: transactions that block consumers, groups that fall behind.
 
 import { counted } from "../shell/format.js";
 
@@ -6,26 +6,25 @@ import { counted } from "../shell/format.js";
 /** @typedef {{ kind: "bad" | "warn", words: string, href: string }} Trouble */
 
 /**
- * The sentences of the status line; none while all is well.
+ * Return the sentences of the status line; none without problems.
  * @param {Worst | null} worst
  * @returns {Trouble[]}
  */
 export function troublesOf(worst) {
   if (worst === null) return [];
-  return [heldBack(worst), fallingBehind(worst)].filter((each) => each !== null);
+  return [blocked(worst), fallingBehind(worst)].filter((each) => each !== null);
 }
 
 /**
  * @param {Worst} worst
  * @returns {Trouble | null}
  */
-function heldBack({ waiting }) {
+function blocked({ waiting }) {
   const { transactions, hanging, records, groups } = waiting;
   if (!transactions) return null;
-  const verb = transactions === 1 ? "holds" : "hold";
-  // Not "of the group": there are records that no group reads.
-  const who = groups ? `; ${counted(groups, "group")} ${groups === 1 ? "waits" : "wait"}` : "";
-  const words = `${counted(transactions, hanging ? "hanging transaction" : "transaction")} ${verb} back ${counted(records, "record")}${who}`;
+  const verb = transactions === 1 ? "blocks" : "block";
+  const affected = groups ? `; ${counted(groups, "group")} affected` : "";
+  const words = `${counted(transactions, hanging ? "hanging transaction" : "transaction")} ${verb} ${counted(records, "record")}${affected}`;
   return { kind: hanging ? "bad" : "warn", words, href: "/transactions" };
 }
 

@@ -38,7 +38,7 @@ const CONNECTIONS = [
   { title: "Requests", isNumber: true, cell: (row) => count(row.requests) },
   { title: "Refused", isNumber: true, cell: (row) => count(row.refused) },
   { title: "Last request", cell: (row) => (row.last_api === null ? "–" : html`<span class="one-line">${row.last_api}, ${duration(row.idle_ms)} ago</span>`) },
-  { title: "State", cell: (row) => stateOf(row.waits_for), help: "busy: a request of the connection is in progress, as a Fetch that waits for records" },
+  { title: "State", cell: (row) => stateOf(row.waits_for), help: "busy: a request is in progress, for example a Fetch that waits for records" },
   { title: "Reads", cell: (row) => row.isolation_seen ?? "–" },
   { title: "", cell: (row) => html`<${Action} name="connection.close" words="Close" look="small" on=${{ address: row.address }} />` },
 ];
@@ -52,17 +52,17 @@ const READERS = [
   { title: "Reads", cell: (row) => row.isolation_seen },
   { title: "Position", isNumber: true, cell: (row) => count(row.position) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag) },
-  { title: "Blocked", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "Blocked", isNumber: true, cell: (row) => count(row.lag_blocked) },
 ];
 
 export function Clients() {
   return html`<${Screen} title="Clients" question="Connected clients and their requests" commands=${[curl(apiPath(["clients"])), curl(apiPath(["readers"]))]}>
     <h2>Connections</h2>
     <${List} label="Connections" parts=${["clients"]} columns=${CONNECTIONS} sort="client" rowKey=${(/** @type {any} */ row) => String(row.connection)}
-      empty=${html`<${Empty} command="barnabas topics list">No client is connected. Any request makes a connection:<//>`} />
+      empty=${html`<${Empty} command="barnabas topics list">No client is connected. Connect one:<//>`} />
     <h2>Readers</h2>
-    <p class="faint">By their last fetches: readers in no group, too, as Spark's are.</p>
+    <p class="faint">Positions of the last fetches, also of consumers without a group, such as Spark's.</p>
     <${List} label="Readers" parts=${["readers"]} columns=${READERS} prefix="readers_" sort="topic"
-      rowKey=${(/** @type {any} */ row) => `${row.connection} ${row.topic} ${row.partition}`} empty=${html`<${Empty}>No client reads now.<//>`} />
+      rowKey=${(/** @type {any} */ row) => `${row.connection} ${row.topic} ${row.partition}`} empty=${html`<${Empty}>No client fetches records now.<//>`} />
   <//>`;
 }

@@ -13,10 +13,10 @@ import { query, setQuery } from "../shell/location.js";
 /** @type {import("../parts/list.js").Column[]} */
 const COLUMNS = [
   { title: "When", sort: "time_ms", isNumber: true, cell: (row) => html`<${Time} at=${row.time_ms} />` },
-  { title: "What", cell: (row) => row.kind.replaceAll("_", " ") },
-  { title: "Of", cell: (row) => short(row.resource || "–") },
+  { title: "Event", cell: (row) => row.kind.replaceAll("_", " ") },
+  { title: "Object", cell: (row) => short(row.resource || "–") },
   { title: "By", cell: (row) => (row.user ? html`${short(row.user)}${row.host ? ` at ${row.host}` : ""}` : html`<span class="faint">the broker</span>`) },
-  { title: "More", cell: (row) => beginning(row.words || "") },
+  { title: "Details", cell: (row) => beginning(row.words || "") },
 ];
 
 /**
@@ -28,7 +28,7 @@ function kindChoice(found) {
   const kinds = [...new Set([...(found?.kinds ?? []), ...(chosen ? [chosen] : [])])];
   return html`<label class="choice">What
     <select value=${chosen} onChange=${(/** @type {any} */ event) => setQuery({ kind: event.currentTarget.value || null })}>
-      <option value="">Everything</option>
+      <option value="">All events</option>
       ${kinds.map((each) => html`<option key=${each} value=${each}>${each.replaceAll("_", " ")}</option>`)}
     </select></label>`;
 }
@@ -36,8 +36,8 @@ function kindChoice(found) {
 export function Events() {
   const kind = query.value.kind ?? null;
   return html`<${Screen} title="Events" question="Changes and their authors" commands=${[curl(apiPath(["events"]))]}>
-    <p class="faint">The last thousand since the broker started. What happened to transactions is at <a href="/transactions">Transactions</a>.</p>
+    <p class="faint">The last 1,000 events since the broker started. <a href="/transactions">Transactions</a> has the events of transactions.</p>
     <${List} label="Events" parts=${["events"]} columns=${COLUMNS} sort="-time_ms" asked=${{ kind }} options=${kindChoice} filterWords="Find in events"
-      rowKey=${(/** @type {any} */ row) => String(row.number)} empty=${html`<${Empty}>${kind ? "Nothing of this kind is remembered." : "Nothing has changed yet."}<//>`} />
+      rowKey=${(/** @type {any} */ row) => String(row.number)} empty=${html`<${Empty}>${kind ? "No events of this kind." : "No events yet."}<//>`} />
   <//>`;
 }

@@ -20,14 +20,14 @@ export function History({ name }) {
 
 /** @param {{ data: any }} given  A GroupHistory of the API. */
 function Lag({ data }) {
-  if (data.is_hidden) return html`<p class="faint">Its lag counts topics that you may not see.</p>`;
-  if (data.since_ms === null) return html`<p class="faint">Measured from now on every five seconds, as soon as the group has a committed offset.</p>`;
-  return html`<p>Trend: <${Trend} trend=${data.trend} /> <span class="faint">(measured since <${Time} at=${data.since_ms} />, for as long as somebody looks at it; ten minutes are kept)</span></p>
+  if (data.is_hidden) return html`<p class="faint">The lag is hidden: it includes topics that you cannot see.</p>`;
+  if (data.since_ms === null) return html`<p class="faint">Measured every five seconds once the group has a committed offset.</p>`;
+  return html`<p>Trend: <${Trend} trend=${data.trend} /> <span class="faint">(measured since <${Time} at=${data.since_ms} /> while a page shows the group; the broker keeps ten minutes)</span></p>
     <div class="plots"><${Plot} title="Lag" times=${data.times_ms.map(Number)} format=${count}
       marks=${data.rebalances.map((/** @type {any} */ each) => Number(each.time_ms))}
       lines=${[
         { label: "Can be read now", values: data.lag_readable.map(Number) },
-        { label: "blocked", values: data.lag_held_back.map(Number) },
+        { label: "blocked", values: data.lag_blocked.map(Number) },
       ]} /></div>`;
 }
 
@@ -37,5 +37,5 @@ function Rebalances({ data }) {
   const since = html`since <${Time} at=${data.rebalances_since_ms} />`;
   if (!all.length) return html`<p class="faint">No rebalance ${since}.</p>`;
   return html`<p>${counted(all.length, "rebalance")} ${since}${all.length > NAMED ? `, the last ${NAMED}` : ""}: ${all.slice(-NAMED).reverse().map((/** @type {any} */ each, /** @type {number} */ at) =>
-    html`${at ? ", " : ""}<${Time} at=${each.time_ms} /> (generation ${count(each.generation)})`)}. <span class="faint">The plot has a mark for each in its time.</span></p>`;
+    html`${at ? ", " : ""}<${Time} at=${each.time_ms} /> (generation ${count(each.generation)})`)}. <span class="faint">The plot marks each of them.</span></p>`;
 }

@@ -1,4 +1,4 @@
-// Groups: who is behind, who is stuck?
+// Groups: lag, and groups that do not advance.
 
 import { GroupLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
@@ -17,9 +17,9 @@ const STATES = ["Stable", "Empty", "PreparingRebalance", "CompletingRebalance", 
 const COLUMNS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
   { title: "Lag", sort: "lag", isNumber: true, cell: (row) => count(row.lag) },
-  { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable), help: "What is left to read and committed" },
-  { title: "Blocked", sort: "lag_held_back", isNumber: true, cell: (row) => heldBack(row), help: "Records blocked by open transactions" },
-  { title: "Trend", cell: (row) => html`<${Trend} trend=${row.trend} />`, help: "Of the lag over five minutes, of the first 48 groups of the list" },
+  { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable), help: "Records that a read_committed consumer can read now" },
+  { title: "Blocked", sort: "lag_blocked", isNumber: true, cell: (row) => blocked(row), help: "Records blocked by open transactions" },
+  { title: "Trend", cell: (row) => html`<${Trend} trend=${row.trend} />`, help: "Change of the lag over five minutes, for the first 48 groups of the list" },
   { title: "State", cell: (row) => row.state },
   { title: "Kind", cell: (row) => row.type },
   { title: "Members", sort: "members", isNumber: true, cell: (row) => count(row.members) },
@@ -28,9 +28,9 @@ const COLUMNS = [
 ];
 
 /** @param {any} row */
-function heldBack(row) {
-  const value = count(row.lag_held_back);
-  return Number(row.lag_held_back) ? html`<${Mark} kind="warn">${value}<//>` : value;
+function blocked(row) {
+  const value = count(row.lag_blocked);
+  return Number(row.lag_blocked) ? html`<${Mark} kind="warn">${value}<//>` : value;
 }
 
 export function Groups() {
@@ -40,7 +40,7 @@ export function Groups() {
       <option value="">Any</option>
       ${STATES.map((each) => html`<option key=${each} value=${each}>${each}</option>`)}
     </select></label>`;
-  const empty = html`<${Empty} command="barnabas consume orders --group readers">${state ? `No group is ${state}.` : "No groups yet. A consumer with a group.id makes one:"}<//>`;
+  const empty = html`<${Empty} command="barnabas consume orders --group readers">${state ? `No group is ${state}.` : "No groups yet. A consumer with a group.id creates one:"}<//>`;
   return html`<${Screen} title="Groups" question="Lag of each group, and groups that do not advance" commands=${[barnabas("groups", "list"), kafka("kafka-consumer-groups", "--list")]}>
     <${List} label="Groups" parts=${["groups"]} columns=${COLUMNS} rowKey=${(/** @type {any} */ row) => row.group} sort="group"
       asked=${{ state }} options=${options} empty=${empty} />

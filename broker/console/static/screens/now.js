@@ -1,7 +1,7 @@
 // Now: what is my broker doing, and is anything wrong?
 
 import { Heat } from "../parts/heat.js";
-import { Holder, GroupLink, PartitionLink } from "../parts/links.js";
+import { Blocker, GroupLink, PartitionLink } from "../parts/links.js";
 import { Table } from "../parts/list.js";
 import { NoHistory, quotient, timeUntilFull, useHistory } from "../parts/past.js";
 import { Plot } from "../parts/plot.js";
@@ -31,7 +31,7 @@ const PLOTS = [
   { title: "Journal sync", names: [["flush_p50_ms", "p50"], ["flush_p99_ms", "p99"]], format: milliseconds },
   { title: "Batches per sync", names: [[BATCHES_PER_SYNC, "batches"]], format: decimal },
   { title: "Event loop busy", names: [["loop_busy", "busy"]], format: percent },
-  { title: "Event loop late", names: [["loop_lag_p50_ms", "p50"], ["loop_lag_p99_ms", "p99"]], format: milliseconds },
+  { title: "Event loop lag", names: [["loop_lag_p50_ms", "p50"], ["loop_lag_p99_ms", "p99"]], format: milliseconds },
   { title: "Open transactions", names: [["transactions_open", "open"]], format: count },
   { title: "Duplicate batches rejected", names: [["duplicates", "batches"]], format: rate },
 ];
@@ -52,7 +52,7 @@ export function Now() {
   useEffect(() => {
     if (state) announce(summary(state));
   }, [state]);
-  return html`<${Screen} title="Now" question="What is the broker doing, and is anything wrong?" commands=${[curl(apiPath(["overview"])), barnabas("transactions", "list")]}>
+  return html`<${Screen} title="Now" question="State of the broker, and problems" commands=${[curl(apiPath(["overview"])), barnabas("transactions", "list")]}>
     ${live.error && html`<${Problem} error=${live.error} />`}
     ${state === null ? html`<p class="faint">Loading</p>` : html`<${Health} state=${state} />`}
     ${state && html`<div class="pair"><${Waiting} worst=${state.worst} /><${Behind} worst=${state.worst} /></div>`}
@@ -73,7 +73,7 @@ function Plots({ span, past }) {
     <section class="plots" aria-label="Rates and latencies">
       ${PLOTS.map(({ title, names, format }) => html`<${Plot} key=${title} title=${title} format=${format} span=${span.words} times=${past.times}
         lines=${names.map(([name, label]) => ({ label, values: name === BATCHES_PER_SYNC ? batches : (past.values.get(name) ?? []) }))} />`)}
-      ${heat && html`<${Heat} title="How long journal syncs took" ...${heat} />`}
+      ${heat && html`<${Heat} title="Journal sync times" ...${heat} />`}
     </section>`;
 }
 
@@ -99,7 +99,7 @@ function Status({ state }) {
   const wrong = Object.entries(state.checks).filter(([, found]) => found !== "ok");
   const warnings = Object.entries(state.warnings);
   const troubles = troublesOf(state.worst);
-  if (!wrong.length && !warnings.length && !troubles.length) return html`<p><${Mark} kind="good">Clients are served.<//></p>`;
+  if (!wrong.length && !warnings.length && !troubles.length) return html`<p><${Mark} kind="good">The broker serves clients.<//></p>`;
   return html`<ul class="checks" aria-label="Problems">
     ${wrong.map(([name, found]) => html`<li key=${name}><${Mark} kind="bad">${name}: ${found}<//></li>`)}
     ${warnings.map(([name, found]) => html`<li key=${`${name}!`}><${Mark} kind="warn">${name}: ${found}<//></li>`)}
@@ -123,7 +123,7 @@ function Health({ state }) {
       ["Connections", html`<a href="/clients">${count(state.connections)}</a>`],
       ["Journal", html`<a href="/storage">${bytes(state.journal_bytes)}</a>`],
       ["Free disk space", html`<a href="/storage">${bytes(state.disk_free_bytes)}</a>${isSoon && html` <span title="At the rate of the last hour, by all writers of the device">${untilFull}</span>`}`],
-      ["Duplicates rejected", html`<span title="Batches since the start that were stored already">${count(state.duplicates)}</span>`],
+      ["Duplicates rejected", html`<span title="Batches since the start that were rejected as duplicates">${count(state.duplicates)}</span>`],
       ["Node", String(state.node_id)],
       ["Cluster", html`<code>${state.cluster_id}</code>`],
       ["Version", state.version],
@@ -134,16 +134,16 @@ function Health({ state }) {
 function Waiting({ worst }) {
   const columns = [
     { title: "Partition", cell: (/** @type {any} */ row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
-    { title: "Blocked", isNumber: true, cell: (/** @type {any} */ row) => count(row.held_back) },
-    { title: "By", cell: (/** @type {any} */ row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
+    { title: "Blocked", isNumber: true, cell: (/** @type {any} */ row) => count(row.blocked_offsets) },
+    { title: "By", cell: (/** @type {any} */ row) => html`<${Blocker} transaction=${row.transactions[0] ?? null} />` },
     { title: "Client", cell: (/** @type {any} */ row) => row.transactions[0]?.transaction?.client ?? "–" },
     { title: "Open for", isNumber: true, cell: (/** @type {any} */ row) => html`<${Age} since=${row.transactions[0]?.transaction?.start_time_ms ?? null} />` },
   ];
-  return html`<section><h2>Readers that wait for a transaction</h2>
+  return html`<section><h2>Partitions blocked by a transaction</h2>
     ${worst === null && html`<p class="faint">Looking</p>`}
-    ${worst && !worst.held_back.length ? html`<p><${Mark} kind="good">No reader of committed records waits.<//></p>` : null}
-    ${worst?.held_back.length
-      ? html`<${Table} label="Readers that wait" columns=${columns} rows=${worst.held_back} rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} />`
+    ${worst && !worst.blocked_partitions.length ? html`<p><${Mark} kind="good">No open transaction blocks a read_committed consumer.<//></p>` : null}
+    ${worst?.blocked_partitions.length
+      ? html`<${Table} label="Blocked partitions" columns=${columns} rows=${worst.blocked_partitions} rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} />`
       : null}
   </section>`;
 }
@@ -153,14 +153,14 @@ function Behind({ worst }) {
   const columns = [
     { title: "Group", cell: (/** @type {any} */ row) => html`<${GroupLink} name=${row.group} opens />` },
     { title: "Can be read now", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_readable) },
-    { title: "Blocked", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_held_back) },
+    { title: "Blocked", isNumber: true, cell: (/** @type {any} */ row) => count(row.lag_blocked) },
     { title: "State", cell: (/** @type {any} */ row) => row.state },
   ];
-  return html`<section><h2>Groups that are behind</h2>
+  return html`<section><h2>Groups with lag</h2>
     ${worst === null && html`<p class="faint">Looking</p>`}
-    ${worst && !worst.lagging.length ? html`<${Empty}>No group is behind.<//>` : null}
+    ${worst && !worst.lagging.length ? html`<${Empty}>No group has lag.<//>` : null}
     ${worst?.lagging.length
-      ? html`<${Table} label="Groups that are behind" columns=${columns} rows=${worst.lagging} rowKey=${(/** @type {any} */ row) => row.group} />`
+      ? html`<${Table} label="Groups with lag" columns=${columns} rows=${worst.lagging} rowKey=${(/** @type {any} */ row) => row.group} />`
       : null}
   </section>`;
 }

@@ -18,10 +18,10 @@ const LEDGER = "__spark_sink_ledger";
 const COLUMNS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
   { title: "Reads", cell: (row) => topics(row.inputs) },
-  { title: "Writes", cell: (row) => topics(row.outputs.filter((/** @type {string} */ name) => name !== LEDGER)), help: "Without the ledger of the Spark sink: what its queries write is in the second table" },
-  { title: "In transactions of", cell: (row) => ids(row) },
+  { title: "Writes", cell: (row) => topics(row.outputs.filter((/** @type {string} */ name) => name !== LEDGER)), help: "Without the ledger of the Spark sink; the second table has the topics that its queries write" },
+  { title: "Transactional IDs", cell: (row) => ids(row) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag_readable) },
-  { title: "Blocked", isNumber: true, cell: (row) => (Number(row.lag_held_back) ? html`<${Mark} kind="warn">${count(row.lag_held_back)}<//>` : "0") },
+  { title: "Blocked", isNumber: true, cell: (row) => (Number(row.lag_blocked) ? html`<${Mark} kind="warn">${count(row.lag_blocked)}<//>` : "0") },
   { title: "Commits", isNumber: true, cell: (row) => rate(row.commits_per_s) },
   { title: "Aborted", isNumber: true, cell: (row) => share(row) },
   { title: "Last commit", isNumber: true, cell: (row) => html`<${Age} since=${row.last_commit_ms} />` },
@@ -54,8 +54,8 @@ function took(milliseconds) {
 
 export function Pipelines() {
   const empty = html`<${Empty} command="barnabas transactions list">No group has committed its offsets in a transaction since the broker started. A producer does it with send_offsets_to_transaction.<//>`;
-  return html`<${Screen} title="Pipelines" question="Is my exactly-once pipeline exactly once, and how far?" commands=${[curl(apiPath(["pipelines"])), barnabas("transactions", "list")]}>
-    <p class="faint">Groups whose offsets are committed in the transactions that write their results, since the broker started. Of Spark's own source, which is in no group, <a href="/clients">Clients</a> shows the readers.</p>
+  return html`<${Screen} title="Pipelines" question="Exactly-once pipelines and their progress" commands=${[curl(apiPath(["pipelines"])), barnabas("transactions", "list")]}>
+    <p class="faint">Groups that committed offsets in transactions since the broker started. Spark's own source has no group: <a href="/clients">Clients</a> shows its readers.</p>
     <${List} label="Pipelines" parts=${["pipelines"]} columns=${COLUMNS} sort="group" rowKey=${(/** @type {any} */ row) => row.group} empty=${empty} />
     <${SparkQueries} />
   <//>`;

@@ -62,12 +62,12 @@ export function Choices({ guessed }) {
     ${isFollowing ? null : html`<${Where} key=${`${place.from} ${place.until_ms} ${isUtc.value}`} />`}
     <button type="submit" class="primary">Search</button>
     <label>Show <select value=${place.view ?? "committed"} onChange=${choose("view", "committed")}>
-      <option value="committed">What read_committed gets</option><option value="all">All, with states</option></select></label>
+      <option value="committed">As read_committed</option><option value="all">All, with states</option></select></label>
     ${isFollowing ? null : html`<label>Order <select value=${place.order ?? "newest"} onChange=${choose("order", "newest")}>
       <option value="newest">Newest first</option><option value="oldest">Oldest first</option></select></label>`}
     <${Format} name="key_format" words="Keys as" guessed=${guessed?.key} choose=${choose("key_format", "auto")} />
     <${Format} name="value_format" words="Values as" guessed=${guessed?.value} choose=${choose("value_format", "auto")} />
-    <label><input type="checkbox" checked=${isFollowing} onChange=${(/** @type {any} */ event) => setQuery({ follow: event.currentTarget.checked ? "1" : null, paused: null, record: null })} /> Follow what is written</label>
+    <label><input type="checkbox" checked=${isFollowing} onChange=${(/** @type {any} */ event) => setQuery({ follow: event.currentTarget.checked ? "1" : null, paused: null, record: null })} /> Follow new records</label>
     <${Help} />
   </form>`;
 }
@@ -108,18 +108,18 @@ function Format({ name, words, guessed, choose }) {
 
 /** @type {[string, string][]} */
 const EXAMPLES = [
-  ["paid alice", "both words, in key, value or a header, in capitals or not"],
+  ["paid alice", "both words, in key, value or a header, in upper or lower case"],
   ["\"not paid\"", "these words together"],
-  ["key:alice", "in the key; so with value: and header:"],
+  ["key:alice", "in the key; also value: and header:"],
   ["header.trace:42", "in the header “trace”"],
   ["value.order.id = 5", "a field of a value in JSON; != for another value"],
   ["value.items[0].name = \"tea\"", "the first of a list in it"],
-  ["/err(or)?/", "a regular expression (RE2); key:/^a/ for one place"],
+  ["/err(or)?/", "a regular expression (RE2); key:/^a/ for the key only"],
   ["partition:3,5", "only in these partitions"],
 ];
 
 function Help() {
-  return html`<details><summary>What can be searched for</summary>
+  return html`<details><summary>Search syntax</summary>
     <p>A record must match all terms:</p>
     <dl class="keys">${EXAMPLES.map(([filter, words]) => html`<div key=${filter}><dt><code>${filter}</code></dt><dd>${words}</dd></div>`)}</dl>
   </details>`;

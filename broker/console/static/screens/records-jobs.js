@@ -31,7 +31,7 @@ export function Jobs({ topic, started }) {
     { title: "State", cell: (/** @type {any} */ row) => html`<${Mark} kind=${KINDS[row.state]}>${row.state}<//>${row.message === null ? "" : ` ${row.message}`}` },
     { title: "From", cell: (/** @type {any} */ row) => row.topic === null ? "–" : html`<${TopicLink} name=${row.topic} />` },
     { title: "To", cell: (/** @type {any} */ row) => row.target === null ? "–" : html`<${TopicLink} name=${row.target} />` },
-    { title: "Looked at", cell: (/** @type {any} */ row) => html`<${HowFar} row=${row} />` },
+    { title: "Progress", cell: (/** @type {any} */ row) => html`<${HowFar} row=${row} />` },
     { title: "Written", cell: (/** @type {any} */ row) => html`${count(row.records)} (${bytes(row.bytes)})` },
     { title: "Started", cell: (/** @type {any} */ row) => html`<${Time} at=${row.started_ms} />` },
     { title: "Action", cell: (/** @type {any} */ row) => row.state === "running" ? html`<${Action} name="job.cancel" words="Cancel" on=${{ transactional_id: row.transactional_id }} />` : null },

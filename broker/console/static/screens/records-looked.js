@@ -11,7 +11,7 @@ import { TAIL_KEPT } from "./records-found.js";
 const SAID = 8;
 /** @type {Record<string, string>} */
 const STOPPED = {
-  records: "There is more.",
+  records: "More records match.",
   bytes: "Stopped at the 64 MB read limit.",
   time: "Stopped at the 10 s time limit.",
   end: "",
@@ -20,13 +20,13 @@ const STOPPED = {
 /** @param {{ found: Found, isSearch: boolean, stop: () => void, goOn: () => void }} given */
 export function Looked({ found, isSearch, stop, goOn }) {
   const { scanned } = found;
-  const words = scanned === null ? "" : `${counted(found.items.length, "record")} shown; ${counted(scanned.records, "record")} (${bytes(scanned.bytes)}) looked at in ${took(scanned.took_ms)}.`;
+  const words = scanned === null ? "" : `${counted(found.items.length, "record")} shown; ${counted(scanned.records, "record")} (${bytes(scanned.bytes)}) read in ${took(scanned.took_ms)}.`;
   return html`<div class="looked">
     <p>${found.isAsking && isSearch ? html`<${Mark} kind="plain">Searching.<//> ` : null}<span class="faint">${words}
-      ${scanned?.undecided ? ` ${counted(scanned.undecided, "record")} too large to be searched.` : ""}
-      ${!found.isAsking && scanned ? (found.wasStopped ? " You have stopped it." : ` ${STOPPED[scanned.stopped_by] ?? ""}`) : ""}</span>
+      ${scanned?.undecided ? ` ${counted(scanned.undecided, "record")} too large to search.` : ""}
+      ${!found.isAsking && scanned ? (found.wasStopped ? " Stopped." : ` ${STOPPED[scanned.stopped_by] ?? ""}`) : ""}</span>
       ${found.isAsking && isSearch ? html` <button type="button" class="small" onClick=${stop}>Stop</button>` : null}
-      ${!found.isAsking && found.next !== null ? html` <button type="button" onClick=${goOn}>Go on</button>` : null}</p>
+      ${!found.isAsking && found.next !== null ? html` <button type="button" onClick=${goOn}>Continue</button>` : null}</p>
     ${scanned === null ? null : html`<${HowFar} scanned=${scanned} items=${found.items} isOpen=${isSearch} />`}
   </div>`;
 }
@@ -37,7 +37,7 @@ function took(milliseconds) {
 }
 
 /**
- * How far in each partition; of a search at once, as far as that is not too much to read.
+ * Progress by partition; of a search at once, as far as that is not too much to read.
  * @param {{ scanned: any, items: any[], isOpen: boolean }} given
  */
 function HowFar({ scanned, items, isOpen }) {
@@ -49,7 +49,7 @@ function HowFar({ scanned, items, isOpen }) {
     ${unread.length ? html`<p class="problem">Not readable: ${unread.join("; ")}</p>` : null}
     ${isOpen && lines.length <= SAID
       ? html`<ul class="far">${lines}</ul>`
-      : html`<details><summary>How far in each partition</summary><ul class="far">${lines}</ul></details>`}`;
+      : html`<details><summary>Progress by partition</summary><ul class="far">${lines}</ul></details>`}`;
 }
 
 /**
@@ -67,10 +67,10 @@ function said(far, hits) {
 export function Followed({ found, isPaused }) {
   const { skipped, unseen, items } = found;
   return html`<p>
-    ${isPaused ? html`<${Mark} kind="warn">Paused: these records stay; new ones are not shown.<//>` : html`<${Mark} kind="good">Following what is written.<//>`}
+    ${isPaused ? html`<${Mark} kind="warn">Paused: new records are not shown.<//>` : html`<${Mark} kind="good">Following new records.<//>`}
     <span class="faint"> ${items.length ? `${counted(items.length, "record")} here${items.length >= TAIL_KEPT ? ", the maximum" : ""}.` : "No record has arrived yet."}
       ${skipped === "0" ? "" : ` ${count(skipped)} skipped: too many to show.`}
-      ${unseen === "0" ? "" : ` ${counted(unseen, "offset")} passed over: too many to look at.`}</span></p>`;
+      ${unseen === "0" ? "" : ` ${counted(unseen, "offset")} skipped without reading: too many.`}</span></p>`;
 }
 
 /** @param {{ topic: string, asked: Record<string, string | number>, items: any[], isNewestFirst: boolean }} given */

@@ -64,7 +64,7 @@ function askedBy(place, isFollowing) {
 function Nothing({ topic, place, hasMore }) {
   if (hasMore) return html`<${Empty}>No match in the records read so far; there are more to read.<//>`;
   if (place.filter) return html`<${Empty}>No match in the records read.<//>`;
-  if (place.view === "all") return html`<${Empty} command=${`barnabas produce ${topic}`}>There is no record here. Write one:<//>`;
+  if (place.view === "all") return html`<${Empty} command=${`barnabas produce ${topic}`}>No records in this range. Produce one:<//>`;
   return html`<${Empty} command=${`barnabas produce ${topic}`}>No record is visible to read_committed consumers here. Show all to see the records of an open
     transaction, or write one:<//>`;
 }

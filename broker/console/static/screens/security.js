@@ -14,25 +14,25 @@ import { html } from "../shell/html.js";
 /** @type {Column[]} */
 const USERS = [
   { title: "User", sort: "name", cell: (row) => html`<bdi>${row.name}</bdi>` },
-  { title: "Logs in by", cell: (row) => row.mechanisms.map((/** @type {string} */ each, /** @type {number} */ at) => `${each}, ${count(row.iterations[at])} iterations`).join("; ") },
+  { title: "Mechanisms", cell: (row) => row.mechanisms.map((/** @type {string} */ each, /** @type {number} */ at) => `${each}, ${count(row.iterations[at])} iterations`).join("; ") },
   { title: "Change", cell: (row) => html`<div class="actions"><${Action} name="user.set" words="New password" values=${{ user: row.name }} />
     <${Action} name="user.delete" words="Delete" on=${{ user: row.name }} commands=${[barnabas("users", "delete", row.name)]} /></div>` },
 ];
 
 /** @type {Column[]} */
-const RULES = [
-  { title: "Who", sort: "name", cell: (row) => html`<bdi>${row.principal}</bdi>` },
-  { title: "May", cell: (row) => (row.permission === "DENY" ? html`<strong>may not</strong>` : "may") },
+const ACLS = [
+  { title: "Principal", sort: "name", cell: (row) => html`<bdi>${row.principal}</bdi>` },
+  { title: "Permission", cell: (row) => (row.permission === "DENY" ? html`<strong>deny</strong>` : "allow") },
   { title: "Operation", cell: (row) => row.operation },
-  { title: "Resource", cell: (row) => html`${row.resource_type} <bdi>${row.name}</bdi>${row.pattern === "PREFIXED" ? html` <span class="faint">and what begins so</span>` : ""}` },
-  { title: "From", cell: (row) => (row.host === "*" ? "everywhere" : row.host) },
-  { title: "Change", cell: (row) => html`<${Action} name="acl.delete" words="Take away" on=${{ principal: row.principal }} values=${row} />` },
+  { title: "Resource", cell: (row) => html`${row.resource_type} <bdi>${row.name}</bdi>${row.pattern === "PREFIXED" ? html` <span class="faint">and names with this prefix</span>` : ""}` },
+  { title: "Host", cell: (row) => (row.host === "*" ? "all" : row.host) },
+  { title: "Change", cell: (row) => html`<${Action} name="acl.delete" words="Delete ACL" on=${{ principal: row.principal }} values=${row} />` },
 ];
 
 /** @type {Column[]} */
-const LIMITS = [
-  { title: "Whose", sort: "name", cell: (row) => html`<bdi>${whose(row)}</bdi>` },
-  { title: "Limit", cell: (row) => row.key },
+const QUOTAS = [
+  { title: "Entity", sort: "name", cell: (row) => html`<bdi>${whose(row)}</bdi>` },
+  { title: "Quota", cell: (row) => row.key },
   { title: "Value", isNumber: true, cell: (row) => count(row.value) },
   { title: "Change", cell: (row) => html`<${Action} name="quota.set" words="Change" values=${{ ...named(row), limits: { [row.key]: String(row.value) } }} />` },
 ];
@@ -54,13 +54,12 @@ export function Security() {
     <h2>Users</h2>
     <p class="faint">SCRAM users; PLAIN users are in the configuration.</p>
     <${List} label="Users" parts=${["users"]} columns=${USERS} rowKey=${(/** @type {any} */ row) => row.name} sort="name" prefix="users_"
-      empty=${html`<${Empty} command="barnabas users create alice">No users yet. Make one:<//>`} />
-    <h2>Rules</h2>
-    <${List} label="Rules" parts=${["acls"]} columns=${RULES} rowKey=${(/** @type {any} */ row) => JSON.stringify(row)} sort="name" prefix="rules_"
-      empty=${html`<${Empty} command="barnabas acls add --user alice --operation READ --topic orders">There is no rule. Without access control everybody may do
-        everything, with it nobody but super.users anything:<//>`} />
-    <h2>Limits</h2>
-    <${List} label="Limits" parts=${["quotas"]} columns=${LIMITS} rowKey=${(/** @type {any} */ row) => row.name} sort="name" prefix="limits_"
-      empty=${html`<${Empty} command="barnabas quotas set producer_byte_rate=1000000 --user alice">There is no limit. Set one:<//>`} />
+      empty=${html`<${Empty} command="barnabas users create alice">No users yet. Create one:<//>`} />
+    <h2>ACLs</h2>
+    <${List} label="ACLs" parts=${["acls"]} columns=${ACLS} rowKey=${(/** @type {any} */ row) => JSON.stringify(row)} sort="name" prefix="acls_"
+      empty=${html`<${Empty} command="barnabas acls add --user alice --operation READ --topic orders">No ACLs yet. Without an authorizer every user has all permissions, with one only super.users have:<//>`} />
+    <h2>Quotas</h2>
+    <${List} label="Quotas" parts=${["quotas"]} columns=${QUOTAS} rowKey=${(/** @type {any} */ row) => row.name} sort="name" prefix="quotas_"
+      empty=${html`<${Empty} command="barnabas quotas set producer_byte_rate=1000000 --user alice">No quotas yet. Set one:<//>`} />
   <//>`;
 }

@@ -46,10 +46,10 @@ function Change({ row, refresh }) {
 export function Settings() {
   const isChanged = query.value.changed !== "false";
   const options = html`<label><input type="checkbox" checked=${isChanged}
-    onChange=${(/** @type {any} */ event) => setQuery({ changed: event.currentTarget.checked ? null : "false" })} /> Only what is not at its default</label>`;
-  return html`<${Screen} title="Settings" question="What is set, by whom?" actions=${html`<${Action} name="broker.configure" />`}
+    onChange=${(/** @type {any} */ event) => setQuery({ changed: event.currentTarget.checked ? null : "false" })} /> Only changed keys</label>`;
+  return html`<${Screen} title="Settings" question="Keys, values and their sources" actions=${html`<${Action} name="broker.configure" />`}
     commands=${[curl(apiPath(["settings"], { changed: true }))]}>
     <${List} label="Settings" parts=${["settings"]} columns=${columns} sort="key" asked=${{ changed: isChanged }} options=${options}
-      rowKey=${(/** @type {any} */ row) => row.key} empty=${html`<${Empty}>Everything is at its default.<//>`} />
+      rowKey=${(/** @type {any} */ row) => row.key} empty=${html`<${Empty}>All keys have their defaults.<//>`} />
   <//>`;
 }

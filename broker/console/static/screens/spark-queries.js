@@ -10,7 +10,7 @@ import { path } from "../shell/location.js";
 
 /** @type {import("../parts/list.js").Column[]} */
 const COLUMNS = [
-  { title: "Sink id", sort: "sink", cell: (row) => html`<a href=${path(["transactions", row.transactional_id])} data-open>${short(row.sink)}</a>`, help: "Leads to the transactional id of its driver" },
+  { title: "Sink id", sort: "sink", cell: (row) => html`<a href=${path(["transactions", row.transactional_id])} data-open>${short(row.sink)}</a>`, help: "Link to the transactional ID of the driver" },
   { title: "Query", cell: (row) => short(row.query), help: "One for each checkpoint" },
   { title: "Last decided batch", isNumber: true, cell: (row) => batch(row) },
   { title: "Records", isNumber: true, cell: (row) => count(row.records) },
@@ -18,7 +18,7 @@ const COLUMNS = [
   { title: "Commit", isNumber: true, cell: (row) => took(row, row.commit_ms), help: "From that decision until all transactions of the batch are committed" },
   { title: "Written", sort: "written_ms", isNumber: true, cell: (row) => html`<${Age} since=${row.written_ms} />` },
   { title: "Left open", cell: (row) => leftOpen(row) },
-  { title: "Reads", cell: (row) => inputs(row.inputs), help: "With what is left to read of each topic" },
+  { title: "Reads", cell: (row) => inputs(row.inputs), help: "With the lag of each topic" },
   { title: "Writes", cell: (row) => (row.outputs.length ? row.outputs.map((/** @type {string} */ name) => html`<${TopicLink} key=${name} name=${name} /> `) : "–") },
   { title: "In the ledger", cell: (row) => html`<${PartitionLink} topic=${row.ledger_topic} partition=${row.ledger_partition} offset=${row.ledger_offset} />, offset ${count(row.ledger_offset)}` },
 ];
@@ -52,20 +52,20 @@ function inputs(found) {
 
 /** @param {any} each  An InputLag of the API. */
 function lag(each) {
-  const held = Number(each.lag_held_back) ? html`, <${Mark} kind="warn">${count(each.lag_held_back)} blocked<//>` : "";
+  const held = Number(each.lag_blocked) ? html`, <${Mark} kind="warn">${count(each.lag_blocked)} blocked<//>` : "";
   return html`${count(each.lag_readable)} can be read now${held}`;
 }
 
 /** @param {any} data  A SparkQueryPage of the API without rows. */
 function empty(data) {
   return data.hidden_because
-    ? html`<${Empty}>What Spark's sinks have decided is not shown: ${data.hidden_because}.<//>`
-    : html`<${Empty} command="python -m barnabas.spark run PIPELINE.py">No sink of Spark has decided a batch here. A pipeline does:<//>`;
+    ? html`<${Empty}>The decisions of Spark's sinks are hidden: ${data.hidden_because}.<//>`
+    : html`<${Empty} command="python -m barnabas.spark run PIPELINE.py">No Spark sink has decided a batch yet. Run a pipeline:<//>`;
 }
 
 /** @param {any} data  A SparkQueryPage of the API. */
 function note(data) {
-  return data.is_complete ? null : html`<p><${Mark} kind="warn">The ledger is being read: there is more to come.<//></p>`;
+  return data.is_complete ? null : html`<p><${Mark} kind="warn">The broker is still reading the ledger: the list is incomplete.<//></p>`;
 }
 
 export function SparkQueries() {

@@ -17,7 +17,7 @@ import { html } from "../shell/html.js";
 /** @typedef {import("../api.d.ts").Storage} Disk */
 
 /** @type {[string, string][]} */
-const HEATS = [["flush", "How long journal syncs took"], ["produce", "How long Produce requests took"]];
+const HEATS = [["flush", "Journal sync times"], ["produce", "Produce request times"]];
 const SERIES = ["flushes", "flushed_batches", "journal_bytes", "backlog_bytes", "disk_free_bytes", ...HEATS.map(([name]) => name)];
 const SIX_HOURS = { step: 10, lengthMs: 21_600_000 };
 
@@ -39,7 +39,7 @@ export function Storage() {
   const storage = useFetched(apiPath(["storage"])).seen.value;
   const isRecorded = storage.data?.has_history ?? false;
   const past = useHistory(SERIES, SIX_HOURS, isRecorded ? Number(storage.data.as_of) : null);
-  return html`<${Screen} title="Storage" question="Is the disk the limit?" commands=${[curl(apiPath(["storage"]))]}>
+  return html`<${Screen} title="Storage" question="Disk space, journal and logs" commands=${[curl(apiPath(["storage"]))]}>
     <${Shown} seen=${storage}>${(/** @type {Disk} */ found) => html`<${Summary} storage=${found} />`}<//>
     ${storage.data && !isRecorded ? html`<${NoHistory} />` : html`<${Plots} past=${past} />`}
     <${Shown} seen=${storage}>${(/** @type {Disk} */ found) => html`<${Compactions} passes=${found.compactions} /><${Largest} logs=${found.largest} />`}<//>
@@ -51,18 +51,18 @@ function Summary({ storage }) {
   const untilFull = timeUntilFull(storage.full_in_ms);
   return html`
     <p>${storage.is_full
-      ? html`<${Mark} kind="bad">The disk is full: appends are refused, readers are served.<//>`
-      : html`<${Mark} kind="good">There is room${untilFull && `, ${untilFull}`}.<//>`}
+      ? html`<${Mark} kind="bad">The disk is full: the broker rejects appends and serves consumers.<//>`
+      : html`<${Mark} kind="good">Disk space left${untilFull && `, ${untilFull}`}.<//>`}
       ${storage.damage ? html` <${Mark} kind="bad">${storage.damage}<//>` : null}</p>
     <${Facts} figures=${[
       ["Directory", html`<code>${storage.directory}</code>`],
       ["Free", bytes(storage.free_bytes)],
-      ["Of", bytes(storage.total_bytes)],
+      ["Total", bytes(storage.total_bytes)],
       ["Logs", count(storage.logs)],
       ["Size of logs", bytes(storage.size_bytes)],
       ["Journal", bytes(storage.journal_bytes)],
       ["Journal written since the start", bytes(storage.journal_written_bytes)],
-      ["Not in the segments yet", bytes(storage.backlog_bytes)],
+      ["Journal backlog", bytes(storage.backlog_bytes)],
     ]} />`;
 }
 

@@ -1,6 +1,6 @@
 // The lists of a topic's screen: partitions, who writes, who reads, who is waited for, configurations.
 
-import { GroupLink, Holder, PartitionLink, TransactionLink } from "../parts/links.js";
+import { GroupLink, Blocker, PartitionLink, TransactionLink } from "../parts/links.js";
 import { List, Table } from "../parts/list.js";
 import { Empty, Mark, Shown } from "../parts/states.js";
 import { Age, Time } from "../parts/times.js";
@@ -16,9 +16,9 @@ import { path, query, setQuery } from "../shell/location.js";
 const partitionsOf = (topic) => [
   { title: "Partition", sort: "partition", cell: (row) => html`<${PartitionLink} isOfScreen topic=${topic} partition=${row.partition} opens />` },
   { title: "Start", isNumber: true, cell: (row) => count(row.start_offset) },
-  { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Where readers of committed records stop" },
-  { title: "End", sort: "end_offset", isNumber: true, cell: (row) => count(row.end_offset), help: "Where all readers stop: the high watermark" },
-  { title: "Blocked", sort: "held_back", isNumber: true, cell: (row) => (Number(row.held_back) ? html`<${Mark} kind="warn">${count(row.held_back)}<//>` : "0") },
+  { title: "Last stable", isNumber: true, cell: (row) => count(row.stable_offset), help: "Offset at which read_committed consumers stop" },
+  { title: "End", sort: "end_offset", isNumber: true, cell: (row) => count(row.end_offset), help: "High watermark: offset at which all consumers stop" },
+  { title: "Blocked", sort: "blocked_offsets", isNumber: true, cell: (row) => (Number(row.blocked_offsets) ? html`<${Mark} kind="warn">${count(row.blocked_offsets)}<//>` : "0") },
   { title: "Size", sort: "size_bytes", isNumber: true, cell: (row) => bytes(row.size_bytes) },
   { title: "Segments", isNumber: true, cell: (row) => count(row.segments) },
   { title: "Leader epoch", isNumber: true, cell: (row) => count(row.leader_epoch) },
@@ -27,7 +27,7 @@ const partitionsOf = (topic) => [
 /** @param {{ topic: string }} given */
 export function Partitions({ topic }) {
   return html`<${List} label="Partitions" parts=${["topics", topic, "partitions"]} columns=${partitionsOf(topic)} sort="partition" hasFilter=${false}
-    rowKey=${(/** @type {any} */ row) => String(row.partition)} empty=${html`<${Empty}>It has no partitions.<//>`} />`;
+    rowKey=${(/** @type {any} */ row) => String(row.partition)} empty=${html`<${Empty}>The topic has no partitions.<//>`} />`;
 }
 
 /** @param {string} topic @returns {Column[]} */
@@ -78,14 +78,14 @@ export function Producers({ topic }) {
   const isChosen = producer || open === "true";
   return html`<${List} label="Producers" parts=${["topics", topic, "producers"]} columns=${producersOf(topic)} prefix="producers_" sort="-last_write_ms" hasFilter=${false} options=${options}
     asked=${{ producer_id: producer ?? null, open: open === "true" ? true : null }} rowKey=${(/** @type {any} */ row) => `${row.partition} ${row.producer_id}`}
-    empty=${isChosen ? html`<${Empty}>None is like that.<//>` : html`<${Empty}>It remembers no producer with an id: those without one leave only their records.<//>`} />`;
+    empty=${isChosen ? html`<${Empty}>No producer matches.<//>` : html`<${Empty}>No producers with a producer ID. Producers without one are not listed.<//>`} />`;
 }
 
 /** @type {Column[]} */
 const GROUPS = [
   { title: "Group", sort: "group", cell: (row) => html`<${GroupLink} name=${row.group} opens />` },
   { title: "Can be read now", sort: "lag_readable", isNumber: true, cell: (row) => count(row.lag_readable) },
-  { title: "Blocked", sort: "lag_held_back", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "Blocked", sort: "lag_blocked", isNumber: true, cell: (row) => count(row.lag_blocked) },
   { title: "State", cell: (row) => row.state },
   { title: "Members", isNumber: true, cell: (row) => count(row.members) },
   { title: "Partitions", isNumber: true, cell: (row) => count(row.partitions), help: "Of this topic, with committed offsets" },
@@ -94,7 +94,7 @@ const GROUPS = [
 /** @param {{ topic: string }} given */
 export function Groups({ topic }) {
   return html`<${List} label="Groups" parts=${["topics", topic, "groups"]} columns=${GROUPS} prefix="groups_" sort="group"
-    rowKey=${(/** @type {any} */ row) => row.group} empty=${html`<${Empty} command=${`barnabas consume ${topic} --group my-group`}>No group has committed an offset of it. To read it as one:<//>`} />`;
+    rowKey=${(/** @type {any} */ row) => row.group} empty=${html`<${Empty} command=${`barnabas consume ${topic} --group my-group`}>No group has committed offsets of this topic. Consume with a group:<//>`} />`;
 }
 
 /** @type {Column[]} */
@@ -104,7 +104,7 @@ const READERS = [
   { title: "Partition", isNumber: true, cell: (row) => count(row.partition) },
   { title: "Position", isNumber: true, cell: (row) => count(row.position) },
   { title: "Can be read now", isNumber: true, cell: (row) => count(row.lag) },
-  { title: "Blocked", isNumber: true, cell: (row) => count(row.lag_held_back) },
+  { title: "Blocked", isNumber: true, cell: (row) => count(row.lag_blocked) },
   { title: "Reads", cell: (row) => row.isolation_seen },
   { title: "In a group", cell: (row) => (row.in_group ? "yes" : "no") },
 ];
@@ -113,15 +113,15 @@ const READERS = [
 export function Readers({ topic }) {
   const readers = useFetched(apiPath(["readers"], { topic, limit: 200 })).seen.value;
   return html`<${Shown} seen=${readers}>${(/** @type {any} */ data) => data.items.length
-    ? html`<${Table} label="Connections that read it" columns=${READERS} rows=${data.items} rowKey=${(/** @type {any} */ row) => `${row.connection} ${row.partition}`} />`
-    : html`<${Empty}>No connection has fetched from it lately.<//>`}<//>`;
+    ? html`<${Table} label="Consumer connections" columns=${READERS} rows=${data.items} rowKey=${(/** @type {any} */ row) => `${row.connection} ${row.partition}`} />`
+    : html`<${Empty}>No connection has fetched from this topic recently.<//>`}<//>`;
 }
 
 /** @param {string} topic @returns {Column[]} */
-const heldOf = (topic) => [
+const blockedOf = (topic) => [
   { title: "Partition", cell: (row) => html`<${PartitionLink} isOfScreen topic=${topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
-  { title: "Blocked", isNumber: true, cell: (row) => count(row.held_back) },
-  { title: "Blocked by", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
+  { title: "Blocked", isNumber: true, cell: (row) => count(row.blocked_offsets) },
+  { title: "Blocked by", cell: (row) => html`<${Blocker} transaction=${row.transactions[0] ?? null} />` },
   { title: "Client", cell: (row) => row.transactions[0]?.transaction?.client ?? "–" },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.transactions[0]?.transaction?.start_time_ms ?? null} />` },
   { title: "Since offset", isNumber: true, cell: (row) => html`<a href=${recordAt(topic, row, row.stable_offset)}>${count(row.stable_offset)}</a>` },
@@ -142,11 +142,11 @@ export function isBlocked({ transactions: [first] }, now) {
 
 /** @param {{ topic: string }} given */
 export function Held({ topic }) {
-  const seen = useFetched(apiPath(["blocked-partitions"], { filter: topic, sort: "-held_back", limit: 1000 })).seen.value;
+  const seen = useFetched(apiPath(["blocked-partitions"], { filter: topic, sort: "-blocked_offsets", limit: 1000 })).seen.value;
   const rows = (seen.data?.items ?? []).filter((/** @type {any} */ row) => row.topic === topic && isBlocked(row, Number(seen.data.as_of)));
   if (!rows.length) return null;
   return html`<h2>Blocking transactions</h2>
-    <${Table} label="Blocking transactions" columns=${heldOf(topic)} rows=${rows} rowKey=${(/** @type {any} */ row) => String(row.partition)} />`;
+    <${Table} label="Blocking transactions" columns=${blockedOf(topic)} rows=${rows} rowKey=${(/** @type {any} */ row) => String(row.partition)} />`;
 }
 
 /** @type {Column[]} */
@@ -158,12 +158,12 @@ const CONFIGS = [
 
 /** @param {{ rows: any[] | null }} given */
 export function Configs({ rows }) {
-  if (rows === null) return html`<p class="faint">Configurations are another right: DescribeConfigs on the topic.</p>`;
+  if (rows === null) return html`<p class="faint">Configurations need the permission DescribeConfigs on the topic.</p>`;
   const changed = rows.filter((row) => row.source !== "default");
   return html`
     ${changed.length
-      ? html`<${Table} label="Configurations that are set" columns=${CONFIGS} rows=${changed} rowKey=${(/** @type {any} */ row) => row.key} />`
-      : html`<p class="faint">All are at their defaults.</p>`}
+      ? html`<${Table} label="Changed configurations" columns=${CONFIGS} rows=${changed} rowKey=${(/** @type {any} */ row) => row.key} />`
+      : html`<p class="faint">All configurations have their defaults.</p>`}
     <details><summary>All ${count(rows.length)}</summary>
       <${Table} label="All configurations" columns=${CONFIGS} rows=${rows} rowKey=${(/** @type {any} */ row) => row.key} />
     </details>`;

@@ -29,7 +29,7 @@ export function useSamples(topic) {
       setSamples(({ times, written, held }) => ({
         times: [...times, at].slice(-MOST),
         written: [...written, isTold ? (1000 * (total - last.written)) / (at - last.at) : null].slice(-MOST),
-        held: [...held, Number(newest.current.held_back)].slice(-MOST),
+        held: [...held, Number(newest.current.blocked_offsets)].slice(-MOST),
       }));
     }, EVERY_MS);
     return () => clearInterval(timer);

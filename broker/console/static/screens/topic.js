@@ -18,7 +18,7 @@ export function Topic({ parts }) {
   const name = parts[1];
   const { state, error } = useLive(`topic:${encodeURIComponent(name)}`).value;
   const wasHeld = useRef(false);
-  wasHeld.current ||= Number(state?.held_back ?? 0) > 0; // Short transactions come and go: the list stays to look for long ones.
+  wasHeld.current ||= Number(state?.blocked_offsets ?? 0) > 0; // Short transactions come and go: the list stays to look for long ones.
   if (isMissing(error)) return html`<${Missing} title=${name} kind="topic" above=${{ href: "/topics", words: "Topics" }} command="barnabas topics list" />`;
   const on = { topic: name };
   const records = path(["topics", name, "records"]);
@@ -39,24 +39,24 @@ export function Topic({ parts }) {
     ${wasHeld.current ? html`<${Held} topic=${name} />` : null}
     <h2>Partitions</h2><${Partitions} topic=${name} />
     <h2>Producers</h2><${Producers} topic=${name} />
-    <h2>Groups that have read it</h2><${Groups} topic=${name} />
-    <h2>Connections that read it</h2><${Readers} topic=${name} />
+    <h2>Consumer groups</h2><${Groups} topic=${name} />
+    <h2>Consumer connections</h2><${Readers} topic=${name} />
     <h2>Configurations</h2>${state && html`<${Configs} rows=${state.configs} />`}
   <//>`;
 }
 
 /** @param {{ topic: import("../api.d.ts").TopicDescription }} given */
 function Summary({ topic }) {
-  const held = Number(topic.held_back);
+  const held = Number(topic.blocked_offsets);
   return html`
     <p>${held
-      ? html`<${Mark} kind="warn">${counted(topic.held_back, "record")} ${held === 1 ? "waits" : "wait"} for open transactions.<//>`
-      : html`<${Mark} kind="good">Readers of committed records see all of it.<//>`}</p>
+      ? html`<${Mark} kind="warn">${counted(topic.blocked_offsets, "record")} ${held === 1 ? "is" : "are"} blocked by open transactions.<//>`
+      : html`<${Mark} kind="good">No record is blocked for read_committed consumers.<//>`}</p>
     <${Facts} figures=${[
       ["Partitions", count(topic.partitions)],
       ["Records", html`<span title="Upper bound: transaction markers and compacted records are counted">${count(topic.records_max)}</span>`],
       ["Size", bytes(topic.size_bytes)],
-      ["Blocked", count(topic.held_back)],
+      ["Blocked", count(topic.blocked_offsets)],
       ["Cleanup", topic.cleanup_policy],
       ["Id", html`<code>${topic.topic_id}</code>`],
     ]} />`;

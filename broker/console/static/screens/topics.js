@@ -16,9 +16,9 @@ const COLUMNS = [
   { title: "Partitions", sort: "partitions", isNumber: true, cell: (row) => count(row.partitions) },
   { title: "Records", sort: "records_max", isNumber: true, cell: (row) => count(row.records_max), help: "At most: offsets of markers and of compacted records are counted" },
   { title: "Records in", isNumber: true, cell: (row) => html`<${Written} row=${row} />`, help: "Offsets per second, measured while this page is open" },
-  { title: "Groups", isNumber: true, cell: (row) => count(row.groups), help: "Consumer groups with committed offsets of it" },
+  { title: "Groups", isNumber: true, cell: (row) => count(row.groups), help: "Consumer groups with committed offsets of the topic" },
   { title: "Size", sort: "size_bytes", isNumber: true, cell: (row) => bytes(row.size_bytes) },
-  { title: "Blocked", sort: "held_back", isNumber: true, cell: (row) => count(row.held_back), help: "Records after the last stable offset, not yet visible to read_committed consumers" },
+  { title: "Blocked", sort: "blocked_offsets", isNumber: true, cell: (row) => count(row.blocked_offsets), help: "Records after the last stable offset, not yet visible to read_committed consumers" },
   { title: "Cleanup", cell: (row) => row.cleanup_policy },
 ];
 
@@ -51,7 +51,7 @@ export function Topics() {
   const isInternal = query.value.internal === "true";
   const options = html`<label><input type="checkbox" checked=${isInternal}
     onChange=${(/** @type {any} */ event) => setQuery({ internal: event.currentTarget.checked ? "true" : null })} /> Internal topics</label>`;
-  const empty = html`<${Empty} command="barnabas topics create orders">No topics yet. Make one, or have a producer make it:<//>`;
+  const empty = html`<${Empty} command="barnabas topics create orders">No topics yet. Create one:<//>`;
   return html`<${Screen} title="Topics" actions=${html`<${Action} name="topic.create" words="Create a topic" />`} commands=${[barnabas("topics", "list"), kcat("-L"), kafka("kafka-topics", "--list")]}>
     <${List} label="Topics" parts=${["topics"]} columns=${COLUMNS} rowKey=${(/** @type {any} */ row) => row.topic}
       sort="topic" asked=${{ internal: isInternal }} empty=${empty} options=${options} />

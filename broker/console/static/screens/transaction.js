@@ -41,11 +41,11 @@ export function TransactionalId({ parts }) {
   const isOpen = state?.state === "Ongoing";
   const command = barnabas("transactions", "abort", id);
   const actions = html`<${Action} name="transaction.abort" on=${{ transactional_id: id }} isOffered=${isOpen} onDone=${story.refresh} commands=${[command]} />`;
-  return html`<${Screen} title=${id} question="What happened to this transactional id?" above=${{ href: "/transactions", words: "Transactions" }} actions=${actions}
+  return html`<${Screen} title=${id} question="State and history of this transactional ID" above=${{ href: "/transactions", words: "Transactions" }} actions=${actions}
     commands=${[barnabas("transactions", "describe", id), kafka("kafka-transactions", "describe", "--transactional-id", id)]}>
     ${error && html`<${Problem} error=${error} />`}
     ${state && html`<${State} state=${state} />`}
-    <h2>Its story</h2>
+    <h2>History</h2>
     <${Shown} seen=${story.seen.value}>${(/** @type {any} */ data) => html`<${Story} data=${data} />`}<//>
   <//>`;
 }
@@ -53,7 +53,7 @@ export function TransactionalId({ parts }) {
 /** @param {{ state: any }} given  A TransactionDescription of the API. */
 function State({ state }) {
   const isOpen = state.start_time_ms !== null;
-  const left = state.remaining_ms === null ? "without end" : duration(state.remaining_ms);
+  const left = state.remaining_ms === null ? "no timeout" : duration(state.remaining_ms);
   const partitions = state.partitions;
   return html`
     <p>${isOpen
@@ -63,13 +63,13 @@ function State({ state }) {
       ["Producer id", state.producer_id],
       ["Epoch", count(state.producer_epoch)],
       ["Timeout", duration(state.timeout_ms)],
-      ["Client", state.client === null ? "not since the start" : short(state.client)],
+      ["Client", state.client === null ? "unknown since the start" : short(state.client)],
       ["Host", state.host ?? "–"],
       ["Coordinator", count(state.coordinator)],
       ["Partitions", count(state.partition_count)],
     ]} />
     ${partitions.length
-      ? html`<h2>${isOpen ? "Partitions that take part" : "Partitions that wait for their marker"}</h2>
+      ? html`<h2>${isOpen ? "Partitions of the transaction" : "Partitions with a pending marker"}</h2>
         <ul class="names">${partitions.map((/** @type {any} */ each) => html`<li key=${`${each.topic}-${each.partition}`}><${PartitionLink} topic=${each.topic} partition=${each.partition} /></li>`)}</ul>`
       : null}`;
 }
@@ -87,8 +87,8 @@ function Story({ data }) {
   const since = data.is_since_start ? "since the broker started" : "as far as the broker remembers";
   return html`<p class="faint">${counted(data.items.length, "event")}, the newest first; ${since}, <${Time} at=${data.since_ms} />.</p>
     ${data.items.length
-      ? html`<${Table} label="Its story" columns=${columns} rows=${data.items} rowKey=${(/** @type {any} */ row) => String(row.number)} />`
-      : html`<${Empty}>Nothing has happened to it since the broker started.<//>`}`;
+      ? html`<${Table} label="History" columns=${columns} rows=${data.items} rowKey=${(/** @type {any} */ row) => String(row.number)} />`
+      : html`<${Empty}>No events since the broker started.<//>`}`;
 }
 
 /** @param {any} row */

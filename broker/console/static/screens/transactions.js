@@ -1,7 +1,7 @@
 // Transactions: what is open, and who holds readers back?
 
 import { Gantt, Legend } from "../parts/gantt.js";
-import { Holder, PartitionLink, short, TransactionLink } from "../parts/links.js";
+import { Blocker, PartitionLink, short, TransactionLink } from "../parts/links.js";
 import { List } from "../parts/list.js";
 import { Plot } from "../parts/plot.js";
 import { Screen } from "../parts/screen.js";
@@ -30,11 +30,11 @@ const ENDS = [
 ];
 
 /** @type {import("../parts/list.js").Column[]} */
-const HOLDERS = [
+const BLOCKED = [
   { title: "Partition", sort: "topic", cell: (row) => html`<${PartitionLink} topic=${row.topic} partition=${row.partition} offset=${row.stable_offset} opens />` },
-  { title: "Blocked", sort: "held_back", isNumber: true, cell: (row) => count(row.held_back) },
+  { title: "Blocked", sort: "blocked_offsets", isNumber: true, cell: (row) => count(row.blocked_offsets) },
   { title: "Open transactions", isNumber: true, cell: (row) => count(row.open_count) },
-  { title: "Readers wait for", cell: (row) => html`<${Holder} holder=${row.transactions[0] ?? null} />` },
+  { title: "Blocked by", cell: (row) => html`<${Blocker} transaction=${row.transactions[0] ?? null} />` },
   { title: "Client", cell: (row) => named(row.transactions[0]?.transaction?.client) },
   { title: "Open for", isNumber: true, cell: (row) => html`<${Age} since=${row.transactions[0]?.transaction?.start_time_ms ?? null} />` },
 ];
@@ -44,7 +44,7 @@ const IDS = [
   { title: "Transactional id", sort: "transactional_id", cell: (row) => html`<${TransactionLink} name=${row.transactional_id} opens />` },
   { title: "State", cell: (row) => row.state },
   { title: "Begun", sort: "start_time_ms", isNumber: true, cell: (row) => html`<${Age} since=${row.start_time_ms} />` },
-  { title: "Time left", isNumber: true, cell: (row) => (row.start_time_ms === null ? "–" : row.remaining_ms === null ? "without end" : duration(row.remaining_ms)) },
+  { title: "Time left", isNumber: true, cell: (row) => (row.start_time_ms === null ? "–" : row.remaining_ms === null ? "no timeout" : duration(row.remaining_ms)) },
   { title: "Partitions", sort: "partition_count", isNumber: true, cell: (row) => count(row.partition_count) },
   { title: "Client", cell: (row) => named(row.client) },
   { title: "Host", cell: (row) => row.host ?? "–" },
@@ -60,7 +60,7 @@ export function Transactions() {
   const ended = useFetched(apiPath(["ended-transactions"], { limit: BARS_SHOWN })).seen.value;
   const onlyOpen = query.value.open === "true";
   const options = html`<label><input type="checkbox" checked=${onlyOpen}
-    onChange=${(/** @type {any} */ event) => setQuery({ open: event.currentTarget.checked ? "true" : null })} /> Only open ones</label>`;
+    onChange=${(/** @type {any} */ event) => setQuery({ open: event.currentTarget.checked ? "true" : null })} /> Only open</label>`;
   const none = html`<${Empty}>No producer has used a transactional id yet.<//>`;
   return html`<${Screen} title="Transactions" question="Open transactions, and partitions that they block"
     commands=${[barnabas("transactions", "list"), kafka("kafka-transactions", "list")]}>
@@ -68,14 +68,14 @@ export function Transactions() {
     <${Gantt} title="Open now" opens now=${now.value} empty=${state === null ? "Loading" : html`<${Empty}>No transaction is open.<//>`}
       bars=${(state?.items ?? []).slice(0, BARS_SHOWN).map((/** @type {any} */ row) => openBar(row, now.value))} />
     <${Legend} kinds=${OPEN_KINDS} />
-    <${Gantt} title="Ended last" now=${now.value} empty=${html`<${Empty}>None has ended since the broker started.<//>`}
+    <${Gantt} title="Recently ended" now=${now.value} empty=${html`<${Empty}>No transaction has ended since the broker started.<//>`}
       bars=${(ended.data?.items ?? []).map(endedBar)} />
     ${ended.error && html`<${Problem} error=${ended.error} since=${ended.failedSince} />`}
     <${Legend} kinds=${ENDED_KINDS} />
     <${Ends} />
-    <h2>Partitions whose readers wait</h2>
-    <${List} label="Partitions whose readers wait" parts=${["blocked-partitions"]} columns=${HOLDERS} prefix="holders_" sort="-held_back"
-      rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} empty=${html`<${Empty}>No reader of committed records waits.<//>`} />
+    <h2>Blocked partitions</h2>
+    <${List} label="Blocked partitions" parts=${["blocked-partitions"]} columns=${BLOCKED} prefix="blocked_" sort="-blocked_offsets"
+      rowKey=${(/** @type {any} */ row) => `${row.topic}-${row.partition}`} empty=${html`<${Empty}>No open transaction blocks a read_committed consumer.<//>`} />
     <h2>Transactional ids</h2>
     <${List} label="Transactional ids" parts=${["transactions"]} columns=${IDS} sort="-start_time_ms" asked=${{ open: onlyOpen }} options=${options}
       rowKey=${(/** @type {any} */ row) => row.transactional_id} empty=${none} />

@@ -50,7 +50,7 @@ export async function ask(target, { method = "GET", body, signal: aborted } = {}
   } catch (error) {
     if (aborted?.aborted) throw error;
     awaySince.value ??= Date.now();
-    throw new Error("The broker does not answer.", { cause: error });
+    throw new Error("The broker does not respond.", { cause: error });
   }
   awaySince.value = null;
   if (answer.ok) return answer.status === 204 ? null : answer.json();

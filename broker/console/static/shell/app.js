@@ -39,7 +39,7 @@ export function App() {
     <${Header} />
     <p class="quiet" role="status" aria-live="polite">${announced.value}</p>
     <main id="content" tabindex="-1" class=${isAway ? "old" : ""}>
-      ${isAway && html`<p class="away"><span class="mark bad">✗ No response from the broker.</span> What is shown is from before ${time(awaySince.value, isUtc.value)}.</p>`}
+      ${isAway && html`<p class="away"><span class="mark bad">✗ No response from the broker.</span> The page shows the state before ${time(awaySince.value, isUtc.value)}.</p>`}
       ${needsLogin.value ? html`<${Login} needed=${needsLogin.value} />` : html`<${Found} key=${key} parts=${place.value.parts} />`}
     </main>
     <${Help} />
@@ -89,7 +89,7 @@ function Header() {
 
 function Connection() {
   if (awaySince.value !== null) {
-    return html`<span id="state" class="mark bad" title=${exactTime(awaySince.value, isUtc.value)}>✗ The broker is away since ${time(awaySince.value, isUtc.value)}</span>`;
+    return html`<span id="state" class="mark bad" title=${exactTime(awaySince.value, isUtc.value)}>✗ No response since ${time(awaySince.value, isUtc.value)}</span>`;
   }
   if (isPaused.value) return html`<span id="state" class="mark warn">▲ Paused</span>`;
   return html`<span id="state" class="mark good">${isLive.value ? "● Live" : "✓ Connected"}</span>`;

@@ -60,7 +60,7 @@ async function* readAll(reader, aborted) {
 function away(error, aborted) {
   if (aborted.aborted) return error;
   awaySince.value ??= Date.now();
-  return new Error("The broker does not answer.", { cause: error });
+  return new Error("The broker does not respond.", { cause: error });
 }
 
 /** @param {string} block  Lines; comments keep the connection open and say nothing. */
