@@ -9,10 +9,12 @@ from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.segment_read import read_cached, read_waiting
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES, BLOCKS_NAME, BlockCache
+from barnabas.storage.replicated.cold_store import UNCLAIMED_MAX, NotYetRead
 from barnabas.storage.replicated.log_index import Extent
+from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_event, start_thread
 from tests.storage.leading import Broker
-from tests.storage.remote import Cold, RemoteBroker, keep_parts
+from tests.storage.remote import CACHE_BYTES, Cold, RemoteBroker, keep_parts
 from tests.storage.stores import ROOT, batch, read_all
 from tests.waiting import wait_until
 
@@ -128,6 +130,68 @@ def test_silent_store_is_an_error_after_a_time_and_is_read_in_the_end(index, way
     cold.store.close()
     with pytest.raises(OSError, match="stops"):
         load(log, 0)
+
+
+def load_until(log, offset, seconds):
+    return log.plan_read(offset, 1000).load(read_waiting, monotonic() + seconds)
+
+
+@pytest.mark.parametrize("max_bytes", [CACHE_BYTES, 0], ids=["cache", "no cache"])
+def test_reader_whose_time_is_over_leaves_the_result_to_the_next_one(index, way, max_bytes):
+    cold = Cold(index, way=way, max_bytes=max_bytes)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    way.hold = new_event()
+    assert load_until(log, 9, 0.01) is None, "the read of the places of extents"
+    assert load_until(log, 9, 0.01) is None, "the read of a stretch"
+    assert way.reads == 1
+    way.hold.set()
+    quiet(cold)
+    assert load(log, 9) is not None
+    assert way.reads == 1
+    cold.store.close()
+
+
+def test_damage_is_left_to_the_next_reader(log, cold, way):
+    assert load(log, 0) is not None
+    quiet(cold)
+    reads = way.reads
+    way.hold = new_event()
+    way.damage = staticmethod(lambda found: flipped(found) if found[0].base_offset == 20 else found)
+    assert load_until(log, 21, 0.01) is None
+    way.hold.set()
+    quiet(cold)
+    with pytest.raises(Corrupt, match="checksum of the batch at offset 20"):
+        load_until(log, 21, 60)
+    assert way.reads == reads + 2
+    way.damage = None
+    assert load(log, 21) is not None
+
+
+def test_results_that_no_reader_claims_are_few(index, way):
+    cold = Cold(index, way=way, max_bytes=0)
+    way.hold = new_event()
+    for key in range(2 * UNCLAIMED_MAX):
+        with pytest.raises(NotYetRead):
+            cold.store.read(key, lambda way: way.extents(1, 0, most=1, most_bytes=1), until_s=0.0)
+    way.hold.set()
+    quiet(cold)
+    assert len(cold.store._unclaimed) == UNCLAIMED_MAX
+    cold.store.close()
+
+
+def test_read_older_than_the_timeout_is_an_error_at_the_end_of_the_readers_time(index, way):
+    cold = Cold(index, way=way, timeout_s=0.05)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    load(log, 0)
+    quiet(cold)
+    way.hold = new_event()
+    assert load_until(log, 21, 0.001) is None
+    with pytest.raises(OSError, match="does not respond"):
+        load_until(log, 21, 60)
+    way.hold.set()
+    quiet(cold)
+    assert load_until(log, 21, 60) is not None
+    cold.store.close()
 
 
 def flipped(extents):
