@@ -58,7 +58,22 @@ def has_parts(log: PartitionLog) -> bool:
     return log.cleaning.compacted_offset <= log.log_start_offset
 
 
-def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
+class NewParts(NamedTuple):
+    """Segments of a log at one moment that become parts."""
+
+    sealed: Sequence[Segment]
+    last: LogPart
+    """The part of the last segment, which may take more batches."""
+
+    def encode(self) -> list[LogPart]:
+        """Return the parts; on any thread, as the indexes of a sealed segment may be on the disk.
+
+        Raises Corrupt, OSError.
+        """
+        return [*[part_of(segment)[0] for segment in self.sealed], self.last]
+
+
+def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] | None:
     """Return the parts that end after ``known_offset`` up to the log's end; on the loop.
 
     The list is empty if the log has to be read whole, and None if the known parts reach its end.
@@ -69,11 +84,11 @@ def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
     if not local:
         return [] if is_local(log) else None
     newest = [segment for segment in local[:-1] if segment.end_offset > known_offset]
-    return [part_of(segment)[0] for segment in [*newest, local[-1]]]
+    return NewParts(newest, part_of(local[-1])[0])
 
 
 def part_of(segment: Segment) -> tuple[LogPart, PartFacts]:
-    """Return a segment as a part, with its facts."""
+    """Return a segment as a part, with its facts; see ``NewParts.encode``."""
     indexes = segment.index.thinned(INDEX_STEP_BYTES)
     facts = PartFacts(segment.size_bytes, indexes, segment.transactions)
     return encode_part(segment.base_offset, segment.end_offset, facts), facts

@@ -248,6 +248,21 @@ def test_full_segments_leave_the_disk_of_their_leader():
         client.routing.close()
 
 
+def test_cache_gives_way_to_records_when_the_disk_fills(cluster, client, taken_over):
+    broker = cluster.brokers[cluster.leader(*T)]
+    disk = broker.server.logs.file_system
+    assert read(cluster) == values(MANY)
+    assert scrape(broker)("barnabas_cache_bytes") > 0
+    disk.capacity_bytes = disk.used_bytes + broker.server.config.disk_reserve_bytes + 1024 * 1024
+    wait_until(lambda: scrape(broker)("barnabas_cache_bytes") == 0, "an empty cache")
+    produce(client, MANY, 2)
+    assert read(cluster) == values(MANY + 2)
+    assert scrape(broker)("barnabas_cache_bytes") == 0
+    disk.capacity_bytes = None
+    assert read(cluster) == values(MANY + 2)
+    assert scrape(broker)("barnabas_cache_bytes") > 0
+
+
 @pytest.mark.parametrize("expire", [False, True], ids=["lease", "fenced"])
 def test_leadership_lost_during_a_cold_read_moves_the_reader(cluster, client, taken_over, expire):
     former = cluster.leader(*T)

@@ -4,7 +4,7 @@ from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
-from barnabas.storage.replicated.log_parts import covering_parts, parts_of
+from barnabas.storage.replicated.log_parts import NewParts, covering_parts, new_parts
 from barnabas.storage.replicated.log_reading import head_of, log_behind_snapshot, recent_from
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.remote_segment import remote_segments
@@ -23,6 +23,12 @@ class Cold:
         self.disk.make_directory(ROOT, exist_ok=True)
         self.cache = BlockCache(self.disk, ROOT, max_bytes)
         self.store = ColdStore(lambda: way(index), self.cache, lambda: NOW_MS, **more)
+
+
+def parts_of(log, known_offset):
+    """Return the parts of a log after ``known_offset``, as upkeep stores them."""
+    parts = new_parts(log, known_offset)
+    return parts.encode() if isinstance(parts, NewParts) else parts
 
 
 def keep_parts(broker, known_offset=0, *, before=()):

@@ -79,6 +79,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.cluster")
 
 _MS_PER_S: Final = 1000
+CACHE_DISTANCE_BYTES: Final = 256 * 1024 * 1024
+"""Free space, beside the disk's reserve, at which the cache of old records gives way: as much as
+producers may write until upkeep looks again. Less than the reserve, and appends are refused."""
 NAMED_MOST: Final = 10
 """Maximum number of damaged partitions that are named."""
 LEAVE_TIMEOUT_S: Final = 3.0
@@ -186,7 +189,8 @@ class ClusterMember:
         max_bytes = host.config.cache_max_bytes
         if not max_bytes:
             return None
-        cache = BlockCache(logs.file_system, logs.root, max_bytes)
+        free_bytes_min = host.config.disk_reserve_bytes + CACHE_DISTANCE_BYTES
+        cache = BlockCache(logs.file_system, logs.root, max_bytes, free_bytes_min)
         timeout_s = host.config.cold_read_timeout_ms / _MS_PER_S
         return ColdStore(base.log_index, cache, host.clock.now_ms, timeout_s=timeout_s)
 

@@ -1,5 +1,7 @@
 """Reads of old records from the store: blocks, checks, and what goes first."""
 
+import errno
+
 import pytest
 
 from barnabas.broker.testing.store.index import MemoryIndex
@@ -323,6 +325,74 @@ def test_a_stretch_lies_in_blocks_apart_from_each_other(cache):
 def test_a_stretch_larger_than_the_cache_is_not_kept(cache):
     put(cache, 0)
     put(cache, 1, 4 * BLOCK_BYTES)
+    assert kept(cache) == [0]
+
+
+@pytest.fixture
+def tight(cold):
+    """A cache that leaves two blocks of its disk free."""
+    return BlockCache(cold.disk, ROOT, 6 * BLOCK_BYTES, 2 * BLOCK_BYTES)
+
+
+def test_cache_gives_way_when_the_disk_fills(tight, cold):
+    cold.disk.capacity_bytes = cold.disk.used_bytes + 5 * BLOCK_BYTES
+    for key in range(4):
+        put(tight, key)
+    assert kept(tight) == [1, 2, 3], "as many as leave two blocks free"
+    cold.disk.capacity_bytes -= 2 * BLOCK_BYTES
+    assert tight.fit() == 0
+    assert kept(tight) == [3], "it lies in the first block"
+    assert cold.disk.free_bytes(ROOT) == 2 * BLOCK_BYTES
+    assert tight.read(3, 9, 0, waits=True) == bytes([3]) * 9
+    cold.disk.capacity_bytes -= 2 * BLOCK_BYTES
+    assert tight.fit() == -BLOCK_BYTES, "others have taken more"
+    assert tight.used_bytes == 0
+    put(tight, 4)
+    assert kept(tight) == []
+
+
+def test_cache_grows_again_once_the_disk_has_space(tight, cold):
+    cold.disk.capacity_bytes = cold.disk.used_bytes + 2 * BLOCK_BYTES
+    put(tight, 0)
+    assert kept(tight) == []
+    cold.disk.capacity_bytes = None
+    for key in range(8):
+        put(tight, key)
+    assert kept(tight) == [2, 3, 4, 5, 6, 7]
+    assert [tight.read(key, 2, 0, waits=True) for key in kept(tight)] == [
+        bytes([key]) * 2 for key in kept(tight)
+    ]
+
+
+def test_stretch_that_is_cut_off_while_it_is_written_is_not_kept(tight, cold):
+    put(tight, 0)
+    before = cold.disk.before
+
+    def fill(operation):
+        if operation.name == "pwritev":
+            cold.disk.before = before
+            cold.disk.capacity_bytes = cold.disk.used_bytes + BLOCK_BYTES
+            assert tight.fit() == -BLOCK_BYTES
+            cold.disk.capacity_bytes = None
+
+    cold.disk.before = fill
+    put(tight, 1, 2 * BLOCK_BYTES)
+    assert kept(tight) == [0]
+    for key in range(2, 8):
+        put(tight, key)
+    assert kept(tight) == [2, 3, 4, 5, 6, 7], "no block is lost"
+    assert [tight.read(key, 2, 0, waits=True) for key in kept(tight)] == [
+        bytes([key]) * 2 for key in kept(tight)
+    ]
+
+
+def test_cache_without_an_answer_of_its_disk_keeps_nothing(cache, cold, monkeypatch):
+    def fail(_path):
+        raise OSError(errno.EIO, "the disk is away")
+
+    put(cache, 0)
+    monkeypatch.setattr(cold.disk, "free_bytes", fail)
+    put(cache, 1)
     assert kept(cache) == [0]
 
 
