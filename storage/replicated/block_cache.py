@@ -87,9 +87,7 @@ class BlockCache:
         with self._lock:
             stretch, file = self._stretches.get(key), self._file
             if stretch is None or file is None:
-                self.misses += 1
                 return None
-            self.hits += 1
             if not stretch.has_been_read:
                 self._stretches.move_to_end(key)
         parts = []
@@ -100,6 +98,12 @@ class BlockCache:
             parts.append(part)
         with self._lock:
             return b"".join(parts) if self._stretches.get(key) is stretch else None
+
+    def count(self, *, is_hit: bool) -> None:
+        """Count a reader that found its batches here, or needs the store."""
+        with self._lock:
+            self.hits += is_hit
+            self.misses += not is_hit
 
     def finish(self, key: Hashable) -> None:
         """Note that a reader has read a stretch to its end: it goes first, unless another did."""

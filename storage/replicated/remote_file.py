@@ -123,6 +123,7 @@ class RemoteFile:
             found = self._load_cached(stretches, number, span, waits=waits)
             if found is not None or not waits:
                 return found
+            self._cold.cache.count(is_hit=False)
             try:
                 data = self._cold.read(
                     self._key(number, stretches),
@@ -168,6 +169,7 @@ class RemoteFile:
                 break
             found = self._cut(stretches, number, span, memoryview(data), position)
             if found is not None:
+                self._cold.cache.count(is_hit=True)
                 self._note_read(stretches, number)
                 return found
         if not self._cold.cache.has(self._key(number, stretches)):

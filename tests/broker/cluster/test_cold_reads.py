@@ -88,9 +88,11 @@ def test_cold_read_never_waits_on_the_loop_and_comes_from_the_cache_after_it(log
     data = load(log, 0).data
     quiet(cold)
     reads = way.reads
+    assert (cold.cache.hits, cold.cache.misses) == (0, 1)
     assert load(log, 0, read=read_cached).data == data
     assert load(log, 1, read=read_cached).upper_offset == 2
     assert way.reads == reads
+    assert (cold.cache.hits, cold.cache.misses) == (2, 1)
 
 
 def test_a_reader_that_comes_in_order_has_the_next_stretches_read_ahead(log, cold, way):
