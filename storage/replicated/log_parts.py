@@ -128,25 +128,46 @@ def decode_facts(part: LogPart) -> PartFacts | None:
         return None
 
 
-def covering_parts(index: LogIndex, head: LogHead) -> list[tuple[LogPart, PartFacts]]:
-    """Return the parts of a log from its start to its snapshot, or none if it is read whole.
+def covering_parts(
+    index: LogIndex, heads: Sequence[LogHead]
+) -> dict[int, list[tuple[LogPart, PartFacts]]]:
+    """Return the parts of each log from its start to its snapshot, or none if it is read whole.
 
-    Parts that the store cannot read are of no use. Blocks; raises IndexClosed.
+    ``heads`` are of different logs. Parts that the store cannot read are of no use. Blocks; raises
+    IndexClosed.
     """
-    snapshot, start = head.snapshot, head.state.log_start_offset
-    if snapshot is None or snapshot.next_offset <= start:
-        return []
-    found: list[LogPart] = []
-    while not found or found[-1].next_offset < snapshot.next_offset:
-        from_offset = found[-1].next_offset if found else start
-        try:
-            page = index.parts(head.partition_id, from_offset, most=_PARTS_AT_ONCE)
-        except StoreDamaged:
-            return []
-        if not page:
-            break
-        found += page
-    return _decoded(found, start, snapshot.next_offset)
+    try:
+        return _covering_parts(index, heads)
+    except StoreDamaged:
+        if len(heads) > 1:
+            return {
+                each.partition_id: covering_parts(index, [each])[each.partition_id]
+                for each in heads
+            }
+        return {each.partition_id: [] for each in heads}
+
+
+def _covering_parts(
+    index: LogIndex, heads: Sequence[LogHead]
+) -> dict[int, list[tuple[LogPart, PartFacts]]]:
+    found: dict[int, list[LogPart]] = {each.partition_id: [] for each in heads}
+    ranges = {
+        each.partition_id: (each.state.log_start_offset, each.snapshot.next_offset)
+        for each in heads
+        if each.snapshot is not None and each.snapshot.next_offset > each.state.log_start_offset
+    }
+    wanted = {partition_id: start for partition_id, (start, _) in ranges.items()}
+    while wanted:
+        pages = index.parts(wanted, most=max(1, _PARTS_AT_ONCE // len(wanted)))
+        wanted = {}
+        for partition_id, page in pages.items():
+            found[partition_id] += page
+            if page and page[-1].next_offset < ranges[partition_id][1]:
+                wanted[partition_id] = page[-1].next_offset
+    return {
+        partition_id: _decoded(parts, *ranges[partition_id]) if partition_id in ranges else []
+        for partition_id, parts in found.items()
+    }
 
 
 def _decoded(parts: Sequence[LogPart], start: int, end: int) -> list[tuple[LogPart, PartFacts]]:

@@ -47,7 +47,7 @@ def keep_parts(broker, known_offset=0, *, before=()):
 def durable_remote(index, cold):
     """The log behind its snapshot, with remote segments; None where it has to be read whole."""
     head = head_of(index, 1)
-    parts = covering_parts(index, head)
+    parts = covering_parts(index, [head])[1]
     if not parts:
         return None
     remote = remote_segments(1, parts, cold.store)

@@ -171,7 +171,7 @@ def leader(index):
 
 
 def parts_found(index):
-    return [part.base_offset for part, _ in covering_parts(index, head_of(index, 1))]
+    return [part.base_offset for part, _ in covering_parts(index, [head_of(index, 1)])[1]]
 
 
 def test_parts_are_the_segments_of_the_leader(index, leader):
