@@ -411,7 +411,7 @@ class BrokerServer:
         register_coordinators(self)
         if self._member is not None:
             assert self.leadership is not None
-            self._member.register_metrics(self.metrics, self.leadership)
+            self._member.register_metrics(self.metrics, self.leadership, self.readers)
 
     def _brokers(self) -> Brokers:
         return Brokers(self.view, None if self._member is None else self._member.misses)

@@ -60,6 +60,12 @@ class ClusterConfig(StorageConfig):
     """Bytes of old records that a broker of a cluster keeps in log.dirs after consumers have read
     them from the store, and as many bytes of full segments that it has written itself. With 0 it
     keeps all segments, and loads each log whole when it becomes its leader."""
+    cold_read_timeout_ms: int = setting(
+        "barnabas.cold.read.timeout.ms", ConfigType.INT, 10_000, Between(1)
+    )
+    """Time after which a read of old records from the store of a cluster counts as failed. A fetch
+    of them waits no longer than its fetch.max.wait.ms, and gets KAFKA_STORAGE_ERROR once the read
+    is older than this."""
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable", ConfigType.BOOLEAN, True
     )

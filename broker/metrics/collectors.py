@@ -13,7 +13,7 @@ from barnabas.broker.metrics.exporter import (
     exporter_families,
     exporter_partition_families,
 )
-from barnabas.broker.metrics.flushes import cluster_store_families
+from barnabas.broker.metrics.flushes import cluster_store_families, upload_families
 from barnabas.broker.metrics.groups import group_families
 from barnabas.broker.metrics.kafka import (
     TopicTraffic,
@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from barnabas.broker.metrics.loop import LoopMonitor
     from barnabas.broker.network.socket_server import SocketServer
     from barnabas.broker.runtime.clock import Clock
+    from barnabas.broker.runtime.disk_readers import DiskReaders
     from barnabas.broker.runtime.stage import Stage
     from barnabas.broker.upkeep.cleaning import LogCleaner
     from barnabas.broker.upkeep.scrubbing import LogScrubber
-    from barnabas.storage.counts import FlushCounts
+    from barnabas.storage.counts import FlushCounts, UploadCounts
     from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.store.log_store import LogStore
 
@@ -100,9 +101,14 @@ def register_cluster_store(
     metrics.register(lambda: upkeep_families(upkeep))
 
 
-def register_cold_reads(metrics: Metrics, cold: ColdStore) -> None:
+def register_uploads(metrics: Metrics, counts: UploadCounts) -> None:
+    """Register the metrics of uploads of large flushes."""
+    metrics.register(lambda: upload_families(counts))
+
+
+def register_cold_reads(metrics: Metrics, cold: ColdStore, readers: DiskReaders) -> None:
     """Register the metrics of old records that are read from a cluster's store."""
-    metrics.register(lambda: cold_families(cold))
+    metrics.register(lambda: cold_families(cold, readers.parked))
 
 
 def register_coordinators(broker: Measured) -> None:

@@ -75,11 +75,20 @@ def scrubbing_families(scrubber: LogScrubber) -> Iterator[Family]:
         yield value(f"barnabas_{name}", GAUGE, doc, figure)
 
 
-def cold_families(cold: ColdStore) -> Iterator[Family]:
-    """Yield the metrics of old records that are read from the cluster's store."""
+def cold_families(cold: ColdStore, parked: int) -> Iterator[Family]:
+    """Yield the metrics of old records that are read from the cluster's store.
+
+    ``parked``: number of fetches that wait for them.
+    """
     cache = cold.cache
     yield value(
         "barnabas_cache_bytes", GAUGE, "Blocks of old records on this disk.", cache.used_bytes
+    )
+    yield value(
+        "barnabas_cold_reads_parked",
+        GAUGE,
+        "Fetches that wait for old records from the store.",
+        parked,
     )
     for name, doc, number in (
         ("cache_hits", "Reads of blocks that were on this disk.", cache.hits),

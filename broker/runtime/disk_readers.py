@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Final, TypeVar
 
 from barnabas.broker.runtime.threads import Pool
+from barnabas.storage.runtime.clock import monotonic
 
 T = TypeVar("T")
 
@@ -21,14 +23,22 @@ class DiskReaders:
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._pool = Pool("reader", THREADS, loop=loop)
         self._store_pool = Pool("store-reader", STORE_THREADS, loop=loop)
+        self._loop = loop
+        self.parked = 0
+        """Number of reads that wait for the store of a cluster, or for a thread for that."""
 
     def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
         """Run ``work`` on a thread; the future has its result or error."""
         return self._pool.run(work)
 
-    def run_at_store(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """Run ``work``, which waits for the store of a cluster, on a thread for such work."""
-        return self._store_pool.run(work)
+    def run_at_store(self, work: Callable[[float], object], wait_s: float) -> asyncio.Future[None]:
+        """Run ``work``, which waits for the store of a cluster, on a thread for such work.
+
+        ``work`` gets the time at which it has to end, as of ``monotonic``. The future is done
+        after ``wait_s`` at the latest. ``work`` runs nevertheless, unless the future is cancelled.
+        """
+        running = self._store_pool.run(partial(work, monotonic() + wait_s))
+        return _Parked(self, running, self._loop, wait_s).done
 
     def run_then(self, work: Callable[[], object], on_done: Callable[[], None]) -> None:
         """Run ``work`` on a thread, then ``on_done`` on the loop, whether it succeeded or not."""
@@ -38,6 +48,46 @@ class DiskReaders:
         """End the threads and drop waiting work."""
         self._pool.close()
         self._store_pool.close()
+
+
+class _Parked:
+    """A wait for the store, which ends with its work, its time, or its client."""
+
+    __slots__ = ("_readers", "_running", "_timer", "done")
+
+    def __init__(
+        self,
+        readers: DiskReaders,
+        running: asyncio.Future[object],
+        loop: asyncio.AbstractEventLoop,
+        wait_s: float,
+    ) -> None:
+        self._readers = readers
+        self._running = running
+        self.done: asyncio.Future[None] = loop.create_future()
+        self._timer = loop.call_later(wait_s, self._time_is_over)
+        readers.parked += 1
+        running.add_done_callback(self._has_run)
+        self.done.add_done_callback(self._end)
+
+    def _time_is_over(self) -> None:
+        if not self.done.done():
+            self.done.set_result(None)
+
+    def _has_run(self, running: asyncio.Future[object]) -> None:
+        error = None if running.cancelled() else running.exception()
+        if self.done.done():
+            return
+        if error is not None:
+            self.done.set_exception(error)
+        else:
+            self.done.set_result(None)
+
+    def _end(self, done: asyncio.Future[None]) -> None:
+        self._timer.cancel()
+        self._readers.parked -= 1
+        if done.cancelled():
+            self._running.cancel()
 
 
 def _then(done: asyncio.Future[object], on_done: Callable[[], None]) -> None:

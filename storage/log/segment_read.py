@@ -115,8 +115,11 @@ class ReadPlan(Protocol):
     def waits_for_store(self) -> bool:
         """Whether a read that waits does so for the store of a cluster."""
 
-    def load(self, read: Read) -> LoadedSpan | None:
-        """Read at most ``max_bytes``, but at least one batch; None where ``read`` gives up."""
+    def load(self, read: Read, until_s: float | None = None) -> LoadedSpan | None:
+        """Read at most ``max_bytes``, but at least one batch; None where ``read`` gives up.
+
+        ``until_s``: the time, as of ``monotonic``, at which a wait for the store ends with None.
+        """
 
     def slice(self) -> tuple[FileSlice, int] | None:
         """Return the slice of a file that ``load`` would read, and its upper offset, or None."""
@@ -156,8 +159,9 @@ class FileSpan:
         """See ``ReadPlan``."""
         return False
 
-    def load(self, read: Read) -> LoadedSpan | None:
+    def load(self, read: Read, until_s: float | None = None) -> LoadedSpan | None:
         """Read at most ``max_bytes``, but at least one batch, or return None as ``read`` does."""
+        del until_s
         try:
             found = self._locate(read)
         except _NotCachedError:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Final, Self
 
@@ -42,7 +42,7 @@ _PUT_SNAPSHOT_AND_PARTS: Final = (
     "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b,"
     " %s::bigint[], %s::bigint[], %b::bytea[])"
 )
-_PARTS: Final = "SELECT * FROM barnabas.read_log_parts(%s, %s, %s::integer)"
+_PARTS: Final = "SELECT * FROM barnabas.read_log_parts(%s::bigint[], %s::bigint[], %s::integer)"
 _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
     " %s::integer[], %s::integer[], %s::integer[], %b)"
@@ -169,11 +169,14 @@ class PostgreSqlLogIndex:
         columns = map(list, zip(*parts, strict=True)) if parts else ([], [], [])
         return self._primary.value(bool, _PUT_SNAPSHOT_AND_PARTS, *named, *columns)
 
-    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
-        """Return up to ``most`` parts that reach beyond an offset, in order."""
-        named = (partition_id, from_offset, most)
+    def parts(self, from_offsets: Mapping[int, int], *, most: int) -> dict[int, list[LogPart]]:
+        """Return the parts of partitions that reach beyond an offset each, in order."""
+        named = ([*from_offsets], [*from_offsets.values()], most)
         rows = self._primary.execute(_PARTS, named, does_without=True, binary=True)
-        return [LogPart(*row) for row in rows]
+        found: dict[int, list[LogPart]] = {}
+        for partition_id, *part in rows:
+            found.setdefault(partition_id, []).append(LogPart(*part))
+        return found
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` unneeded extents, and return their number."""

@@ -5,19 +5,22 @@ Rules of this file:
 * Reads run on threads of their own, each with a connection while it reads, so that neither a
   takeover nor the disk waits for consumers that read old records.
 * Two readers of the same bytes read them once.
-* The store may be silent without limit; a reader is not: it gets ``OSError`` after a time. The read
-  continues, and a later reader finds its result in the cache.
+* The store may be silent without limit; a reader is not. A reader with a limit of its own leaves
+  with ``NotYetRead``, and gets ``OSError`` once the read is older than the timeout. The read
+  continues. A later reader finds its result in the cache, or here if the cache has not taken it.
 * Connections are closed once no read has run for a minute.
 """
 
 from __future__ import annotations
 
 import errno
+from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition, new_executor, start_timer
 
 if TYPE_CHECKING:
@@ -34,15 +37,25 @@ PENDING_MAX: Final = 32
 """Number of reads under way from which on none is started ahead of its reader."""
 TIMEOUT_S: Final = 10.0
 """Less than the usual timeout of a client's request."""
+UNCLAIMED_MAX: Final = 8
+"""Maximum number of kept results of readers that left before the end of the read."""
+
+
+class NotYetRead(Exception):
+    """The reader's time is over, and the read continues."""
 
 
 class _Reading:
     """One read, and its result once it has ended."""
 
-    __slots__ = ("error", "is_done", "result")
+    __slots__ = ("begun_s", "ended_s", "error", "is_done", "is_unclaimed", "result")
 
     def __init__(self) -> None:
+        self.begun_s = monotonic()
+        self.ended_s = 0.0
         self.is_done = False
+        self.is_unclaimed = False
+        """Whether a reader has left before the end."""
         self.result: Any = None
         self.error: Exception | None = None
 
@@ -72,23 +85,36 @@ class ColdStore:
         self._changed = new_condition()
         self._free: list[LogIndex] = []
         self._readings: dict[Hashable, _Reading] = {}
+        self._unclaimed: OrderedDict[Hashable, _Reading] = OrderedDict()
+        """Reads that have ended after a reader had left, and that the cache does not have."""
         self._idle_timer: Event | None = None
         """Event that cancels the idle timer, which runs while connections are open."""
         self._is_closed = False
 
     def read(
-        self, key: Hashable, work: Callable[[LogIndex], Result], *, patiently: bool = False
+        self,
+        key: Hashable,
+        work: Callable[[LogIndex], Result],
+        *,
+        patiently: bool = False,
+        until_s: float | None = None,
     ) -> Result:
         """Return the result of ``work``, or of the current read with the same key; wait for it.
 
-        ``patiently``: without a limit of time.
-        Raises OSError if the store does not respond in time, or is closed, and what ``work``
-        raises.
+        ``patiently``: without a limit of time. ``until_s``: time, as of ``monotonic``, at which
+        the caller stops to wait.
+        Raises NotYetRead at that time; OSError if the store does not respond in time, or is
+        closed; and what ``work`` raises.
         """
         reading = self._begin(key, work)
         timeout_s = None if patiently else self._timeout_s
+        if until_s is not None:
+            timeout_s = min(self._timeout_s, max(0.0, until_s - monotonic()))
         with self._changed:
             if not self._changed.wait_for(lambda: reading.is_done, timeout_s):
+                reading.is_unclaimed = True
+                if until_s is not None and monotonic() - reading.begun_s < self._timeout_s:
+                    raise NotYetRead
                 raise TimeoutError(errno.ETIMEDOUT, "the store does not respond", str(key))
         if reading.error is not None:
             raise reading.error
@@ -112,6 +138,7 @@ class ColdStore:
                 reading.error = OSError(errno.ESHUTDOWN, "the broker stops", str(key))
                 reading.is_done = True
             self._readings.clear()
+            self._unclaimed.clear()
             self._changed.notify_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
@@ -121,6 +148,9 @@ class ColdStore:
                 raise OSError(errno.ESHUTDOWN, "the broker stops", str(key))
             reading = self._readings.get(key)
             if reading is not None:
+                return reading
+            reading = self._unclaimed.pop(key, None)
+            if reading is not None and monotonic() - reading.ended_s < self._timeout_s:
                 return reading
             reading = self._readings[key] = _Reading()
             self._threads.submit(partial(self._run, key, reading, work))
@@ -140,7 +170,12 @@ class ColdStore:
         with self._changed:
             self.reads += 1
             reading.is_done = True
+            reading.ended_s = monotonic()
             self._readings.pop(key, None)
+            if reading.is_unclaimed and not self._is_closed and not self.cache.has(key):
+                self._unclaimed[key] = reading
+                while len(self._unclaimed) > UNCLAIMED_MAX:
+                    self._unclaimed.popitem(last=False)
             self._changed.notify_all()
 
     def _take(self) -> LogIndex:
@@ -168,6 +203,7 @@ class ColdStore:
             idle: list[LogIndex] = []
             if self.reads == reads_before:
                 idle, self._free = self._free, []
+                self._unclaimed.clear()
             if self._readings or self._free:
                 self._start_idle_timer()
         for index in idle:

@@ -116,6 +116,11 @@ class FlushCommitter(Committer):
         """Session of these flushes, or None after its known end."""
         return None if self._session == _NO_SESSION else self._session
 
+    @property
+    def uploads(self) -> Uploads | None:
+        """Uploads of the bodies of large flushes, or None if each goes with its commit."""
+        return self._uploads
+
     def end_session(self, session: int) -> None:
         """Treat ``session`` as ended, as another module has detected.
 

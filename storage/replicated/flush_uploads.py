@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from barnabas.storage.counts import UploadCounts
 from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.replicated.blob_store import BlobStore, BlobStoreError, UploadKey
 from barnabas.storage.replicated.log_index import IndexClosed, Lane
@@ -38,6 +39,7 @@ _ATTEMPTS_AT_ONCE: Final = 2
 """Maximum number of attempts of one upload at the same time."""
 _DURATIONS_KEPT: Final = 100
 _THOUSAND: Final = 1000
+_NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +94,7 @@ class Uploads:
         """Called after each upload that has got its key."""
         self.hedges = True
         """Whether a late attempt gets another one beside it."""
+        self.counts = UploadCounts()
         self._now_s = now_s
         self._changed = new_condition()
         self._open: list[Upload] = []
@@ -131,7 +134,9 @@ class Uploads:
             upload = self._next_due()
             if upload is None or upload.due_s > now_s:
                 return None
+            self.counts.hedges += bool(upload.running)
             upload.running += 1
+            self.counts.running += 1
             may_hedge = self.hedges and upload.running < _ATTEMPTS_AT_ONCE
             upload.due_s = now_s + self._hedge_s() if may_hedge else math.inf
             number = next(self._attempts)
@@ -142,8 +147,9 @@ class Uploads:
         """End an attempt whose object is durable: the first one decides the upload's key."""
         upload = attempt.upload
         with self._changed:
-            upload.running -= 1
-            self._durations_s.append(self._now_s() - attempt.begun_s)
+            self._durations_s.append(self._end(attempt))
+            self.counts.confirmed += 1
+            self.counts.uploaded_bytes += sum(map(len, upload.body))
             if not upload.is_open:
                 return
             upload.key = attempt.key
@@ -155,7 +161,8 @@ class Uploads:
         """End an attempt without a confirmation: another one follows after a pause."""
         upload = attempt.upload
         with self._changed:
-            upload.running -= 1
+            self._end(attempt)
+            self.counts.failed += 1
             pause_s = min(_PAUSE_S_MIN * 2 ** min(upload.failures, _DOUBLINGS_MAX), _PAUSE_S_MAX)
             upload.failures += 1
             jitter = 1 + random_below(_THOUSAND) / _THOUSAND
@@ -167,6 +174,14 @@ class Uploads:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
+
+    def _end(self, attempt: Attempt) -> float:
+        """Return the duration, in seconds, of an attempt that has ended; called under the lock."""
+        attempt.upload.running -= 1
+        duration_s = self._now_s() - attempt.begun_s
+        self.counts.running -= 1
+        self.counts.times.observe(int(duration_s * _NS_PER_S))
+        return duration_s
 
     def _keep_thread_idle(self) -> None:
         """Keep a thread ready for the next attempt; called under the lock."""

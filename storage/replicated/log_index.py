@@ -20,7 +20,7 @@ Rules of this interface:
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -270,8 +270,11 @@ class LogIndex(Protocol):
         leaves all of them. Returns False if the session does not lead the partition in this epoch.
         """
 
-    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
-        """Return up to ``most`` parts that reach beyond an offset, in order."""
+    def parts(self, from_offsets: Mapping[int, int], *, most: int) -> dict[int, list[LogPart]]:
+        """Return the parts of partitions that reach beyond an offset each, in order.
+
+        At most ``most`` of a partition; one without any may be missing in the result.
+        """
 
     def collect_garbage(self, most: int) -> int:
         """Delete up to ``most`` unneeded extents, and return their number.

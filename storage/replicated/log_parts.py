@@ -58,7 +58,22 @@ def has_parts(log: PartitionLog) -> bool:
     return log.cleaning.compacted_offset <= log.log_start_offset
 
 
-def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
+class NewParts(NamedTuple):
+    """Segments of a log at one moment that become parts."""
+
+    sealed: Sequence[Segment]
+    last: LogPart
+    """The part of the last segment, which may take more batches."""
+
+    def encode(self) -> list[LogPart]:
+        """Return the parts; on any thread, as the indexes of a sealed segment may be on the disk.
+
+        Raises Corrupt, OSError.
+        """
+        return [*[part_of(segment)[0] for segment in self.sealed], self.last]
+
+
+def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] | None:
     """Return the parts that end after ``known_offset`` up to the log's end; on the loop.
 
     The list is empty if the log has to be read whole, and None if the known parts reach its end.
@@ -69,11 +84,11 @@ def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
     if not local:
         return [] if is_local(log) else None
     newest = [segment for segment in local[:-1] if segment.end_offset > known_offset]
-    return [part_of(segment)[0] for segment in [*newest, local[-1]]]
+    return NewParts(newest, part_of(local[-1])[0])
 
 
 def part_of(segment: Segment) -> tuple[LogPart, PartFacts]:
-    """Return a segment as a part, with its facts."""
+    """Return a segment as a part, with its facts; see ``NewParts.encode``."""
     indexes = segment.index.thinned(INDEX_STEP_BYTES)
     facts = PartFacts(segment.size_bytes, indexes, segment.transactions)
     return encode_part(segment.base_offset, segment.end_offset, facts), facts
@@ -113,25 +128,46 @@ def decode_facts(part: LogPart) -> PartFacts | None:
         return None
 
 
-def covering_parts(index: LogIndex, head: LogHead) -> list[tuple[LogPart, PartFacts]]:
-    """Return the parts of a log from its start to its snapshot, or none if it is read whole.
+def covering_parts(
+    index: LogIndex, heads: Sequence[LogHead]
+) -> dict[int, list[tuple[LogPart, PartFacts]]]:
+    """Return the parts of each log from its start to its snapshot, or none if it is read whole.
 
-    Parts that the store cannot read are of no use. Blocks; raises IndexClosed.
+    ``heads`` are of different logs. Parts that the store cannot read are of no use. Blocks; raises
+    IndexClosed.
     """
-    snapshot, start = head.snapshot, head.state.log_start_offset
-    if snapshot is None or snapshot.next_offset <= start:
-        return []
-    found: list[LogPart] = []
-    while not found or found[-1].next_offset < snapshot.next_offset:
-        from_offset = found[-1].next_offset if found else start
-        try:
-            page = index.parts(head.partition_id, from_offset, most=_PARTS_AT_ONCE)
-        except StoreDamaged:
-            return []
-        if not page:
-            break
-        found += page
-    return _decoded(found, start, snapshot.next_offset)
+    try:
+        return _covering_parts(index, heads)
+    except StoreDamaged:
+        if len(heads) > 1:
+            return {
+                each.partition_id: covering_parts(index, [each])[each.partition_id]
+                for each in heads
+            }
+        return {each.partition_id: [] for each in heads}
+
+
+def _covering_parts(
+    index: LogIndex, heads: Sequence[LogHead]
+) -> dict[int, list[tuple[LogPart, PartFacts]]]:
+    found: dict[int, list[LogPart]] = {each.partition_id: [] for each in heads}
+    ranges = {
+        each.partition_id: (each.state.log_start_offset, each.snapshot.next_offset)
+        for each in heads
+        if each.snapshot is not None and each.snapshot.next_offset > each.state.log_start_offset
+    }
+    wanted = {partition_id: start for partition_id, (start, _) in ranges.items()}
+    while wanted:
+        pages = index.parts(wanted, most=max(1, _PARTS_AT_ONCE // len(wanted)))
+        wanted = {}
+        for partition_id, page in pages.items():
+            found[partition_id] += page
+            if page and page[-1].next_offset < ranges[partition_id][1]:
+                wanted[partition_id] = page[-1].next_offset
+    return {
+        partition_id: _decoded(parts, *ranges[partition_id]) if partition_id in ranges else []
+        for partition_id, parts in found.items()
+    }
 
 
 def _decoded(parts: Sequence[LogPart], start: int, end: int) -> list[tuple[LogPart, PartFacts]]:

@@ -1,7 +1,7 @@
 """Segments that leave the leader's disk, once the store has their records behind a snapshot.
 
 The log's readers get them from the store from then on, as after a takeover. A compacted log keeps
-all of its segments here (``log_parts.py``). On the loop.
+all of its segments here (``log_parts.py``). On the loop, except ``excess`` and ``facts_of``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from barnabas.storage.log.partition_log import PartitionLog
     from barnabas.storage.log.segment import Segment
     from barnabas.storage.replicated.cold_store import ColdStore
+    from barnabas.storage.replicated.log_index import LogPart
+    from barnabas.storage.replicated.log_parts import PartFacts
 
 
 class Leaving(NamedTuple):
@@ -38,27 +40,41 @@ def leaving_of(log: PartitionLog, snapshot_offset: int) -> Iterator[Leaving]:
             yield Leaving(*place, log, segment)
 
 
-def excess(leaving: Iterable[Leaving], kept_bytes: int) -> Iterator[Leaving]:
-    """Yield the oldest segments, until the others have at most ``kept_bytes``."""
+def excess(leaving: Iterable[Leaving], kept_bytes: int, left_bytes: int = 0) -> list[Leaving]:
+    """Return the oldest segments, so that the others have at most ``kept_bytes``.
+
+    ``left_bytes``: free space of the disk; if it is negative, as many bytes leave at least.
+    """
     segments = sorted(leaving, key=lambda each: each[:3])
     excess_bytes = sum(each.segment.size_bytes for each in segments) - kept_bytes
+    excess_bytes = max(excess_bytes, -left_bytes)
+    found = []
     for each in segments:
         if excess_bytes <= 0:
-            return
+            break
         excess_bytes -= each.segment.size_bytes
-        yield each
+        found.append(each)
+    return found
 
 
-def offload(leaving: Leaving, cold: ColdStore) -> bool:
+def facts_of(leaving: Leaving) -> tuple[LogPart, PartFacts]:
+    """Return a segment as a part; may wait for the disk, which has its indexes.
+
+    Raises Corrupt, OSError.
+    """
+    return part_of(leaving.segment)
+
+
+def offload(leaving: Leaving, found: tuple[LogPart, PartFacts], cold: ColdStore) -> bool:
     """Replace a segment by a remote one; return False if it must stay, or has left its log since.
 
-    The next checkpoint removes its files.
+    ``found`` is the result of ``facts_of``. The next checkpoint removes the files.
     """
     log, segment = leaving.log, leaving.segment
     at = log.segment_at(segment.base_offset)
     if log.segments[at] is not segment or log.cleaning.scans or not has_parts(log):
         return False
-    part, facts = part_of(segment)
+    part, facts = found
     remote = RemoteSegment(log.partition_id, part, facts, cold, created_ms=segment.created_ms)
     log.segments[at] = remote
     log.dirty_segments.discard(segment)

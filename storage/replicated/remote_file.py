@@ -28,6 +28,7 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.index import OffsetIndex
 from barnabas.storage.log.segment_read import LoadedSpan, Read, read_cached
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES
+from barnabas.storage.replicated.cold_store import NotYetRead
 from barnabas.storage.replicated.log_reading import damage_is_of
 
 if TYPE_CHECKING:
@@ -94,17 +95,27 @@ class RemoteFile:
         self._stretches: _Stretches | None = None
         self._last_read = -1
 
-    def load(self, span: RemoteSpan, *, waits: bool) -> LoadedSpan | None:
+    def load(
+        self, span: RemoteSpan, *, waits: bool, until_s: float | None = None
+    ) -> LoadedSpan | None:
         """Return some batches of a span, up to the end of a stretch; None unless it ``waits``.
 
+        ``until_s``: time at which it waits no longer for the store, and returns None, too.
         Raises Corrupt, and OSError if the store does not respond in time.
         """
+        try:
+            return self._load(span, waits=waits, until_s=until_s)
+        except NotYetRead:
+            return None
+
+    def _load(self, span: RemoteSpan, *, waits: bool, until_s: float | None) -> LoadedSpan | None:
         for _ in range(_ATTEMPTS):
             stretches = self._stretches
             if stretches is None:
                 if not waits:
                     return None
-                found_now = self._cold.read(self._key(-1), self._read_stretches)
+                key = self._key(-1)
+                found_now = self._cold.read(key, self._read_stretches, until_s=until_s)
                 stretches = self._stretches = self._stretches or found_now
             number = stretches.at(span.start_offset)
             if number < 0:
@@ -112,9 +123,12 @@ class RemoteFile:
             found = self._load_cached(stretches, number, span, waits=waits)
             if found is not None or not waits:
                 return found
+            self._cold.cache.count(is_hit=False)
             try:
                 data = self._cold.read(
-                    self._key(number, stretches), partial(self._fetch, stretches, number)
+                    self._key(number, stretches),
+                    partial(self._fetch, stretches, number),
+                    until_s=until_s,
                 )
             except _Moved:
                 if self._stretches is stretches:
@@ -155,6 +169,7 @@ class RemoteFile:
                 break
             found = self._cut(stretches, number, span, memoryview(data), position)
             if found is not None:
+                self._cold.cache.count(is_hit=True)
                 self._note_read(stretches, number)
                 return found
         if not self._cold.cache.has(self._key(number, stretches)):
@@ -307,9 +322,9 @@ class RemoteSpan:
         """See ``ReadPlan``."""
         return True
 
-    def load(self, read: Read) -> LoadedSpan | None:
+    def load(self, read: Read, until_s: float | None = None) -> LoadedSpan | None:
         """Read at most ``max_bytes``, but at least one batch; None where ``read`` does not wait."""
-        return self.file.load(self, waits=read is not read_cached)
+        return self.file.load(self, waits=read is not read_cached, until_s=until_s)
 
     def slice(self) -> None:
         """Return None: blocks are copied, since others may take their place at any time."""

@@ -40,9 +40,9 @@ MINUTE_S = 60
 class Upkept:
     """A broker with its upkeep."""
 
-    def __init__(self, config=None):
+    def __init__(self, config=None, kind=Broker):
         self.index = MemoryIndex()
-        self.broker = Broker(self.index, config or LogConfig(), 0)
+        self.broker = kind(self.index, config or LogConfig(), 0)
         self.clock = ManualClock(NOW_MS)
         self.tasks = []
         self.session = self.broker.session

@@ -23,7 +23,9 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 )
 from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE
 from barnabas.storage.replicated.remote_segment import RemoteSegment
+from barnabas.storage.runtime.clock import monotonic
 from tests.broker.data_plane import Named, Wire, batch, fetch_request
+from tests.broker.metrics.scrape import scrape
 from tests.waiting import wait_until
 from tests.workload.routing import Led
 from tests.workload.wire_client import WireClient
@@ -34,6 +36,13 @@ __all__ = ["world"]
 T = Led("t", 0)
 MANY = FIRST_AT_ONCE + 20
 """Flushes of a log that is too long to be loaded at once."""
+WAIT_MS = 30_000
+"""More than a read of old records takes."""
+FOR_OLD = {"min_bytes": 0, "max_wait_ms": WAIT_MS}
+"""Limits of a fetch that waits for old records, and not for others."""
+SHORT_WAIT_MS = 500
+TIMEOUT_S = 10
+"""barnabas.cold.read.timeout.ms"""
 
 
 @pytest.fixture
@@ -87,7 +96,7 @@ def values(count, begin=0):
 
 def read(cluster, offset=0, **more):
     with Wire(cluster.brokers[cluster.leader(*T)].address) as wire:
-        return wire.read(Named("t"), **more)
+        return wire.read(Named("t"), **FOR_OLD, **more)
 
 
 def test_old_records_are_read_from_the_store_by_the_next_leader(cluster, client):
@@ -142,12 +151,42 @@ def test_new_records_are_read_while_the_store_is_silent(cluster, client, taken_o
     number = cluster.leader(*T)
     with Wire(cluster.brokers[number].address) as wire:
         cluster.cut_from_store(number)
-        wire.send(FETCH, fetch_request(12, (Named("t"), (0, 0))), 12)
+        old = fetch_request(12, (Named("t"), (0, 0)), max_wait_ms=WAIT_MS)
+        wire.send(FETCH, old, 12)
+        wait_until(lambda: parked(cluster, number) == 1, "the fetch waits")
         with Wire(cluster.brokers[number].address) as other:
             assert other.fetch_one(Named("t"), MANY).error_code == ErrorCode.NONE
         cluster.mend_to_store(number)
-        assert wire.receive().responses[0].partitions[0].error_code == ErrorCode.NONE
-        assert wire.read(Named("t")) == values(MANY + 3)
+        (found,) = wire.receive().responses[0].partitions
+        assert found.error_code == ErrorCode.NONE
+        assert found.records
+        assert wire.read(Named("t"), **FOR_OLD) == values(MANY + 3)
+    assert parked(cluster, number) == 0
+
+
+def parked(cluster, number):
+    return scrape(cluster.brokers[number])("barnabas_cold_reads_parked")
+
+
+def test_fetch_of_old_records_from_a_silent_store_ends_in_its_time(
+    world, cluster, client, taken_over
+):
+    number = cluster.leader(*T)
+    codes, begun_s = [], monotonic()
+    with Wire(cluster.brokers[number].address) as wire:
+        cluster.cut_from_store(number)
+        while not codes or not codes[-1]:
+            before_s = monotonic()
+            found = wire.fetch_one(Named("t"), 0, max_wait_ms=SHORT_WAIT_MS)
+            assert not found.records
+            assert monotonic() - before_s < 2 * SHORT_WAIT_MS / 1000
+            codes.append(found.error_code)
+            if monotonic() - begun_s < TIMEOUT_S / 2:
+                assert codes[-1] == ErrorCode.NONE
+    assert codes[-1] in (ErrorCode.KAFKA_STORAGE_ERROR, ErrorCode.NOT_LEADER_OR_FOLLOWER)
+    cluster.mend_to_store(number)
+    cluster.wait_until_served()
+    wait_until(lambda: read(cluster) == values(MANY), "all records")
 
 
 def test_compacted_log_is_loaded_whole(cluster, client, taken_over):
@@ -209,12 +248,28 @@ def test_full_segments_leave_the_disk_of_their_leader():
         client.routing.close()
 
 
+def test_cache_gives_way_to_records_when_the_disk_fills(cluster, client, taken_over):
+    broker = cluster.brokers[cluster.leader(*T)]
+    disk = broker.server.logs.file_system
+    assert read(cluster) == values(MANY)
+    assert scrape(broker)("barnabas_cache_bytes") > 0
+    disk.capacity_bytes = disk.used_bytes + broker.server.config.disk_reserve_bytes + 1024 * 1024
+    wait_until(lambda: scrape(broker)("barnabas_cache_bytes") == 0, "an empty cache")
+    produce(client, MANY, 2)
+    assert read(cluster) == values(MANY + 2)
+    assert scrape(broker)("barnabas_cache_bytes") == 0
+    disk.capacity_bytes = None
+    assert read(cluster) == values(MANY + 2)
+    assert scrape(broker)("barnabas_cache_bytes") > 0
+
+
 @pytest.mark.parametrize("expire", [False, True], ids=["lease", "fenced"])
 def test_leadership_lost_during_a_cold_read_moves_the_reader(cluster, client, taken_over, expire):
     former = cluster.leader(*T)
     with Wire(cluster.brokers[former].address) as wire:
         cluster.cut_from_store(former, expire=expire)
-        wire.send(FETCH, fetch_request(12, (Named("t"), (0, 0))), 12)
+        old = fetch_request(12, (Named("t"), (0, 0)), max_wait_ms=WAIT_MS)
+        wire.send(FETCH, old, 12)
         wait_until(lambda: cluster.leader(*T) not in (None, former), "another leader")
         cluster.wait_until_served()
         produce(client, MANY, 2)

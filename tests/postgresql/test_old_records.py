@@ -11,31 +11,25 @@ from time import perf_counter, process_time
 from uuid import uuid4
 
 import pytest
-from crc32c import crc32c
 
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import place_batch
 from barnabas.storage.files.io import LocalFileSystem
-from barnabas.storage.log.checkpoint import encode_leader_epochs
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.log.index import SegmentIndex, TransactionIndex
-from barnabas.storage.log.producer_snapshot import encode_snapshot
-from barnabas.storage.log.producers import ProducerState
 from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cluster_index import Assignment
 from barnabas.storage.replicated.cold_store import ColdStore
-from barnabas.storage.replicated.log_index import Flush, Item, Lane, LogSnapshot, Outcome
-from barnabas.storage.replicated.log_parts import PartFacts, encode_part
+from barnabas.storage.replicated.log_index import Flush, Item, Lane, Outcome
 from barnabas.storage.store.log_store import LogStore
 from barnabas.storage.store.store_parts import PartitionSpec
+from tests.postgresql.old_logs import MIB, part_up_to, snapshot_at, write_shared
 from tests.products import case
 from tests.storage.flushes import FlushEngine
 from tests.storage.stores import NOW_MS, ROOT, batch
 
-MIB = 1024 * 1024
 EXTENTS = 100
 """Old extents of each partition, of 1 MiB and 1,000 records each, which share their bytes."""
 RECORDS = 1000
@@ -84,45 +78,11 @@ def placed(offset, value):
     return bytes(data)
 
 
-def snapshot_at(offset):
-    epochs = encode_leader_epochs([(0, 0)])
-    producers = encode_snapshot(ProducerState())
-    return LogSnapshot(offset, producers, epochs + b"#%08x" % crc32c(epochs))
-
-
 def write_sparse(server, leader):
     """Give each partition its old extents, all of which lie in the same bytes."""
-    first, last = leader.partitions[0], leader.partitions[-1]
-    ((made,),) = server.execute(
-        "INSERT INTO barnabas.objects (session_id, payload, live_extents)"
-        " VALUES (%s, %s, %s) RETURNING object_id",
-        leader.session,
-        bytes(MIB),
-        EXTENTS * len(leader.partitions),
-    )
-    server.execute(
-        "INSERT INTO barnabas.extents SELECT partition_id, at * %s, (at + 1) * %s, 0, %s, 0, %s"
-        " FROM generate_series(%s::bigint, %s) AS partition_id,"
-        " generate_series(0::bigint, %s) AS at"
-        " RETURNING 1",
-        RECORDS,
-        RECORDS,
-        made,
-        MIB,
-        first,
-        last,
-        EXTENTS - 1,
-    )
-    server.execute(
-        "UPDATE barnabas.partitions SET log_end = %s WHERE partition_id BETWEEN %s AND %s"
-        " RETURNING 1",
-        SNAPSHOT,
-        first,
-        last,
-    )
-    facts = PartFacts(EXTENTS * MIB, SegmentIndex(0, MIB), TransactionIndex())
-    parts = [encode_part(0, SNAPSHOT, facts)]
+    write_shared(server.execute, leader.session, leader.partitions, EXTENTS, RECORDS)
     for each in leader.partitions:
+        parts = [part_up_to(SNAPSHOT, EXTENTS * MIB)]
         snapshot = snapshot_at(SNAPSHOT)
         assert leader.index.put_snapshot(leader.session, each, 0, snapshot, parts)
 
@@ -174,14 +134,13 @@ def test_takeover_reads_what_follows_the_snapshots(server, base, count, first):
 def test_scan_of_a_log_larger_than_the_cache(base, tmp_path):
     leader = Leader(base, 30_000, 1)
     value = b"v" * (MIB // 4 - 200)
-    index, offset = SegmentIndex(0, MIB), 0
+    offset = 0
     while offset * len(value) < LOG_MIB * MIB:
         leader.flush(offset, lambda at: placed(at, value))
         offset += 1
     size = offset * len(placed(0, value))
-    parts = [encode_part(0, offset, PartFacts(size, index, TransactionIndex()))]
-    snapshot = snapshot_at(offset)
-    assert leader.index.put_snapshot(leader.session, 30_000, 0, snapshot, parts)
+    parts = [part_up_to(offset, size)]
+    assert leader.index.put_snapshot(leader.session, 30_000, 0, snapshot_at(offset), parts)
     disk = LocalFileSystem()
     cache = BlockCache(disk, str(tmp_path), CACHE_MIB * MIB)
     cold = ColdStore(base.log_index, cache, lambda: NOW_MS)

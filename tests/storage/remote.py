@@ -4,7 +4,7 @@ from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
-from barnabas.storage.replicated.log_parts import covering_parts, parts_of
+from barnabas.storage.replicated.log_parts import NewParts, covering_parts, new_parts
 from barnabas.storage.replicated.log_reading import head_of, log_behind_snapshot, recent_from
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.remote_segment import remote_segments
@@ -25,6 +25,12 @@ class Cold:
         self.store = ColdStore(lambda: way(index), self.cache, lambda: NOW_MS, **more)
 
 
+def parts_of(log, known_offset):
+    """Return the parts of a log after ``known_offset``, as upkeep stores them."""
+    parts = new_parts(log, known_offset)
+    return parts.encode() if isinstance(parts, NewParts) else parts
+
+
 def keep_parts(broker, known_offset=0, *, before=()):
     """Keep a snapshot with its parts, as upkeep does; answers its offset.
 
@@ -41,7 +47,7 @@ def keep_parts(broker, known_offset=0, *, before=()):
 def durable_remote(index, cold):
     """The log behind its snapshot, with remote segments; None where it has to be read whole."""
     head = head_of(index, 1)
-    parts = covering_parts(index, head)
+    parts = covering_parts(index, [head])[1]
     if not parts:
         return None
     remote = remote_segments(1, parts, cold.store)

@@ -11,12 +11,12 @@ from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
-from barnabas.storage.replicated.log_parts import covering_parts, parts_of
+from barnabas.storage.replicated.log_parts import covering_parts
 from barnabas.storage.replicated.log_reading import head_of
-from barnabas.storage.replicated.offloading import excess, leaving_of, offload
+from barnabas.storage.replicated.offloading import excess, facts_of, leaving_of, offload
 from barnabas.storage.replicated.remote_segment import RemoteSegment
 from tests.storage.leading import MANY, Broker, committed, producers_of
-from tests.storage.remote import Cold, RemoteBroker, keep_parts
+from tests.storage.remote import Cold, RemoteBroker, keep_parts, parts_of
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
@@ -26,7 +26,7 @@ PRODUCERS = (7, 8, 9)
 def offload_all(log, snapshot_offset, kept_bytes, cold):
     """Take segments off the disk beyond ``kept_bytes``; return their number."""
     leaving = excess(leaving_of(log, snapshot_offset), kept_bytes)
-    return sum(offload(each, cold.store) for each in leaving)
+    return sum(offload(each, facts_of(each), cold.store) for each in leaving)
 
 
 class History:
@@ -171,7 +171,7 @@ def leader(index):
 
 
 def parts_found(index):
-    return [part.base_offset for part, _ in covering_parts(index, head_of(index, 1))]
+    return [part.base_offset for part, _ in covering_parts(index, [head_of(index, 1)])[1]]
 
 
 def test_parts_are_the_segments_of_the_leader(index, leader):
@@ -233,6 +233,16 @@ def test_segments_leave_the_disk_once_the_store_has_them(index, leader):
     leader.append(*[batch() for _ in range(20)])
     keep_parts(leader, end)
     assert parts_found(index) == [segment.base_offset for segment in log.segments]
+
+
+def test_oldest_segments_leave_a_disk_that_lacks_space(index, leader):
+    leaving = [*leaving_of(leader.log, keep_parts(leader))]
+    sizes = [each.segment.size_bytes for each in leaving]
+    kept_bytes = sum(sizes)
+    assert excess(leaving, kept_bytes, left_bytes=1) == []
+    assert excess(leaving, kept_bytes, left_bytes=-1) == leaving[:1]
+    assert excess(leaving, kept_bytes, left_bytes=-sizes[0] - 1) == leaving[:2]
+    assert excess(leaving, kept_bytes - 1, left_bytes=1) == leaving[:1]
 
 
 def test_log_with_gaps_has_no_parts(index):

@@ -35,6 +35,10 @@ _nodes = itertools.count(500_000)
 _partitions = itertools.count(500_000)
 
 
+def parts_from(index, partition_id, offset, most):
+    return index.parts({partition_id: offset}, most=most).get(partition_id, [])
+
+
 class Leader:
     """A session that leads partitions and flushes bytes to them."""
 
@@ -126,34 +130,51 @@ class UpkeepContract:
         assert leader.snapshot(partition, 8, parts=first)
         later = [LogPart(6, 12, b"c"), LogPart(12, 14, b"d")]
         assert leader.snapshot(partition, 14, parts=later)
-        assert index.parts(partition, 0, most=MANY) == [first[0], *later]
-        assert index.parts(partition, 6, most=1) == [later[0]]
-        assert index.parts(partition, 14, most=MANY) == []
+        assert parts_from(index, partition, 0, MANY) == [first[0], *later]
+        assert parts_from(index, partition, 6, 1) == [later[0]]
+        assert parts_from(index, partition, 14, MANY) == []
+
+    def test_parts_of_several_partitions_are_read_in_one_call(self, index, leader, partition):
+        other, empty = leader.lead(), leader.lead()
+        leader.append(other)
+        parts = [LogPart(0, 4, b"a"), LogPart(4, 8, b"b")]
+        assert leader.snapshot(partition, 8, parts=parts)
+        assert leader.snapshot(other, 2, parts=[LogPart(0, 2, b"c")])
+        wanted = {partition: 4, other: 0, empty: 0}
+        found = index.parts(wanted, most=MANY)
+        assert {key: found.get(key, []) for key in wanted} == {
+            partition: [parts[1]],
+            other: [LogPart(0, 2, b"c")],
+            empty: [],
+        }
+        found = index.parts({partition: 0, other: 0}, most=1)
+        assert [found[key][0].facts for key in (partition, other)] == [b"a", b"c"]
+        assert all(len(each) == 1 for each in found.values())
 
     def test_parts_behind_a_gap_replace_all_parts(self, index, leader, partition):
         assert leader.snapshot(partition, 4, parts=[LogPart(0, 4, b"a")])
         assert leader.snapshot(partition, 6)
         assert leader.snapshot(partition, 8, parts=[LogPart(6, 8, b"b")])
-        assert index.parts(partition, 0, most=MANY) == [LogPart(6, 8, b"b")]
+        assert parts_from(index, partition, 0, MANY) == [LogPart(6, 8, b"b")]
 
     def test_parts_stay_with_an_older_snapshot_and_without_parts(self, index, leader, partition):
         kept = [LogPart(0, 8, b"a")]
         assert leader.snapshot(partition, 8, parts=kept)
         assert leader.snapshot(partition, 6, parts=[LogPart(0, 6, b"b")])
         assert leader.snapshot(partition, 10)
-        assert index.parts(partition, 0, most=MANY) == kept
+        assert parts_from(index, partition, 0, MANY) == kept
 
     def test_no_parts_delete_all_parts(self, index, leader, partition):
         assert leader.snapshot(partition, 8, parts=[LogPart(0, 8, b"a")])
         assert leader.snapshot(partition, 8, parts=[])
-        assert index.parts(partition, 0, most=MANY) == []
+        assert parts_from(index, partition, 0, MANY) == []
 
     def test_parts_below_the_log_start_are_deleted(self, index, leader, partition):
         parts = [LogPart(0, 4, b"a"), LogPart(4, 8, b"b")]
         assert leader.snapshot(partition, 8, parts=parts)
         leader.start_at(partition, 4)
         assert leader.snapshot(partition, 10, parts=[LogPart(8, 10, b"c")])
-        assert index.parts(partition, 0, most=MANY) == [parts[1], LogPart(8, 10, b"c")]
+        assert parts_from(index, partition, 0, MANY) == [parts[1], LogPart(8, 10, b"c")]
 
     @pytest.mark.parametrize(
         "parts",
@@ -167,7 +188,7 @@ class UpkeepContract:
     def test_parts_of_another_leader_change_nothing(self, index, leader, partition):
         epoch = leader.epoch(partition)
         assert not leader.snapshot(partition, 8, epoch=epoch - 1, parts=[LogPart(0, 8, b"a")])
-        assert index.parts(partition, 0, most=MANY) == []
+        assert parts_from(index, partition, 0, MANY) == []
 
     def test_recent_beginnings_begin_at_a_snapshot_that_parts_reach(self, index, leader, partition):
         def begin():
@@ -194,7 +215,7 @@ class UpkeepContract:
         assert leader.snapshot(partition, 8, parts=[LogPart(0, 8, b"a")])
         remove(partition)
         collect_all(index)
-        assert index.parts(partition, 0, most=MANY) == []
+        assert parts_from(index, partition, 0, MANY) == []
 
     # -------------------------------------------------------------------------------- sessions
 

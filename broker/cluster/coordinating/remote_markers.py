@@ -23,7 +23,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, Protocol, TypeVar
 
 from barnabas.broker.cluster.peers.interface import NoAnswer, Purpose
 from barnabas.broker.cluster.view import NO_NODE
@@ -95,14 +95,14 @@ class Counts(Protocol):
     markers_written: int
 
 
-class _Debt:
+class _Debt(Generic[ShardT]):
     """Decided transaction with pending markers for partitions that other brokers lead."""
 
     __slots__ = ("held", "is_durable", "is_gone", "key", "led_by", "shard", "transaction", "waits")
 
-    def __init__(self, shard: Any, transaction: Transaction, *, is_durable: bool) -> None:  # noqa: ANN401
+    def __init__(self, shard: ShardT, transaction: Transaction, *, is_durable: bool) -> None:
         self.shard = shard
-        """Partition of the coordinator, of the owner's type."""
+        """Partition of the coordinator."""
         self.key = transaction.transactional_id
         self.transaction = transaction
         self.is_durable = is_durable
@@ -117,10 +117,10 @@ class _Debt:
         """Partitions of ``waits`` whose markers are sent once the decision is durable."""
 
 
-class _Owed(NamedTuple):
+class _Owed(NamedTuple, Generic[ShardT]):
     """Pending marker."""
 
-    debt: _Debt
+    debt: _Debt[ShardT]
     place: TopicPartition
 
 
@@ -133,14 +133,14 @@ class _Named(NamedTuple):
     leader_epoch: int
 
 
-class _Node:
+class _Node(Generic[ShardT]):
     """Queue of the markers for one broker."""
 
     __slots__ = ("attempts", "is_asked", "is_scheduled", "node_id", "pause", "version", "waiting")
 
     def __init__(self, node_id: int) -> None:
         self.node_id = node_id
-        self.waiting: deque[_Owed] = deque()
+        self.waiting: deque[_Owed[ShardT]] = deque()
         self.is_scheduled = False
         self.is_asked = False
         """Whether a request is in flight."""
@@ -169,9 +169,9 @@ class RemoteMarkers(Generic[ShardT]):
         self._peers = peers
         self._counts = counts
         self._owner: Owner[ShardT]
-        self._debts: dict[str, _Debt] = {}
-        self._nodes: dict[int, _Node] = {}
-        self._absent: list[_Owed] = []
+        self._debts: dict[str, _Debt[ShardT]] = {}
+        self._nodes: dict[int, _Node[ShardT]] = {}
+        self._absent: list[_Owed[ShardT]] = []
         """Markers whose topic is to be looked up in the MetaStore."""
         self._is_looking = False
         self._closed = False
@@ -241,7 +241,7 @@ class RemoteMarkers(Generic[ShardT]):
 
     # ---------------------------------------------------------------------------- the decision (R2)
 
-    def _debt(self, shard: ShardT, transaction: Transaction) -> _Debt | None:
+    def _debt(self, shard: ShardT, transaction: Transaction) -> _Debt[ShardT] | None:
         """Return a transaction's pending markers, or None if its durability is not known."""
         key = transaction.transactional_id
         debt = self._debts.get(key)
@@ -261,7 +261,7 @@ class RemoteMarkers(Generic[ShardT]):
         group.add_waiter(_Decided(self, debt))
         return debt
 
-    def is_decided(self, debt: _Debt) -> None:
+    def is_decided(self, debt: _Debt[ShardT]) -> None:
         """Send the held markers, since their decision is durable."""
         debt.is_durable = True
         held, debt.held = debt.held, []
@@ -269,7 +269,7 @@ class RemoteMarkers(Generic[ShardT]):
             for place in held:
                 self._queue(debt.led_by[place], _Owed(debt, place))
 
-    def was_refused(self, debt: _Debt) -> None:
+    def was_refused(self, debt: _Debt[ShardT]) -> None:
         """Drop the markers, since the decision may be lost; its shard is lost, or requests them
         again.
         """
@@ -280,20 +280,20 @@ class RemoteMarkers(Generic[ShardT]):
 
     # ------------------------------------------------------------------------------------- sending
 
-    def _queue(self, node_id: int, owed: _Owed) -> None:
+    def _queue(self, node_id: int, owed: _Owed[ShardT]) -> None:
         node = self._nodes.get(node_id)
         if node is None:
             node = self._nodes[node_id] = _Node(node_id)
         node.waiting.append(owed)
         self._schedule(node)
 
-    def _schedule(self, node: _Node) -> None:
+    def _schedule(self, node: _Node[ShardT]) -> None:
         """Schedule a request for the end of this turn, so that it includes later markers."""
         if node.waiting and not (node.is_scheduled or node.is_asked or node.pause is not None):
             node.is_scheduled = True
             self._host.loop.call_soon(self._send, node)
 
-    def _send(self, node: _Node) -> None:
+    def _send(self, node: _Node[ShardT]) -> None:
         node.is_scheduled = False
         if self._closed:
             return
@@ -312,7 +312,7 @@ class RemoteMarkers(Generic[ShardT]):
             timeout_ms=TIMEOUT_MS,
         )
 
-    def _next_of(self, node: _Node) -> tuple[list[_Owed], list[_Named]]:
+    def _next_of(self, node: _Node[ShardT]) -> tuple[list[_Owed[ShardT]], list[_Named]]:
         """Remove and return the markers of the next request, with their current leaders."""
         sent, names = [], []
         left_bytes = REQUEST_BYTES_MAX
@@ -327,7 +327,7 @@ class RemoteMarkers(Generic[ShardT]):
                     break
         return sent, names
 
-    def _named(self, node: _Node, owed: _Owed) -> _Named | None:
+    def _named(self, node: _Node[ShardT], owed: _Owed[ShardT]) -> _Named | None:
         """Return the names and leader of a partition for a request to its leader.
 
         Returns None, after handling it, if the partition has another leader or is not known any
@@ -347,7 +347,10 @@ class RemoteMarkers(Generic[ShardT]):
     # ----------------------------------------------------------------------------------- responses
 
     def _answered(
-        self, node: _Node, sent: list[_Owed], answer: WriteTxnMarkersResponse | NoAnswer
+        self,
+        node: _Node[ShardT],
+        sent: list[_Owed[ShardT]],
+        answer: WriteTxnMarkersResponse | NoAnswer,
     ) -> None:
         node.is_asked = False
         if self._closed:
@@ -359,8 +362,8 @@ class RemoteMarkers(Generic[ShardT]):
             return
         node.attempts = 0
         errors = _errors_of(answer)
-        placed: defaultdict[_Debt, list[TopicPartition]] = defaultdict(list)
-        refused: dict[_Debt, str] = {}
+        placed: defaultdict[_Debt[ShardT], list[TopicPartition]] = defaultdict(list)
+        refused: dict[_Debt[ShardT], str] = {}
         for debt, place in sent:
             if debt.is_gone:
                 continue
@@ -381,14 +384,14 @@ class RemoteMarkers(Generic[ShardT]):
         self._schedule(node)
         self._host.flush_answers()
 
-    def _notify(self, debt: _Debt, placed: list[TopicPartition], refused: str) -> None:
+    def _notify(self, debt: _Debt[ShardT], placed: list[TopicPartition], refused: str) -> None:
         """Notify the owner, unless an earlier notification has ended the transaction."""
         if not debt.is_gone:
             for place in placed:
                 debt.led_by.pop(place, None)
             self._owner.answered(debt.shard, debt.key, placed, refused)
 
-    def _wait(self, node: _Node, answer: NoAnswer) -> None:
+    def _wait(self, node: _Node[ShardT], answer: NoAnswer) -> None:
         """Schedule another request to a broker that did not respond."""
         node.attempts += 1
         if node.waiting and node.attempts & (node.attempts - 1) == 0:  # 1, 2, 4, 8 ...
@@ -405,7 +408,7 @@ class RemoteMarkers(Generic[ShardT]):
         delay_ms = min(AGAIN_MS * node.attempts, AGAIN_MAX_MS)
         node.pause = self._host.clock.call_later(delay_ms, self._resume, node)
 
-    def _resume(self, node: _Node) -> None:
+    def _resume(self, node: _Node[ShardT]) -> None:
         node.pause = None
         version = self._view.version, self._catalogue.topics_version
         if version != node.version:
@@ -413,7 +416,7 @@ class RemoteMarkers(Generic[ShardT]):
             run_in_turns(self._host.loop, self._divide(node))
         self._schedule(node)
 
-    def _divide(self, node: _Node) -> Iterator[None]:
+    def _divide(self, node: _Node[ShardT]) -> Iterator[None]:
         """Look up the leaders of a broker's waiting markers again, in slices of the loop."""
         for _ in range(len(node.waiting)):
             if not node.waiting:  # The others were sent meanwhile.
@@ -425,7 +428,7 @@ class RemoteMarkers(Generic[ShardT]):
 
     # -------------------------------------------------------------------- absent topics
 
-    def _find_topic(self, owed: _Owed) -> None:
+    def _find_topic(self, owed: _Owed[ShardT]) -> None:
         """Find out whether a topic was deleted, or this or another broker does not know it yet."""
         self._absent.append(owed)
         if not self._is_looking:
@@ -453,12 +456,12 @@ class RemoteMarkers(Generic[ShardT]):
         self._host.flush_answers()
 
 
-class _Decided:
+class _Decided(Generic[ShardT]):
     """Waits for a decision to be durable."""
 
     __slots__ = ("_debt", "_markers")
 
-    def __init__(self, markers: RemoteMarkers[Any], debt: _Debt) -> None:
+    def __init__(self, markers: RemoteMarkers[ShardT], debt: _Debt[ShardT]) -> None:
         self._markers = markers
         self._debt = debt
 
@@ -471,8 +474,8 @@ class _Decided:
         self._markers.was_refused(self._debt)
 
 
-def _request(sent: list[_Owed], names: list[_Named]) -> WriteTxnMarkersRequest:
-    markers: dict[_Debt, dict[_Named, list[int]]] = {}
+def _request(sent: list[_Owed[ShardT]], names: list[_Named]) -> WriteTxnMarkersRequest:
+    markers: dict[_Debt[ShardT], dict[_Named, list[int]]] = {}
     for (debt, place), named in zip(sent, names, strict=True):
         markers.setdefault(debt, {}).setdefault(named, []).append(place.partition)
     return WriteTxnMarkersRequest(

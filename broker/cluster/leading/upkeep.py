@@ -33,13 +33,19 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.storage.errors import StoreDamaged
+from barnabas.storage.errors import Corrupt, StoreDamaged
 from barnabas.storage.replicated.blob_garbage import delete_dead_objects
 from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
-from barnabas.storage.replicated.log_parts import is_local, parts_of
+from barnabas.storage.replicated.log_parts import NewParts, is_local, new_parts
 from barnabas.storage.replicated.log_snapshot import take_snapshot
-from barnabas.storage.replicated.offloading import Leaving, excess, leaving_of, offload
+from barnabas.storage.replicated.offloading import (
+    Leaving,
+    excess,
+    facts_of,
+    leaving_of,
+    offload,
+)
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
 if TYPE_CHECKING:
@@ -58,7 +64,7 @@ logger = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 LOGS_PER_TURN: Final = 64
-"""Maximum number of logs checked in one turn of the event loop."""
+"""Maximum number of logs, or of segments, checked in one turn of the event loop."""
 EXTENTS_AT_ONCE: Final = 64
 """Maximum number of extents deleted in one transaction of the store, so that it ends before its
 caller times out. With its last extent an object is deleted, which has some megabytes under load."""
@@ -240,12 +246,16 @@ class Upkeep:
         """Store a snapshot of all appended records; return False if the log is not led here any
         more.
         """
-        snapshot, parts = take_snapshot(log), parts_of(log, kept.snapshot_offset)
+        snapshot, parts = take_snapshot(log), new_parts(log, kept.snapshot_offset)
         appended_bytes, now_ms = log.appended_bytes, self._host.clock.now_ms()
         await self._durable(log)
         session = self._session()
         if session is None or not self._is_here(log):
             return False
+        if isinstance(parts, NewParts):
+            parts = await self._read(log, parts.encode)
+            if parts is None or self._session() != session:
+                return False
         led = (session, log.partition_id, log.leader_epoch)
         if not await self._aside(partial(self._index.put_snapshot, *led, snapshot, parts)):
             return False
@@ -278,20 +288,44 @@ class Upkeep:
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
 
     async def _offload(self) -> None:
-        """Take the oldest segments off the disk, beyond as much as the cache may have."""
+        """Take the oldest segments off the disk, beyond as much as the cache may have.
+
+        The same for the bytes that the disk lacks after the cache has given way.
+        """
         cold = self._cold
-        if cold is None or self._host.clock.now_ms() < self._garbage_due_ms:
+        if cold is None:
+            return
+        try:
+            left_bytes = await self._aside(cold.cache.fit)
+        except OSError as error:
+            logger.warning("free space unknown, the cache keeps its size error=%s", error)
+            return
+        if self._host.clock.now_ms() < self._garbage_due_ms:
             return
         leaving: list[Leaving] = []
-        for number, (log, kept) in enumerate([*self._kept.items()], start=1):
-            if number % LOGS_PER_TURN == 0:
+        looked_at = 0
+        for log, kept in [*self._kept.items()]:
+            looked_at += len(log.segments)
+            if looked_at > LOGS_PER_TURN:
+                looked_at = len(log.segments)
                 await next_turn()
             if self._is_here(log):
                 leaving += leaving_of(log, kept.snapshot_offset)
-        for each in excess(leaving, cold.cache.max_bytes):
+        most = partial(excess, leaving, cold.cache.max_bytes, left_bytes)
+        for each in await self._aside(most):
+            facts = await self._read(each.log, partial(facts_of, each))
             await next_turn()
-            if self._is_here(each.log):
-                self.counts.segments_offloaded += offload(each, cold)
+            if facts is not None and self._is_here(each.log):
+                self.counts.segments_offloaded += offload(each, facts, cold)
+
+    async def _read(self, log: PartitionLog, read: Callable[[], Result]) -> Result | None:
+        """Return the result of ``read``, or None if the files of the log cannot be read."""
+        try:
+            return await self._aside(read)
+        except (Corrupt, OSError) as damage:
+            if self._is_here(log):
+                log.suspect(log.log_start_offset, damage)
+            return None
 
     async def _collect_garbage(self) -> None:
         now_ms = self._host.clock.now_ms()

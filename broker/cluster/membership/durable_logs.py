@@ -36,10 +36,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.membership.held_bytes import HeldBytes
+from barnabas.broker.cluster.membership.parts_reader import PartsReader
 from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
 from barnabas.storage.replicated.loading import LongLog, LongReading
 from barnabas.storage.replicated.log_index import IndexClosed, LogBeginning
-from barnabas.storage.replicated.log_parts import covering_parts
 from barnabas.storage.replicated.log_reading import (
     BYTES_AT_ONCE,
     FIRST_AT_ONCE,
@@ -95,6 +95,7 @@ class StoredLogs:
         """
         self._base = base
         self._cold = cold
+        self._parts = None if cold is None else PartsReader(cold)
         self._changed = new_condition()
         self._session: int | None = None
         self._is_closed = False
@@ -248,20 +249,11 @@ class StoredLogs:
         return remote
 
     def _remote_segments(self, head: LogHead) -> Sequence[RemoteSegment]:
-        """Return the segments before the snapshot of a log, or none if it is loaded whole.
-
-        The caller may hold memory and a connection, for which others wait, so the cold store reads
-        with its own.
-        """
-        cold = self._cold
-        if cold is None:
+        """Return the segments before the snapshot of a log, or none if it is loaded whole."""
+        cold, parts = self._cold, self._parts
+        if cold is None or parts is None:
             return ()
-        key = ("parts", head.partition_id, head.state.leader_epoch)
-        try:
-            parts = cold.read(key, lambda index: covering_parts(index, head), patiently=True)
-        except OSError as error:
-            raise IndexClosed from error
-        return remote_segments(head.partition_id, parts, cold)
+        return remote_segments(head.partition_id, parts.read(head), cold)
 
     def _few_at_work(self, extents: Iterable[Extent]) -> Generator[Extent]:
         """Yield extents; each holds one of FILLED_AT_ONCE places until the next is requested."""

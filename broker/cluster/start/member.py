@@ -51,6 +51,7 @@ from barnabas.broker.metrics.collectors import (
     register_cluster,
     register_cluster_store,
     register_cold_reads,
+    register_uploads,
 )
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.broker.metadata.changes import Changes
     from barnabas.broker.metrics.families import Metrics
+    from barnabas.broker.runtime.disk_readers import DiskReaders
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
     from barnabas.storage.replicated.cluster_index import ClusterIndex, HandOver
@@ -76,6 +78,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("barnabas.broker.cluster")
 
+_MS_PER_S: Final = 1000
+CACHE_DISTANCE_BYTES: Final = 256 * 1024 * 1024
+"""Free space, beside the disk's reserve, at which the cache of old records gives way: as much as
+producers may write until upkeep looks again. Less than the reserve, and appends are refused."""
 NAMED_MOST: Final = 10
 """Maximum number of damaged partitions that are named."""
 LEAVE_TIMEOUT_S: Final = 3.0
@@ -183,8 +189,10 @@ class ClusterMember:
         max_bytes = host.config.cache_max_bytes
         if not max_bytes:
             return None
-        cache = BlockCache(logs.file_system, logs.root, max_bytes)
-        return ColdStore(base.log_index, cache, host.clock.now_ms)
+        free_bytes_min = host.config.disk_reserve_bytes + CACHE_DISTANCE_BYTES
+        cache = BlockCache(logs.file_system, logs.root, max_bytes, free_bytes_min)
+        timeout_s = host.config.cold_read_timeout_ms / _MS_PER_S
+        return ColdStore(base.log_index, cache, host.clock.now_ms, timeout_s=timeout_s)
 
     def _reload(self, log: PartitionLog) -> None:
         if self._service is not None:
@@ -270,7 +278,9 @@ class ClusterMember:
         self._upkeep.start()
         self._changed()
 
-    def register_metrics(self, metrics: Metrics, leadership: Leadership) -> None:
+    def register_metrics(
+        self, metrics: Metrics, leadership: Leadership, readers: DiskReaders
+    ) -> None:
         """Register the metrics of a cluster member; its logs are open."""
         committer, base, membership = (
             self._around.home.committer,
@@ -284,8 +294,10 @@ class ClusterMember:
         register_cluster_store(
             metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
         )
+        if committer.uploads is not None:
+            register_uploads(metrics, committer.uploads.counts)
         if self._cold is not None:
-            register_cold_reads(metrics, self._cold)
+            register_cold_reads(metrics, self._cold, readers)
 
     def warnings(self) -> dict[str, str]:
         """Return warnings for operators, in texts that any user may read."""

@@ -12,7 +12,8 @@ For a partition that another broker leads the response names that broker, from v
 A fetch reads the available batches; if they are less than ``min_bytes`` it waits until more becomes
 visible, its time is up, or another kind of request queues behind it. Data that is not in the page
 cache is read on a thread, as much as a response may copy at once, then the fetch starts again with
-that data. So is data that only the store of a cluster has; the loop never waits for that. Very many
+that data. So is data that only the store of a cluster has; the loop never waits for that, and the
+fetch waits no longer than its time. The read continues, and a later fetch has the data. Very many
 partitions, of a request or of its session, are read in slices.
 """
 
@@ -56,6 +57,7 @@ PARTITIONS_AT_ONCE: Final = 2000
 """More are read in slices."""
 BY_PARTITION: Final = by("topics.partitions")
 _NEVER_WRITTEN_BYTES: Final = 1 << 62
+_MS_PER_S: Final = 1000
 
 FetchAnswer: TypeAlias = FetchResponse | Run[FetchResponse]
 
@@ -102,7 +104,7 @@ def fetch(
         return Run(_fetch_in_slices(fetch_waits, readers, host, reader), is_large=True)
     result = reader.read()
     if reader.cold:
-        return Run(_fetch_cold(readers, reader))
+        return Run(_fetch_cold(readers, host, reader))
     missing_bytes = reader.missing_bytes(result)
     if missing_bytes <= 0 or request.max_wait_ms <= 0 or not reader.plan.asked:
         return reader.respond(result)
@@ -171,21 +173,24 @@ async def _fetch_when_enough(
         watch.close()
 
 
-async def _fetch_cold(readers: DiskReaders, reader: Reader) -> FetchResponse:
+async def _fetch_cold(readers: DiskReaders, host: Host, reader: Reader) -> FetchResponse:
     """Repeat the read once a thread has loaded the pages missing in the cache."""
+    ends_s = host.clock.monotonic() + reader.request.max_wait_ms / _MS_PER_S
     for _ in range(COLD_ROUNDS_MAX - 1):
-        await Aside(lambda: _warmed(readers, reader))
+        left_s = ends_s - host.clock.monotonic()
+        await Aside(partial(_warmed, readers, reader, left_s))
         result = reader.read()
-        if not reader.cold:
+        if not reader.cold or (reader.waits_for_store and ends_s <= host.clock.monotonic()):
             return reader.respond(result)
-    await Aside(lambda: _warmed(readers, reader))
+    await Aside(partial(_warmed, readers, reader, ends_s - host.clock.monotonic()))
     return reader.read_and_respond()
 
 
-def _warmed(readers: DiskReaders, reader: Reader) -> Future[None]:
-    """Load what was cold on a thread: of the store's, if some of it is in the store."""
-    run = readers.run_at_store if reader.waits_for_store else readers.run
-    return run(reader.warm)
+def _warmed(readers: DiskReaders, reader: Reader, wait_s: float) -> Future[None]:
+    """Load what was cold on a thread; of what the store has, as much as comes within ``wait_s``."""
+    if reader.waits_for_store:
+        return readers.run_at_store(reader.warm, max(0.0, wait_s))
+    return readers.run(reader.warm)
 
 
 async def _fetch_named(
@@ -218,9 +223,9 @@ async def _fetch_in_slices(
         left_ms = max(0.0, (deadline - host.clock.monotonic()) * 1000)
         watch = Watch(fetch_waits, (), missing_bytes=_NEVER_WRITTEN_BYTES, wait_ms=left_ms)
         try:
-            result = await _read_in_slices(readers, reader, watch)
+            result = await _read_in_slices(readers, host, reader, watch, deadline)
             missing_bytes = reader.missing_bytes(result)
-            if missing_bytes <= 0 or is_over:
+            if missing_bytes <= 0 or is_over or reader.waits_for_store:
                 return await reader.respond_in_slices(result)
             watch.missing_bytes -= _NEVER_WRITTEN_BYTES - missing_bytes
             is_over = not await watch
@@ -228,13 +233,18 @@ async def _fetch_in_slices(
             watch.close()
 
 
-async def _read_in_slices(readers: DiskReaders, reader: Reader, watch: Watch) -> Result:
-    """Read, and read again after a thread has loaded missing pages."""
+async def _read_in_slices(
+    readers: DiskReaders, host: Host, reader: Reader, watch: Watch, deadline: float
+) -> Result:
+    """Read, and read again after a thread has loaded missing pages.
+
+    ``deadline``: time at which it waits no longer for the store.
+    """
     for _ in range(COLD_ROUNDS_MAX):
         result = await reader.read_in_slices(watch.wait_on)
         if not reader.cold:
             return result
-        await Aside(lambda: _warmed(readers, reader))
+        await Aside(partial(_warmed, readers, reader, deadline - host.clock.monotonic()))
     reader.wait_for_the_disk()
     return await reader.read_in_slices(watch.wait_on)
 

@@ -187,16 +187,19 @@ class Reader:
         """Wait on the loop for cold data from now on."""
         self._may_wait = True
 
-    def warm(self) -> None:
-        """Load uncached data on a thread; its errors are raised where the data is used."""
+    def warm(self, until_s: float | None = None) -> None:
+        """Load uncached data on a thread; its errors are raised where the data is used.
+
+        ``until_s``: time, as of ``monotonic``, at which it waits no longer for the store.
+        """
         for key, span in self.cold:
             try:
-                loaded = span.load(read_waiting)
+                loaded = span.load(read_waiting, until_s)
             except (Corrupt, OSError) as damage:
                 self._warm[key] = span, damage
             else:
-                assert loaded is not None
-                self._warm[key] = span, loaded
+                if loaded is not None:
+                    self._warm[key] = span, loaded
 
     def _read_partition(self, named: Asked, result: Result) -> PartitionData:
         log, error = self._log(named)

@@ -425,11 +425,11 @@ class MemoryIndex:
             self.rows[partition_id].put_snapshot(snapshot, parts)
             return True
 
-    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+    def parts(self, from_offsets: Mapping[int, int], *, most: int) -> dict[int, list[LogPart]]:
         """See ``LogIndex``."""
         with self._changed:
-            parts = self.rows[partition_id].parts if partition_id in self.rows else []
-            return [each for each in parts if each.next_offset > from_offset][:most]
+            rows = {key: self.rows[key] for key in from_offsets if key in self.rows}
+            return {key: row.parts_from(from_offsets[key], most) for key, row in rows.items()}
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""

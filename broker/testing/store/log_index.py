@@ -5,7 +5,7 @@ A test can delay it, cut it, or make it lose results.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
@@ -88,9 +88,9 @@ class MemoryLogIndex(Way):
         """See ``LogIndex``."""
         return self._ask(self._index.put_snapshot, session, partition_id, epoch, snapshot, parts)
 
-    def parts(self, partition_id: int, from_offset: int, *, most: int) -> list[LogPart]:
+    def parts(self, from_offsets: Mapping[int, int], *, most: int) -> dict[int, list[LogPart]]:
         """See ``LogIndex``."""
-        return self._ask(self._index.parts, partition_id, from_offset, most=most)
+        return self._ask(self._index.parts, from_offsets, most=most)
 
     def collect_garbage(self, most: int) -> int:
         """See ``LogIndex``."""

@@ -43,6 +43,10 @@ class PartitionRow:
     snapshot: LogSnapshot | None = None
     parts: list[LogPart] = field(default_factory=list)
 
+    def parts_from(self, offset: int, most: int) -> list[LogPart]:
+        """Return up to ``most`` parts that reach beyond an offset."""
+        return [each for each in self.parts if each.next_offset > offset][:most]
+
     @property
     def needless_offset(self) -> int:
         """Return the offset up to which extents are garbage."""

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.bench.cluster import report, takeovers
+from tests.bench.cluster import old_records, report, takeovers
 from tests.bench.cluster.rows import ROWS
 from tests.bench.cluster.run import FULL, QUICK, run
 from tests.bench.cluster.takeover_report import part_of, with_part, written
@@ -26,7 +26,9 @@ def main() -> int:
     arguments = _parser().parse_args()
     if arguments.takeovers:
         return _takeovers(arguments)
-    rows = [row for row in ROWS if arguments.only in (None, row.key)]
+    if arguments.old_takeover or arguments.cold_scan:
+        return _old_records(arguments)
+    rows = [row for row in ROWS if arguments.only is None or row.key in arguments.only]
     names = ["barnabas", "kafka"] if arguments.clusters == "both" else [arguments.clusters]
     # Before the run, which is load enough itself: who else was using the machine?
     load = ("load average before", f"{os.getloadavg()[0]:.1f}")
@@ -44,6 +46,25 @@ def main() -> int:
     print(page)
     if len(names) == 2 and not arguments.quick and arguments.only is None:
         PAGE.write_text(with_part(page, part_of(PAGE.read_text())))
+    return 0
+
+
+def _old_records(arguments: argparse.Namespace) -> int:
+    """Measure a takeover of logs with old records, a scan of such a log, or both."""
+    partitions = arguments.partitions
+    print("load average before", f"{os.getloadavg()[0]:.1f}")
+    try:
+        if arguments.old_takeover:
+            gib = 100.0 if arguments.gib is None else arguments.gib
+            kill = old_records.takeover(partitions, gib, arguments.lease_ms)
+            print("\n".join(["", *old_records.takeover_table(partitions, gib, kill)]))
+        if arguments.cold_scan:
+            gib = 10.0 if arguments.gib is None else arguments.gib
+            found = old_records.scan(gib, arguments.cache_mib)
+            print("\n".join(["", *old_records.scan_table(found)]))
+    except (BrokerDied, PostgreSqlFailed, RequestFailed, OSError) as error:
+        print(f"bench-cluster: {error}", file=sys.stderr)
+        return 1
     return 0
 
 
@@ -71,11 +92,28 @@ def _takeovers(arguments: argparse.Namespace) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.cluster", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="one short round: a second per row")
-    parser.add_argument("--only", choices=[row.key for row in ROWS], help="one row")
+    parser.add_argument(
+        "--only",
+        choices=[row.key for row in ROWS],
+        action="append",
+        help="one row; may be repeated",
+    )
     parser.add_argument("--clusters", choices=["barnabas", "kafka", "both"], default="both")
     parser.add_argument(
         "--takeovers", action="store_true", help="how long partitions are without a leader"
     )
+    parser.add_argument(
+        "--old-takeover",
+        action="store_true",
+        help="a takeover of logs with old records in PostgreSQL (--partitions, --gib, --lease-ms)",
+    )
+    parser.add_argument(
+        "--cold-scan",
+        action="store_true",
+        help="a consumer reads a log through a smaller cache (--gib, --cache-mib)",
+    )
+    parser.add_argument("--gib", type=float, help="of old records: 100 for a takeover, 10 to scan")
+    parser.add_argument("--cache-mib", type=int, default=1024, help="barnabas.cache.max.bytes")
     parser.add_argument("--partitions", type=int, default=1000, help="of the topic of takeovers")
     parser.add_argument("--lease-ms", type=int, default=10_000, help="of the brokers of takeovers")
     return parser

@@ -30,6 +30,8 @@ class Lines:
 
     def __init__(self, topic: str) -> None:
         self._topic = topic
+        self.fetch_offset = 0
+        """Offset at which readers fetch."""
         self._clients: dict[int, WireClient] = {}
 
     def ask(self, port: int, api: Any, request: Any, version: int) -> Any:
@@ -57,7 +59,10 @@ class Lines:
         """Return the high watermarks of those partitions that a broker serves readers of."""
         if not partitions:
             return {}
-        asked = [FetchPartition(each, partition_max_bytes=1) for each in sorted(partitions)]
+        asked = [
+            FetchPartition(each, fetch_offset=self.fetch_offset, partition_max_bytes=1)
+            for each in sorted(partitions)
+        ]
         topics = [FetchTopic(topic=self._topic, partitions=asked)]
         request = FetchRequest(max_wait_ms=0, min_bytes=0, max_bytes=1, topics=topics)
         answer = self.ask(port, FETCH, request, FETCH_VERSION)

@@ -22,6 +22,9 @@ each partition. The records for several brokers leave at once; EndTxn follows th
 "Inside one broker": the coordinator leads the partitions, too. "Again" is how often a transaction
 got CONCURRENT_TRANSACTIONS; the client retries after 20 ms, as Java's does.
 
+"Behind connections of 1 MB": another process produces to the same broker, two requests under way on
+each connection, in batches of 9,000 records.
+
 Takeover: from `kill -9` of one broker until its partitions take records elsewhere. Both
 wait for silence first, as they come: Barnabas for a lease of 10 s, Apache Kafka for a
 session of 9 s.
@@ -86,7 +89,7 @@ def target_table(results: Results, rows: Sequence[Row]) -> list[str]:
 
 
 def measured_table(results: Results, rows: Sequence[Row], names: Sequence[str]) -> list[str]:
-    """Return one line per row and cluster; CPU is that of one record."""
+    """Return one line per row and cluster; CPU is that of one record, and of one MB of values."""
     lines: list[tuple[str, ...]] = [
         (
             "row",
@@ -100,6 +103,9 @@ def measured_table(results: Results, rows: Sequence[Row], names: Sequence[str]) 
             "brokers' CPU us",
             "PostgreSQL's CPU us",
             "client CPU share",
+            "MB/s",
+            "brokers' CPU ms a MB",
+            "PostgreSQL's CPU ms a MB",
         ),
     ]
     lines += [
@@ -149,6 +155,17 @@ def _cells(measured: Measured, name: str) -> tuple[str, ...]:
         f"{measured.brokers_cpu_s * 1e6:,.0f}",
         f"{measured.store_cpu_s * 1e6:,.0f}" if name == "barnabas" else "",
         f"{measured.client_share:.2f}",
+        *_cells_of_bytes(measured, name),
+    )
+
+
+def _cells_of_bytes(measured: Measured, name: str) -> tuple[str, str, str]:
+    if not measured.megabytes:
+        return "", "", ""
+    return (
+        f"{measured.megabytes:,.1f}",
+        _ms(measured.brokers_cpu_s_of_mb),
+        _ms(measured.store_cpu_s_of_mb) if name == "barnabas" else "",
     )
 
 

@@ -1,4 +1,7 @@
-"""Run the rows on both clusters in turn, then kill a broker of each, and collect what was seen."""
+"""Run the rows on both clusters in turn, and collect what was seen.
+
+After a run of all rows a broker of each cluster is killed.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,14 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from typing import NamedTuple
 
 from tests.bench.cluster.producers import Place, run_transactions
-from tests.bench.cluster.rows import Row
+from tests.bench.cluster.rows import BULK_RECORDS, ROWS, VALUE_BYTES, Row
 from tests.bench.cluster.sides import (
     SIDES,
     TOPIC,
@@ -25,10 +29,13 @@ from tests.bench.cluster.sides import (
 from tests.bench.end_to_end import EndToEnd, Peer
 from tests.bench.frames import Frames, batch, produce_error_position, produce_frame
 from tests.bench.load import ClosedLoop, Measurement, RequestFailed
+from tests.counterparts.usage import CpuTime
 
 IDLE_S = 3.0
 TAKEOVER_TIMEOUT_S = 60.0
 ASK_AGAIN_S = 0.02
+BULK_MORE_S = 6.0
+"""Time for which bulk runs longer than the transactions behind it."""
 
 
 class Effort(NamedTuple):
@@ -62,6 +69,12 @@ class Measured(NamedTuple):
     """Share of one core that the load client uses."""
     again: float
     """Number of retries of one request."""
+    megabytes: float = 0.0
+    """MB of values per second; 0 if the row does not count them."""
+    brokers_cpu_s_of_mb: float = 0.0
+    """CPU time for one MB of values, all brokers together."""
+    store_cpu_s_of_mb: float = 0.0
+    """CPU time for one MB of values, PostgreSQL's primary and standby together."""
 
 
 @dataclass
@@ -95,7 +108,7 @@ def run(names: Sequence[str], rows: Sequence[Row], effort: Effort) -> Results:
                 results.rows[name, row.key] = measured
         for name, side in sides.items():
             results.loaded_bytes[name] = side.brokers_bytes(), side.store_bytes()
-        for name, side in sides.items():
+        for name, side in sides.items() if len(rows) == len(ROWS) else ():
             _say(f"a broker of {name} is killed")
             results.takeover_s[name] = takeover(side, layouts[name])
     return results
@@ -132,7 +145,8 @@ def _run_row(side: Side, where: Layout, row: Row, warm_up_s: float, duration_s: 
     side.samples.clear()
     if row.kind == "transaction":
         places = [place_of(side, where, row, number) for number in range(row.producers)]
-        measured, ends, again = run_transactions(TOPIC, places, warm_up_s, duration_s, side.cpu)
+        with _bulk(where, row, warm_up_s, duration_s):
+            measured, ends, again = run_transactions(TOPIC, places, warm_up_s, duration_s, side.cpu)
         middle, high = ends[len(ends) // 2], ends[min(len(ends) - 1, len(ends) * 99 // 100)]
         return _measured(side, row, measured, duration_s, (middle, high), again)
     if row.kind == "end-to-end":
@@ -154,21 +168,52 @@ def _measured(
     first, last = side.samples[0], side.samples[-1]
     count = whole.rate * duration_s
     records = count * row.records_of_one
+    brokers_s, store_s = last.brokers_s - first.brokers_s, last.store_s - first.store_s
+    megabytes = count * row.megabytes_of_one
     return Measured(
         whole.rate,
         whole.p50_s,
         whole.p99_s,
         *ends,
-        (last.brokers_s - first.brokers_s) / records,
-        (last.store_s - first.store_s) / records,
+        brokers_s / records,
+        store_s / records,
         whole.client_share,
         again / count,
+        megabytes / duration_s,
+        brokers_s / megabytes if megabytes else 0.0,
+        store_s / megabytes if megabytes else 0.0,
     )
+
+
+@contextmanager
+def _bulk(where: Layout, row: Row, warm_up_s: float, duration_s: float) -> Iterator[None]:
+    """Produce in bulk from a process of its own; its connections take turns with partitions."""
+    if not row.behind:
+        yield
+        return
+    bulk = Row("", "", "produce", row.behind, row.brokers, records=BULK_RECORDS, in_flight=2)
+    # It starts before and ends after the measurement.
+    process = get_context("spawn").Process(
+        target=_produce_bulk, args=(where, bulk, warm_up_s, duration_s + BULK_MORE_S), daemon=True
+    )
+    process.start()
+    try:
+        time.sleep(BULK_MORE_S / 2)
+        yield
+        if not process.is_alive():
+            raise RequestFailed("the bulk behind which transactions end has ended before them")
+    finally:
+        process.terminate()
+        process.join()
+
+
+def _produce_bulk(where: Layout, row: Row, warm_up_s: float, duration_s: float) -> None:
+    _produce(where, row).run(warm_up_s, duration_s, lambda: CpuTime(0.0, 0.0))
 
 
 def _produce(where: Layout, row: Row) -> ClosedLoop:
     """Every connection has a partition of its own."""
-    encoded, position = batch(row.records, 100), produce_error_position(TOPIC)
+    encoded, position = batch(row.records, VALUE_BYTES), produce_error_position(TOPIC)
     chosen = [_spread(where, row.brokers, number) for number in range(row.producers)]
     return ClosedLoop(
         [where.ports[node] for node, _ in chosen],

@@ -62,6 +62,8 @@ class Size(NamedTuple):
     partitions: int = 1000
     transactional_ids: int = 50
     lease_ms: int = 10_000
+    settings: tuple[tuple[str, str], ...] = ()
+    """More settings of the brokers."""
 
 
 class Times(NamedTuple):
@@ -175,6 +177,7 @@ class _Broker(BarnabasProcess):
             "barnabas.metadata": pair.url,
             "barnabas.lease.ms": str(size.lease_ms),
             "barnabas.http.listener": f"{HOST}:{self.http_port}",
+            **dict(size.settings),
         }
 
     def count(self, name: str) -> int:
@@ -193,7 +196,7 @@ class Cluster:
 
     def __init__(self, size: Size, pair: Pair, brokers: Sequence[_Broker], lines: Lines) -> None:
         self._size = size
-        self._pair = pair
+        self.pair = pair
         self._brokers = brokers
         self._lines = lines
         self._batch = batch(RECORDS_OF_BATCH, 100)
@@ -215,6 +218,27 @@ class Cluster:
         (made,) = answer.topics
         assert not made.error_code, made
         self._until_spread()
+
+    def restart(self, meanwhile: Callable[[Pair], None], end_offset: int) -> None:
+        """Stop all brokers, call ``meanwhile``, and start them again.
+
+        ``end_offset``: from here on readers look for records.
+        """
+        _say("stopping all brokers")
+        with ThreadPoolExecutor(BROKERS) as threads:
+            list(threads.map(_Broker.terminate, self._brokers))
+            self._lines.close()
+            _say("writing old records")
+            meanwhile(self.pair)
+            _say("starting all brokers")
+            list(threads.map(_Broker.start, self._brokers))
+        self._lines.fetch_offset = end_offset
+        self._until_spread()
+
+    def leader_of(self, partition: int) -> _Broker:
+        """Return the leader of a partition."""
+        port = next(port for port, partitions in self._led().items() if partition in partitions)
+        return next(each for each in self._brokers if each.port == port)
 
     def fill(self) -> None:
         """Write to every partition, and have a producer for every transactional id."""
@@ -265,7 +289,7 @@ class Cluster:
         where = self._lines.coordinators(self._ports[0], keys)
         return {key for key, port in where.items() if self._lines.begun(port, key)}
 
-    def _highest(self) -> dict[int, int]:
+    def highest(self) -> dict[int, int]:
         """Return the high watermarks of all partitions."""
         return {
             partition: offset
@@ -285,20 +309,20 @@ class Cluster:
         for each in producers:
             each.start()
         # A copy has the settings of its source, and has no standby at first.
-        self._pair.standby.set(synchronous_standby_names="")
+        self.pair.standby.set(synchronous_standby_names="")
         time.sleep(1.0)
         begun_s = time.monotonic()
-        end(self._pair.primary)
+        end(self.pair.primary)
         time.sleep(leases * self._size.lease_ms / 1000)
         accepts_s = self._promoted()
         after_s = {each.port: each.first_after(accepts_s) - accepts_s for each in producers}
         for each in producers:
             each.stop()
-        self._pair.take_over()
+        self.pair.take_over()
         if end is Server.pause:
-            self._pair.standby.resume()
-        self._pair.follow()
-        wait_until(lambda: len(self._highest()) == self._size.partitions, "served")
+            self.pair.standby.resume()
+        self.pair.follow()
+        wait_until(lambda: len(self.highest()) == self._size.partitions, "served")
         counts = [(each.count(LOADED), each.count(CLOSED)) for each in self._brokers]
         loaded, closed = (
             sum(now[which] - before[which] for now, before in zip(counts, counted, strict=True))
@@ -308,7 +332,7 @@ class Cluster:
 
     def _promoted(self) -> float:
         """Promote the standby; return when it took writes for the first time."""
-        with self._pair.standby.connect() as asking, self._pair.standby.connect() as told:
+        with self.pair.standby.connect() as asking, self.pair.standby.connect() as told:
             told.execute("SELECT pg_promote(false)")
             wait_until(
                 lambda: asking.execute("SELECT NOT pg_is_in_recovery()").fetchone() == (True,),
@@ -368,7 +392,7 @@ class Cluster:
         victim = self._brokers[-1]
         _say("a broker is killed")
         left = set(self._led()[victim.port])
-        written = self._highest()
+        written = self.highest()
         where = self._lines.coordinators(self._ports[0], self._keys)
         keys = {key for key, port in where.items() if port == victim.port}
         numbers = {key: number for number, key in enumerate(sorted(keys))}

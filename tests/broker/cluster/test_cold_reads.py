@@ -1,5 +1,7 @@
 """Reads of old records from the store: blocks, checks, and what goes first."""
 
+import errno
+
 import pytest
 
 from barnabas.broker.testing.store.index import MemoryIndex
@@ -9,10 +11,12 @@ from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.segment_read import read_cached, read_waiting
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES, BLOCKS_NAME, BlockCache
+from barnabas.storage.replicated.cold_store import UNCLAIMED_MAX, NotYetRead
 from barnabas.storage.replicated.log_index import Extent
+from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_event, start_thread
 from tests.storage.leading import Broker
-from tests.storage.remote import Cold, RemoteBroker, keep_parts
+from tests.storage.remote import CACHE_BYTES, Cold, RemoteBroker, keep_parts
 from tests.storage.stores import ROOT, batch, read_all
 from tests.waiting import wait_until
 
@@ -84,9 +88,11 @@ def test_cold_read_never_waits_on_the_loop_and_comes_from_the_cache_after_it(log
     data = load(log, 0).data
     quiet(cold)
     reads = way.reads
+    assert (cold.cache.hits, cold.cache.misses) == (0, 1)
     assert load(log, 0, read=read_cached).data == data
     assert load(log, 1, read=read_cached).upper_offset == 2
     assert way.reads == reads
+    assert (cold.cache.hits, cold.cache.misses) == (2, 1)
 
 
 def test_a_reader_that_comes_in_order_has_the_next_stretches_read_ahead(log, cold, way):
@@ -128,6 +134,68 @@ def test_silent_store_is_an_error_after_a_time_and_is_read_in_the_end(index, way
     cold.store.close()
     with pytest.raises(OSError, match="stops"):
         load(log, 0)
+
+
+def load_until(log, offset, seconds):
+    return log.plan_read(offset, 1000).load(read_waiting, monotonic() + seconds)
+
+
+@pytest.mark.parametrize("max_bytes", [CACHE_BYTES, 0], ids=["cache", "no cache"])
+def test_reader_whose_time_is_over_leaves_the_result_to_the_next_one(index, way, max_bytes):
+    cold = Cold(index, way=way, max_bytes=max_bytes)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    way.hold = new_event()
+    assert load_until(log, 9, 0.01) is None, "the read of the places of extents"
+    assert load_until(log, 9, 0.01) is None, "the read of a stretch"
+    assert way.reads == 1
+    way.hold.set()
+    quiet(cold)
+    assert load(log, 9) is not None
+    assert way.reads == 1
+    cold.store.close()
+
+
+def test_damage_is_left_to_the_next_reader(log, cold, way):
+    assert load(log, 0) is not None
+    quiet(cold)
+    reads = way.reads
+    way.hold = new_event()
+    way.damage = staticmethod(lambda found: flipped(found) if found[0].base_offset == 20 else found)
+    assert load_until(log, 21, 0.01) is None
+    way.hold.set()
+    quiet(cold)
+    with pytest.raises(Corrupt, match="checksum of the batch at offset 20"):
+        load_until(log, 21, 60)
+    assert way.reads == reads + 2
+    way.damage = None
+    assert load(log, 21) is not None
+
+
+def test_results_that_no_reader_claims_are_few(index, way):
+    cold = Cold(index, way=way, max_bytes=0)
+    way.hold = new_event()
+    for key in range(2 * UNCLAIMED_MAX):
+        with pytest.raises(NotYetRead):
+            cold.store.read(key, lambda way: way.extents(1, 0, most=1, most_bytes=1), until_s=0.0)
+    way.hold.set()
+    quiet(cold)
+    assert len(cold.store._unclaimed) == UNCLAIMED_MAX
+    cold.store.close()
+
+
+def test_read_older_than_the_timeout_is_an_error_at_the_end_of_the_readers_time(index, way):
+    cold = Cold(index, way=way, timeout_s=0.05)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    load(log, 0)
+    quiet(cold)
+    way.hold = new_event()
+    assert load_until(log, 21, 0.001) is None
+    with pytest.raises(OSError, match="does not respond"):
+        load_until(log, 21, 60)
+    way.hold.set()
+    quiet(cold)
+    assert load_until(log, 21, 60) is not None
+    cold.store.close()
 
 
 def flipped(extents):
@@ -259,6 +327,74 @@ def test_a_stretch_lies_in_blocks_apart_from_each_other(cache):
 def test_a_stretch_larger_than_the_cache_is_not_kept(cache):
     put(cache, 0)
     put(cache, 1, 4 * BLOCK_BYTES)
+    assert kept(cache) == [0]
+
+
+@pytest.fixture
+def tight(cold):
+    """A cache that leaves two blocks of its disk free."""
+    return BlockCache(cold.disk, ROOT, 6 * BLOCK_BYTES, 2 * BLOCK_BYTES)
+
+
+def test_cache_gives_way_when_the_disk_fills(tight, cold):
+    cold.disk.capacity_bytes = cold.disk.used_bytes + 5 * BLOCK_BYTES
+    for key in range(4):
+        put(tight, key)
+    assert kept(tight) == [1, 2, 3], "as many as leave two blocks free"
+    cold.disk.capacity_bytes -= 2 * BLOCK_BYTES
+    assert tight.fit() == 0
+    assert kept(tight) == [3], "it lies in the first block"
+    assert cold.disk.free_bytes(ROOT) == 2 * BLOCK_BYTES
+    assert tight.read(3, 9, 0, waits=True) == bytes([3]) * 9
+    cold.disk.capacity_bytes -= 2 * BLOCK_BYTES
+    assert tight.fit() == -BLOCK_BYTES, "others have taken more"
+    assert tight.used_bytes == 0
+    put(tight, 4)
+    assert kept(tight) == []
+
+
+def test_cache_grows_again_once_the_disk_has_space(tight, cold):
+    cold.disk.capacity_bytes = cold.disk.used_bytes + 2 * BLOCK_BYTES
+    put(tight, 0)
+    assert kept(tight) == []
+    cold.disk.capacity_bytes = None
+    for key in range(8):
+        put(tight, key)
+    assert kept(tight) == [2, 3, 4, 5, 6, 7]
+    assert [tight.read(key, 2, 0, waits=True) for key in kept(tight)] == [
+        bytes([key]) * 2 for key in kept(tight)
+    ]
+
+
+def test_stretch_that_is_cut_off_while_it_is_written_is_not_kept(tight, cold):
+    put(tight, 0)
+    before = cold.disk.before
+
+    def fill(operation):
+        if operation.name == "pwritev":
+            cold.disk.before = before
+            cold.disk.capacity_bytes = cold.disk.used_bytes + BLOCK_BYTES
+            assert tight.fit() == -BLOCK_BYTES
+            cold.disk.capacity_bytes = None
+
+    cold.disk.before = fill
+    put(tight, 1, 2 * BLOCK_BYTES)
+    assert kept(tight) == [0]
+    for key in range(2, 8):
+        put(tight, key)
+    assert kept(tight) == [2, 3, 4, 5, 6, 7], "no block is lost"
+    assert [tight.read(key, 2, 0, waits=True) for key in kept(tight)] == [
+        bytes([key]) * 2 for key in kept(tight)
+    ]
+
+
+def test_cache_without_an_answer_of_its_disk_keeps_nothing(cache, cold, monkeypatch):
+    def fail(_path):
+        raise OSError(errno.EIO, "the disk is away")
+
+    put(cache, 0)
+    monkeypatch.setattr(cold.disk, "free_bytes", fail)
+    put(cache, 1)
     assert kept(cache) == [0]
 
 

@@ -26,6 +26,7 @@ __all__ = ["world"]
 DATA = Named("data")
 INTERNAL = 2 * INTERNAL_PARTITIONS
 LEASE_S = 10
+SMALL_UPLOADS = {"barnabas.flush.object.min.bytes": "1000"}
 
 
 @pytest.fixture
@@ -170,6 +171,20 @@ def test_numbers_of_upkeep():
     names = ("extents_packed_total", "packed_bytes_total", "pinned_bytes", "packing_backlog_bytes")
     assert [seen(f"barnabas_cluster_{name}") for name in names] == [7, 8, 9, 10]
     assert seen("barnabas_cluster_upkeep_timestamp_seconds") == 5
+
+
+def test_uploads_of_large_flushes_are_counted(world):
+    with led_cluster({DATA.name: [0]}, brokers=1, **SMALL_UPLOADS) as cluster:
+        (broker,) = cluster.brokers
+        with Wire(broker.address) as wire:
+            assert wire.produce(DATA, batch(bytes(5000))).error_code == ErrorCode.NONE
+        seen = scrape(broker)
+    assert seen("barnabas_object_uploads") == 0
+    assert seen("barnabas_object_requests_total", op="put", result="ok") == 1
+    assert seen("barnabas_object_requests_total", op="put", result="failed") == 0
+    assert seen("barnabas_object_hedges_total") == 0
+    assert 5000 < seen("barnabas_object_bytes_total", op="put") < 6000
+    assert seen("barnabas_object_request_seconds_count", op="put") == 1
 
 
 def test_broker_that_is_cut_off_counts_no_broker_of_the_cluster(world, cluster):
