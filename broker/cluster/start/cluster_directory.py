@@ -135,6 +135,8 @@ class ClusterHome:
             config.objects_uploads_max,
             in_object_store=config.object_store is not None,
         )
+        with contextlib.closing(self._new_blob_store()) as blobs:
+            blobs.check(str(self.session))
         return UploadThreads(self._new_blob_store, logs.failed, settings)
 
     def _new_blob_store(self) -> BlobStore:
