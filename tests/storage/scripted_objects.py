@@ -31,6 +31,9 @@ class ScriptedObjects:
         """Number of the listing before which each key was put or deleted."""
         self._listings = 0
 
+    def __iter__(self):
+        return iter(sorted(self.bodies))
+
     def put(self, key, body):
         assert self.ever.setdefault(key, body) == body, f"{key} is used twice"
         self.bodies[key] = body
