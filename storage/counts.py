@@ -42,24 +42,6 @@ class FlushCounts:
         """Sessions started; each but the first because the one before it was lost."""
 
 
-class UploadCounts:
-    """Calls of the store for bodies of large flushes, which are uploaded before their commit."""
-
-    __slots__ = ("confirmed", "failed", "hedges", "running", "times", "uploaded_bytes")
-
-    def __init__(self) -> None:
-        self.running = 0
-        self.confirmed = 0
-        self.failed = 0
-        """Calls without a confirmation; another one follows each of them."""
-        self.hedges = 0
-        """Calls started beside a late one of the same body."""
-        self.uploaded_bytes = 0
-        """Bytes of confirmed calls."""
-        self.times = Histogram()
-        """Durations of ended calls in nanoseconds."""
-
-
 class LogCounts:
     """Counters of a log, beside its regular state."""
 

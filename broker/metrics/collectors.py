@@ -13,7 +13,7 @@ from barnabas.broker.metrics.exporter import (
     exporter_families,
     exporter_partition_families,
 )
-from barnabas.broker.metrics.flushes import cluster_store_families, upload_families
+from barnabas.broker.metrics.flushes import cluster_store_families
 from barnabas.broker.metrics.groups import group_families
 from barnabas.broker.metrics.kafka import (
     TopicTraffic,
@@ -28,6 +28,7 @@ from barnabas.broker.metrics.maintenance import (
     scrubbing_families,
     upkeep_families,
 )
+from barnabas.broker.metrics.objects import object_families, object_outage_family
 from barnabas.broker.metrics.own import serving_families, storage_families
 from barnabas.broker.metrics.process import process_families
 from barnabas.broker.metrics.transactions import (
@@ -49,8 +50,10 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.stage import Stage
     from barnabas.broker.upkeep.cleaning import LogCleaner
     from barnabas.broker.upkeep.scrubbing import LogScrubber
-    from barnabas.storage.counts import FlushCounts, UploadCounts
+    from barnabas.storage.counts import FlushCounts
     from barnabas.storage.replicated.cold_store import ColdStore
+    from barnabas.storage.replicated.counted_blobs import ObjectCounts
+    from barnabas.storage.replicated.flush_uploads import Uploads
     from barnabas.storage.store.log_store import LogStore
 
 
@@ -101,14 +104,19 @@ def register_cluster_store(
     metrics.register(lambda: upkeep_families(upkeep))
 
 
-def register_uploads(metrics: Metrics, counts: UploadCounts) -> None:
+def register_uploads(metrics: Metrics, counts: ObjectCounts, uploads: Uploads) -> None:
     """Register the metrics of uploads of large flushes."""
-    metrics.register(lambda: upload_families(counts))
+    metrics.register(lambda: object_families(counts, uploads))
 
 
 def register_cold_reads(metrics: Metrics, cold: ColdStore, readers: DiskReaders) -> None:
     """Register the metrics of old records that are read from a cluster's store."""
     metrics.register(lambda: cold_families(cold, readers.parked))
+
+
+def register_object_outages(metrics: Metrics, away_s: Callable[[], float | None]) -> None:
+    """Register the metric of an object store's outages; ``away_s`` is None if it responds."""
+    metrics.register(lambda: object_outage_family(away_s()))
 
 
 def register_coordinators(broker: Measured) -> None:

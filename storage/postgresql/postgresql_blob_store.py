@@ -29,6 +29,7 @@ class PostgreSqlBlobStore:
     """A BlobStore on one connection."""
 
     repeats_calls: Final = True
+    is_object_store: Final = False
 
     def __init__(self, primary: Primary, warning: str | None) -> None:
         """Take over what has been started; use ``begin`` instead."""
@@ -40,6 +41,9 @@ class PostgreSqlBlobStore:
     def begin(cls, primary: Primary) -> Self:
         """Connect, and bring the schema to this release's form; as ``PostgreSqlLogIndex.begin``."""
         return cls(primary, primary.start(bring_up_to_date))
+
+    def check(self, name: str) -> None:
+        """Accept the store: it is the index itself."""
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store the body of a flush."""

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
 
-from barnabas.storage.counts import UploadCounts
 from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.replicated.blob_store import BlobStore, BlobStoreError, UploadKey
 from barnabas.storage.replicated.log_index import IndexClosed, Lane
@@ -39,7 +38,6 @@ _ATTEMPTS_AT_ONCE: Final = 2
 """Maximum number of attempts of one upload at the same time."""
 _DURATIONS_KEPT: Final = 100
 _THOUSAND: Final = 1000
-_NS_PER_S: Final = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +48,8 @@ class UploadSettings:
     """Size of the body from which a flush is uploaded; a smaller one goes with its commit."""
     most: int = 4
     """Maximum number of uploaded flushes that are not committed."""
+    in_object_store: bool = False
+    """Whether bodies are put into an object store, each as a ``WalObject``."""
 
 
 @dataclass(slots=True, eq=False)
@@ -94,7 +94,8 @@ class Uploads:
         """Called after each upload that has got its key."""
         self.hedges = True
         """Whether a late attempt gets another one beside it."""
-        self.counts = UploadCounts()
+        self.hedged = 0
+        """Number of attempts beside late ones."""
         self._now_s = now_s
         self._changed = new_condition()
         self._open: list[Upload] = []
@@ -103,6 +104,11 @@ class Uploads:
         """Numbers of attempts, never used again in this process; sessions are its own."""
         self._durations_s: deque[float] = deque(maxlen=_DURATIONS_KEPT)
         self._is_closed = False
+
+    @property
+    def open_count(self) -> int:
+        """Number of uploads without a key."""
+        return len(self._open)
 
     def begin(self, session: int, number: int, body: Sequence[Buffer]) -> Upload:
         """Open the upload of a flush's body; it gets its key later."""
@@ -134,9 +140,8 @@ class Uploads:
             upload = self._next_due()
             if upload is None or upload.due_s > now_s:
                 return None
-            self.counts.hedges += bool(upload.running)
+            self.hedged += bool(upload.running)
             upload.running += 1
-            self.counts.running += 1
             may_hedge = self.hedges and upload.running < _ATTEMPTS_AT_ONCE
             upload.due_s = now_s + self._hedge_s() if may_hedge else math.inf
             number = next(self._attempts)
@@ -147,9 +152,8 @@ class Uploads:
         """End an attempt whose object is durable: the first one decides the upload's key."""
         upload = attempt.upload
         with self._changed:
-            self._durations_s.append(self._end(attempt))
-            self.counts.confirmed += 1
-            self.counts.uploaded_bytes += sum(map(len, upload.body))
+            upload.running -= 1
+            self._durations_s.append(self._now_s() - attempt.begun_s)
             if not upload.is_open:
                 return
             upload.key = attempt.key
@@ -161,8 +165,7 @@ class Uploads:
         """End an attempt without a confirmation: another one follows after a pause."""
         upload = attempt.upload
         with self._changed:
-            self._end(attempt)
-            self.counts.failed += 1
+            upload.running -= 1
             pause_s = min(_PAUSE_S_MIN * 2 ** min(upload.failures, _DOUBLINGS_MAX), _PAUSE_S_MAX)
             upload.failures += 1
             jitter = 1 + random_below(_THOUSAND) / _THOUSAND
@@ -174,14 +177,6 @@ class Uploads:
         with self._changed:
             self._is_closed = True
             self._changed.notify_all()
-
-    def _end(self, attempt: Attempt) -> float:
-        """Return the duration, in seconds, of an attempt that has ended; called under the lock."""
-        attempt.upload.running -= 1
-        duration_s = self._now_s() - attempt.begun_s
-        self.counts.running -= 1
-        self.counts.times.observe(int(duration_s * _NS_PER_S))
-        return duration_s
 
     def _keep_thread_idle(self) -> None:
         """Keep a thread ready for the next attempt; called under the lock."""

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from barnabas.storage.metastore.interface import MetaStore
     from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.cluster_index import ClusterIndex
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
+    from barnabas.storage.replicated.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.log_index import LogIndex
 
 
@@ -16,7 +19,7 @@ class ClusterBase(Protocol):
     """Factory of a broker's connections to its cluster's store, each for one caller at a time.
 
     Call its methods on threads: they wait while the store is unavailable. ``log_index``,
-    ``blob_store``, ``cluster_index`` and ``metastore`` raise ``IndexClosed`` once this is closed,
+    ``blob_stores``, ``cluster_index`` and ``metastore`` raise ``IndexClosed`` once this is closed,
     and the store's error if it cannot be used at all.
     """
 
@@ -32,11 +35,22 @@ class ClusterBase(Protocol):
     def warning(self) -> str | None:
         """Return a warning for operators about the store's durability, once it is open, or None."""
 
+    @property
+    def has_objects(self) -> bool:
+        """Whether the cluster has an object store beside its index."""
+
+    @property
+    def object_counts(self) -> ObjectCounts:
+        """Return the counts of calls of the store into which large flushes are uploaded."""
+
     def log_index(self) -> LogIndex:
         """Return a new connection to the durable logs."""
 
-    def blob_store(self) -> BlobStore:
-        """Return a new connection to the objects of large flushes."""
+    def blob_stores(self) -> Sequence[BlobStore]:
+        """Return new connections to all stores of the bodies of large flushes.
+
+        New bodies go into the first one.
+        """
 
     def cluster_index(self) -> ClusterIndex:
         """Return a new connection to the members and leaders."""

@@ -44,6 +44,7 @@ from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.cluster.start.leading import Service
 from barnabas.broker.cluster.start.metadata_follower import MetadataFollower
 from barnabas.broker.cluster.start.sessions import Sessions
+from barnabas.broker.cluster.start.store_watch import StoreWatch
 from barnabas.broker.config.cluster import CORDONED
 from barnabas.broker.config.features import FEATURES
 from barnabas.broker.metrics.cluster import Standing
@@ -51,6 +52,7 @@ from barnabas.broker.metrics.collectors import (
     register_cluster,
     register_cluster_store,
     register_cold_reads,
+    register_object_outages,
     register_uploads,
 )
 from barnabas.storage.replicated.block_cache import BlockCache
@@ -63,7 +65,6 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.peers.connection import Transport
     from barnabas.broker.cluster.peers.interface import Peers
     from barnabas.broker.cluster.start.cluster_directory import ClusterHome
-    from barnabas.broker.cluster.start.store_watch import StoreWatch
     from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.metadata.catalogue import Catalogue
@@ -84,6 +85,8 @@ CACHE_DISTANCE_BYTES: Final = 256 * 1024 * 1024
 producers may write until upkeep looks again. Less than the reserve, and appends are refused."""
 NAMED_MOST: Final = 10
 """Maximum number of damaged partitions that are named."""
+OBJECT_STORE_SAID_EVERY_S: Final = 60.0
+"""Interval, in seconds, of log lines about an object store that does not respond."""
 LEAVE_TIMEOUT_S: Final = 3.0
 """Timeout, in seconds, for ending the session at a stop; without it the lease expires."""
 
@@ -171,11 +174,13 @@ class ClusterMember:
             around.logs,
             ways.upkeep,
             self._sessions.leading,
-            around.base.blob_store,
+            around.base.blob_stores,
             reload=self._reload,
             cold=self._cold,
         )
         """Upkeep of the store's copy of the logs that are led here."""
+        self._objects_watch = self._new_objects_watch()
+        """Watch of the object store, or None without one."""
         self._service: Service | None = None
         """Service, once this broker leads partitions, or None."""
         self._drain: Drain | None = None
@@ -193,6 +198,15 @@ class ClusterMember:
         cache = BlockCache(logs.file_system, logs.root, max_bytes, free_bytes_min)
         timeout_s = host.config.cold_read_timeout_ms / _MS_PER_S
         return ColdStore(base.log_index, cache, host.clock.now_ms, timeout_s=timeout_s)
+
+    def _new_objects_watch(self) -> StoreWatch | None:
+        base = self._around.base
+        if not base.has_objects:
+            return None
+        name, every_s = "the object store of the cluster", OBJECT_STORE_SAID_EVERY_S
+        return StoreWatch(
+            self._around.host.clock, lambda: base.object_counts.last_error, name, every_s
+        )
 
     def _reload(self, log: PartitionLog) -> None:
         if self._service is not None:
@@ -276,6 +290,8 @@ class ClusterMember:
         )
         sessions.lead()
         self._upkeep.start()
+        if self._objects_watch is not None:
+            self._objects_watch.start()
         self._changed()
 
     def register_metrics(
@@ -295,15 +311,24 @@ class ClusterMember:
             metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
         )
         if committer.uploads is not None:
-            register_uploads(metrics, committer.uploads.counts)
+            register_uploads(metrics, base.object_counts, committer.uploads)
         if self._cold is not None:
             register_cold_reads(metrics, self._cold, readers)
+        watch = self._objects_watch
+        if watch is not None:
+            register_object_outages(metrics, lambda: watch.away_s)
 
     def warnings(self) -> dict[str, str]:
         """Return warnings for operators, in texts that any user may read."""
         away_s, found = self._around.watch.away_s, {}
         if away_s is not None:
             found["store"] = f"away for {away_s:.0f} s: nothing is acknowledged, nothing changes"
+        watch, counts = self._objects_watch, self._around.base.object_counts
+        if watch is not None and watch.away_s is not None:
+            found["objects"] = (
+                f"object store away for {watch.away_s:.0f} s: large flushes and reads of old "
+                f"records wait: {counts.last_error}"
+            )
         if not self.may_serve():
             found["lease"] = "not renewed in time: what is led here is not read either"
         damaged = [] if self._service is None else self._service.leadership.damaged()
@@ -409,6 +434,8 @@ class ClusterMember:
         self._is_closed = True
         self.stop()
         self._around.watch.stop()
+        if self._objects_watch is not None:
+            self._objects_watch.stop()
         self._sessions.close()
         self._upkeep.stop()
         if self._cold is not None:

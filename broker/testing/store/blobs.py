@@ -16,6 +16,7 @@ class MemoryBlobStore(Way):
     """``BlobStore`` in memory: the calls of one broker, each repeated until it gets a result."""
 
     repeats_calls: Final = True
+    is_object_store: Final = False
 
     def __init__(
         self,
@@ -30,6 +31,9 @@ class MemoryBlobStore(Way):
         super().__init__(link)
         self._uploads = uploads
         self._on_put = on_put
+
+    def check(self, name: str) -> None:
+        """Accept the store: it is the index itself."""
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """See ``BlobStore``."""
