@@ -63,6 +63,13 @@ class BlobStore(Protocol):
     def repeats_calls(self) -> bool:
         """Whether ``put`` repeats its call until it is confirmed, so that it needs no hedge."""
 
+    @property
+    def is_object_store(self) -> bool:
+        """Whether objects keep their keys once flushes have named them.
+
+        If not, their bytes belong to the index then, which deletes them.
+        """
+
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object whose bytes are ``body``. Raises BlobStoreError, IndexClosed."""
 

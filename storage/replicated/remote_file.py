@@ -239,6 +239,7 @@ class RemoteFile:
                 page = index.extents(
                     self._partition_id, from_offset, most=_EXTENTS_AT_ONCE, most_bytes=left
                 )
+                page = index.bodies(page)
             if not page:
                 raise _Moved
             for extent in page:

@@ -49,7 +49,7 @@ class Upkept:
         self.way = MemoryLogIndex(self.index)
         loop = asyncio.get_running_loop()
         host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn)
-        self.blobs = partial(MemoryBlobStore, self.index.uploads)
+        self.blobs = lambda: [MemoryBlobStore(self.index.uploads)]
         self.upkeep = Upkeep(
             host, self.broker.store, self.way, lambda: self.session, self.blobs, SETTINGS
         )

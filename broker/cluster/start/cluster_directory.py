@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.storage.files.file_system import FileSystem
     from barnabas.storage.metastore.interface import MetaStore
+    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.flush_committer import FlushCommitter
     from barnabas.storage.store.log_store import LogStore
     from barnabas.storage.store.store_parts import PartitionSpec
@@ -129,8 +130,18 @@ class ClusterHome:
         config = self._config
         if not config.objects_uploads_max:
             return None
-        settings = UploadSettings(config.flush_object_min_bytes, config.objects_uploads_max)
-        return UploadThreads(self._base.blob_store, logs.failed, settings)
+        settings = UploadSettings(
+            config.flush_object_min_bytes,
+            config.objects_uploads_max,
+            in_object_store=config.object_store is not None,
+        )
+        return UploadThreads(self._new_blob_store, logs.failed, settings)
+
+    def _new_blob_store(self) -> BlobStore:
+        store, *others = self._base.blob_stores()
+        for each in others:
+            each.close()
+        return store
 
     def _new_node_id(self) -> int:
         index = self._base.cluster_index()

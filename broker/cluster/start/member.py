@@ -165,7 +165,7 @@ class ClusterMember:
             around.logs,
             ways.upkeep,
             self._sessions.leading,
-            around.base.blob_store,
+            around.base.blob_stores,
             reload=self._reload,
             cold=self._cold,
         )

@@ -40,6 +40,8 @@ class Payload:
     """Size of its deleted extents."""
     sparse_since: float | None = None
     """Time, in seconds, since which too much of it is dead, or None."""
+    key: str | None = None
+    """Key in the object store, or None if its bytes are in the index."""
 
 
 class Payloads:
@@ -52,6 +54,8 @@ class Payloads:
         self._partly_dead: dict[Payload, None] = {}
         self._sparse: dict[Payload, None] = {}
         """In the order in which they became sparse."""
+        self.dereferenced_keys: dict[str, float] = {}
+        """Keys of objects in the object store without extents, and since when."""
 
     def clear(self) -> None:
         """Forget all payloads."""
@@ -61,8 +65,10 @@ class Payloads:
 
     def add(self, extents: Mapping[Place, Extent]) -> None:
         """Add a payload that has these extents."""
-        size_bytes = sum(len(each.data) for each in extents.values())
-        payload = Payload(size_bytes, set(extents))
+        size_bytes = sum(each.size_bytes for each in extents.values())
+        keys = {each.place.key for each in extents.values() if each.place is not None}
+        payload = Payload(size_bytes, set(extents), key=keys.pop() if keys else None)
+        assert not keys, "extents of one flush in several objects"
         self._payloads.update(dict.fromkeys(extents, payload))
 
     def collect_garbage(self, rows: Mapping[int, PartitionRow], most: int) -> int:
@@ -119,6 +125,11 @@ class Payloads:
                 self._copy(partition_id, row, portion)
         return PackedExtents(extents, size_bytes)
 
+    def dead_keys(self, most: int, rest_ms: int) -> list[str]:
+        """Return keys without extents; see ``LogIndex.dereferenced_keys``."""
+        bound = self._clock() - rest_ms / 1000
+        return [key for key, since in self.dereferenced_keys.items() if since <= bound][:most]
+
     def space(self, rest_ms: int) -> StoredSpace:
         """Return the space that deleted extents take; see ``LogIndex.space``."""
         bound = self._clock() - rest_ms / 1000
@@ -145,10 +156,14 @@ class Payloads:
             place = (partition_id, extent.base_offset)
             payload = self._payloads.pop(place)
             payload.places.remove(place)
-            payload.dead_bytes += len(extent.data)
+            payload.dead_bytes += extent.size_bytes
             if not payload.places:
                 self._partly_dead.pop(payload, None)
                 self._sparse.pop(payload, None)
+                if payload.key is not None:
+                    self.dereferenced_keys[payload.key] = self._clock()
+                continue
+            if payload.key is not None:
                 continue
             self._partly_dead[payload] = None
             if payload.sparse_since is None and payload.dead_bytes * 4 > payload.size_bytes:

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class MemoryUploads:
     """The objects that no flush has named; see ``BlobStore`` for the methods.
 
-    Once a flush names an object, its bytes belong to the index.
+    Once a flush names an object, its bytes belong to the index. Of an object store's objects only
+    the keys that flushes have named are here.
     """
 
     def __init__(self) -> None:
@@ -65,6 +66,9 @@ class MemoryUploads:
         if flush.key is None:
             return flush.payload or b""
         with self._lock:
+            if flush.size is not None:
+                self._named.add(flush.key)
+                return b""
             if flush.key not in self._bodies:
                 raise IndexMisused(f"{flush.key} is named, and was not put")
             self._named.add(flush.key)
