@@ -7,6 +7,8 @@ Rules of this file:
 * An object is one PUT, never a multipart upload: parts of an upload that ends half-way cost money,
   and no listing shows them.
 * Errors have the store's own words, in one line and without credentials.
+* A missing object is damage, so only the store's own code says that one is missing. A missing
+  bucket, and at some servers a wrong access key, has the same status, and may pass.
 """
 
 from __future__ import annotations
@@ -36,6 +38,10 @@ _TIMEOUT_S: Final = 30
 _REPEATS: Final = 3
 """Maximum number of times that a read, a listing or a delete is repeated."""
 _WORDS_MAX: Final = 300
+_FAILED_REQUEST: Final = "Server returned"
+"""Text of each error that came with a status of HTTP."""
+_MISSING: Final = ("NoSuchKey", "BlobNotFound")
+"""Codes of S3 and GCS, and of Azure, for a key that has no object."""
 
 
 class Address(NamedTuple):
@@ -201,11 +207,15 @@ def _translated(secrets: Sequence[str], key: str = "") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        if key:
+        if key and _is_missing_object(str(error)):
             raise BlobNotFound(key) from None
         raise BlobStoreError(_words(error, secrets)) from None
     except (BaseError, OSError, ValueError) as error:
         raise BlobStoreError(_words(error, secrets)) from None
+
+
+def _is_missing_object(text: str) -> bool:
+    return _FAILED_REQUEST not in text or any(each in text for each in _MISSING)
 
 
 def _words(error: Exception, secrets: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ one bucket, and no multipart upload. Objects are in memory. ``script`` has the f
 come; each is taken by the first request that it fits, so a test knows which request failed and how:
 
     with ScriptedS3() as server:
+        server.create_bucket("bucket")
         server.script.append(Fault("PUT", Kind.ERROR_AFTER_EFFECT, status=500))
 
 `tests/interop/test_object_stores.py` compares it with servers of others. The wire is
@@ -99,7 +100,7 @@ class Bucket:
     name: str
     objects: dict[str, bytes] = field(default_factory=dict)
     ghosts: list[Ghost] = field(default_factory=list)
-    exists: bool = True
+    exists: bool = False
 
     def put(self, key: str, content: bytes) -> None:
         """Write an object; it is the newest one from now on."""
@@ -120,8 +121,8 @@ class ScriptedS3(HttpServerForTests):
 
     access_key, secret_key = "scripted", "secret"
 
-    def __init__(self, bucket: str = "bucket") -> None:
-        self.bucket = Bucket(bucket)
+    def __init__(self) -> None:
+        self.bucket = Bucket("")
         self.script: list[Fault] = []
         self.requests: list[Request] = []
         self.accepted_keys = {self.access_key}
@@ -143,6 +144,10 @@ class ScriptedS3(HttpServerForTests):
     def url(self) -> str:
         """URL of the server."""
         return f"http://127.0.0.1:{self.port}"
+
+    def create_bucket(self, name: str) -> None:
+        """Create the one bucket."""
+        self.bucket = Bucket(name, exists=True)
 
     def count(self, method: str, key: str = "") -> int:
         """Return the number of requests of a method so far, for keys that contain ``key``."""
@@ -288,11 +293,12 @@ class _Handler(BaseHTTPRequestHandler):
             for each in sorted(common)
         ]
         is_cut = len(found) > len(page)
-        token = f"<NextContinuationToken>{escape(page[-1])}</NextContinuationToken>"
+        token = page[-1] if is_cut else ""
         body = (
             f"<ListBucketResult><Name>{self.server_of_test.bucket.name}</Name>"
             f"<KeyCount>{len(page)}</KeyCount><IsTruncated>{str(is_cut).lower()}</IsTruncated>"
-            f"{token if is_cut else ''}{''.join(entries)}</ListBucketResult>"
+            f"<NextContinuationToken>{escape(token)}</NextContinuationToken>"
+            f"{''.join(entries)}</ListBucketResult>"
         )
         return Response(200, body.encode(), {"Content-Type": "application/xml"})
 

@@ -11,6 +11,8 @@ import obstore.exceptions
 import obstore.store
 import pytest
 
+from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
+from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
 from tests.counterparts.object_stores import Rclone, Versitygw
 from tests.counterparts.s3 import REGION, S3Server
 from tests.counterparts.scripted_s3 import Fault, Kind, ScriptedS3
@@ -28,6 +30,7 @@ RIGHT = {
     "PUT of a new key only": "AlreadyExistsError",
     "LIST": ["b/0", "b/1", "b/2", "b/3", "b/4"],
     "LIST from a key": ["b/2", "b/3", "b/4"],
+    "LIST from the last key": [],
     "DELETE of a missing key": None,
     "DELETE": ["b/0"],
     "8 MiB of 128 buffers": 8 << 20,
@@ -65,6 +68,16 @@ def s3_store(server, bucket="bucket", **settings):
     )
 
 
+def moto(directory):
+    """Return moto's server, which needs no directory."""
+    return S3Server()
+
+
+def scripted(directory):
+    """Return our own server, which needs no directory."""
+    return ScriptedS3()
+
+
 @contextlib.contextmanager
 def opened(name, directory):
     """Yield a store by its name in ``DIFFERENT``."""
@@ -72,18 +85,33 @@ def opened(name, directory):
         yield obstore.store.LocalStore(str(directory))
     elif name == "memory":
         yield obstore.store.MemoryStore()
-    elif name == "scripted":
-        with ScriptedS3() as scripted:
-            yield s3_store(scripted)
     else:
-        made = {
-            "moto": S3Server,
-            "versitygw": lambda: Versitygw(directory),
-            "rclone": lambda: Rclone(directory),
-        }
-        with made[name]() as server:
+        made = {"moto": moto, "scripted": scripted, "versitygw": Versitygw, "rclone": Rclone}
+        with made[name](directory) as server:
             server.create_bucket("bucket")
             yield s3_store(server)
+
+
+def opened_as_configured(server, **settings):
+    """Return the store as a broker opens it."""
+    access = {"access_key": server.access_key, "secret_key": server.secret_key, **settings}
+    address = Address("s3://bucket/prefix", server.url, REGION, allow_http=True, **access)
+    return ObjectBlobStore.open(address)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [case(each, in_test=each is not Versitygw) for each in (moto, Versitygw, Rclone, scripted)],
+)
+def test_broker_takes_only_a_missing_object_for_missing(make, tmp_path):
+    with make(tmp_path) as server:
+        with pytest.raises(BlobStoreError):
+            opened_as_configured(server).get_range("a", 0, 1)
+        server.create_bucket("bucket")
+        with pytest.raises(BlobNotFound):
+            opened_as_configured(server).get_range("a", 0, 1)
+        with pytest.raises(BlobStoreError):
+            opened_as_configured(server, access_key="another").get_range("a", 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -143,6 +171,7 @@ def observed(store):
         put(f"b/{number}", bytes(number))
     note("LIST", lambda: sorted(keys(store)))
     note("LIST from a key", lambda: sorted(keys(store, offset="b/1")))
+    note("LIST from the last key", lambda: keys(store, offset="b/4"))
     note("DELETE of a missing key", lambda: store.delete("b/9"))
     store.delete([f"b/{number}" for number in range(1, 5)])
     note("DELETE", lambda: keys(store))
@@ -162,8 +191,9 @@ class TestScripted:
 
     @pytest.fixture
     def server(self):
-        with ScriptedS3() as scripted:
-            yield scripted
+        with ScriptedS3() as running:
+            running.create_bucket("bucket")
+            yield running
 
     @pytest.mark.parametrize(
         ("kind", "error", "is_written"),
