@@ -1,7 +1,6 @@
 """When a broker keeps snapshots, compacts in the store and collects garbage, and when not."""
 
 import asyncio
-from functools import partial
 from types import SimpleNamespace
 from uuid import UUID
 

@@ -130,10 +130,13 @@ class ClusterHome:
         config = self._config
         if not config.objects_uploads_max:
             return None
+        with contextlib.closing(self._new_blob_store()) as blobs:
+            blobs.check(str(self.session))
+            is_object_store = blobs.is_object_store
         settings = UploadSettings(
             config.flush_object_min_bytes,
             config.objects_uploads_max,
-            in_object_store=config.object_store is not None,
+            in_object_store=is_object_store,
         )
         return UploadThreads(self._new_blob_store, logs.failed, settings)
 
