@@ -11,6 +11,7 @@ import obstore.exceptions
 import obstore.store
 import pytest
 
+from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
 from tests.counterparts.object_stores import Rclone, Versitygw
@@ -112,6 +113,26 @@ def test_broker_takes_only_a_missing_object_for_missing(make, tmp_path):
             opened_as_configured(server).get_range("a", 0, 1)
         with pytest.raises(BlobStoreError):
             opened_as_configured(server, access_key="another").get_range("a", 0, 1)
+
+
+@pytest.mark.parametrize(
+    "make", [case(each, in_test=each is not Versitygw) for each in (moto, Versitygw, scripted)]
+)
+def test_broker_accepts_a_store_that_keeps_its_promises(make, tmp_path):
+    with make(tmp_path) as server:
+        server.create_bucket("bucket")
+        for session in ("1", "2"):
+            opened_as_configured(server).check(session)
+
+
+def test_broker_refuses_rclone_in_one_sentence(tmp_path):
+    with Rclone(tmp_path) as server:
+        server.create_bucket("bucket")
+        with pytest.raises(StoreUnusable) as refused:
+            opened_as_configured(server).check("1")
+    place = "the object store at s3://bucket/prefix cannot be used"
+    words = "Received non-partial response when range requested"
+    assert str(refused.value) == f"{place}: GET failed: Generic S3 error: {words}"
 
 
 @pytest.mark.parametrize(
