@@ -62,6 +62,15 @@ class Address(NamedTuple):
         return self._replace(url=f"{self.url.rstrip('/')}/{name}")
 
 
+class ObjectEntry(NamedTuple):
+    """An object in a listing."""
+
+    key: str
+    size_bytes: int
+    written_s: float
+    """Time of its upload by the store's clock, in seconds."""
+
+
 class ObjectBlobStore:
     """A BlobStore whose objects lie below one prefix; several threads may share it."""
 
@@ -135,6 +144,15 @@ class ObjectBlobStore:
                 if len(found) >= most:
                     break
             return found[:most]
+
+    def sizes(self, prefix: str) -> Iterator[ObjectEntry]:
+        """Yield all objects whose keys start with a directory, in no order."""
+        with self._calling():
+            for page in obstore.list(self._others, prefix):
+                yield from (
+                    ObjectEntry(each["path"], each["size"], each["last_modified"].timestamp())
+                    for each in page
+                )
 
     def close(self) -> None:
         """Refuse calls from now on; one under way ends by itself, within its timeout."""
