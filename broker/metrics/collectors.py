@@ -28,6 +28,7 @@ from barnabas.broker.metrics.maintenance import (
     scrubbing_families,
     upkeep_families,
 )
+from barnabas.broker.metrics.objects import object_families
 from barnabas.broker.metrics.own import serving_families, storage_families
 from barnabas.broker.metrics.process import process_families
 from barnabas.broker.metrics.transactions import (
@@ -50,6 +51,8 @@ if TYPE_CHECKING:
     from barnabas.broker.upkeep.scrubbing import LogScrubber
     from barnabas.storage.counts import FlushCounts
     from barnabas.storage.replicated.cold_store import ColdStore
+    from barnabas.storage.replicated.counted_blobs import ObjectCounts
+    from barnabas.storage.replicated.flush_committer import FlushCommitter
     from barnabas.storage.store.log_store import LogStore
 
 
@@ -103,6 +106,16 @@ def register_cluster_store(
 def register_cold_reads(metrics: Metrics, cold: ColdStore) -> None:
     """Register the metrics of old records that are read from a cluster's store."""
     metrics.register(lambda: cold_families(cold))
+
+
+def register_objects(
+    metrics: Metrics,
+    counts: ObjectCounts,
+    committer: FlushCommitter,
+    away_s: Callable[[], float | None],
+) -> None:
+    """Register the metrics of a cluster's object store; ``away_s`` is None if it responds."""
+    metrics.register(lambda: object_families(counts, committer.uploads, away_s))
 
 
 def register_coordinators(broker: Measured) -> None:

@@ -6,7 +6,6 @@ All of it runs in a world: a failure repeats with its seed, and ten minutes take
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import pytest
 
@@ -19,7 +18,7 @@ from tests.cluster.torture import torture
 from tests.products import case
 from tests.seeds import SEED
 from tests.storage.scripted_blobs import FaultyBlobs, LedgerUploads
-from tests.storage.scripted_objects import ScriptedObjects, open_scripted
+from tests.storage.scripted_objects import clusters_with_objects
 
 UPLOADED = {"barnabas.flush.object.min.bytes": "1"}
 """Settings with which each flush that has records is uploaded."""
@@ -60,18 +59,10 @@ def test_clients_lose_nothing_while_all_flushes_are_in_an_object_store(
 
     Objects are deleted as soon as nothing lies in them, and never before.
     """
-    stores: list[ScriptedObjects] = []
-    genuine = base.MemoryStore.__init__
-
-    def begin(store: base.MemoryStore, *arguments: Any) -> None:
-        genuine(store, *arguments)
-        objects, store.open_objects = open_scripted(store.index, SEED + number)
-        stores.append(objects)
-
-    monkeypatch.setattr(base.MemoryStore, "__init__", begin)
     settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20)
     monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
-    torture(SEED + number, 10, HURRIED, UPLOADED | {"barnabas.objects.delete.delay.ms": "0"})
+    with clusters_with_objects(SEED + number, failures=0.05) as stores:
+        torture(SEED + number, 10, HURRIED, UPLOADED | {"barnabas.objects.delete.delay.ms": "0"})
     assert sum(each.deleted for each in stores), "failed and late attempts leave objects"
     assert sum(len(each.bodies) for each in stores), "large flushes are objects"
 

@@ -4,8 +4,12 @@ The ledger fails on a key that is used twice (F7), and on a delete of an object 
 named and in which records still lie (F6).
 """
 
+import contextlib
+from collections.abc import Iterator
 from random import Random
+from unittest.mock import patch
 
+from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.clock import sleep
@@ -139,3 +143,18 @@ def open_scripted(index, seed, failures=0.05):
     objects = ScriptedObjects(lambda: live_keys_of(index))
     random = Random(seed)
     return objects, lambda: ScriptedBlobs(objects, random, failures)
+
+
+@contextlib.contextmanager
+def clusters_with_objects(seed: int = 0, failures: float = 0.0) -> Iterator[list[ScriptedObjects]]:
+    """Give each cluster in memory an object store; yield those of them that there are."""
+    stores: list[ScriptedObjects] = []
+    genuine = MemoryStore.__init__
+
+    def begin(store, *arguments):
+        genuine(store, *arguments)
+        objects, store.open_objects = open_scripted(store.index, seed, failures)
+        stores.append(objects)
+
+    with patch.object(MemoryStore, "__init__", begin):
+        yield stores
