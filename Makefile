@@ -314,9 +314,10 @@ interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka
 .PHONY: nightly
 nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its record, all crash tables, and DURATION= of each fault
 	$(call heading,nightly tests)
+	@$(if $(ARGS),,$(BIN)/python -m tests.counterparts tools)
 	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
-	@$(if $(ARGS),,$(BIN)/python -m tests.counterparts tools && $(PYTEST) --quiet -m nightly tests/package)
+	@$(if $(ARGS),,$(PYTEST) --quiet -m nightly tests/package)
 	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes

@@ -39,9 +39,10 @@ COMMANDS = {
     "records": "delete records before an offset or a time",
     "bench": "measure how fast a broker writes and reads",
     "dump-log": "show the contents of data files",
-    "check": "verify a data directory without changing it",
+    "check": "verify a data directory, or the objects of a cluster",
     "backup": "copy the data directory of a broker, also while it runs",
     "restore": "create a data directory from a backup",
+    "objects": "delete the objects of a cluster that no longer exists",
     "completion": "print completion code for bash or zsh",
 }
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""

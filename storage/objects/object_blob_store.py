@@ -7,6 +7,8 @@ Rules of this file:
 * An object is one PUT, never a multipart upload: parts of an upload that ends half-way cost money,
   and no listing shows them.
 * Errors have the store's own words, in one line and without credentials.
+* A missing object is damage, so only the store's own code says that one is missing. A missing
+  bucket, and at some servers a wrong access key, has the same status, and may pass.
 """
 
 from __future__ import annotations
@@ -38,6 +40,10 @@ _TIMEOUT_S: Final = 30
 _REPEATS: Final = 3
 """Maximum number of times that a read, a listing or a delete is repeated."""
 _WORDS_MAX: Final = 300
+_FAILED_REQUEST: Final = "Server returned"
+"""Text of each error that came with a status of HTTP."""
+_MISSING: Final = ("NoSuchKey", "BlobNotFound")
+"""Codes of S3 and GCS, and of Azure, for a key that has no object."""
 
 
 class Address(NamedTuple):
@@ -54,6 +60,15 @@ class Address(NamedTuple):
     def below(self, name: str) -> Address:
         """Return the address of a prefix in this store."""
         return self._replace(url=f"{self.url.rstrip('/')}/{name}")
+
+
+class ObjectEntry(NamedTuple):
+    """An object in a listing."""
+
+    key: str
+    size_bytes: int
+    written_s: float
+    """Time of its upload by the store's clock, in seconds."""
 
 
 class ObjectBlobStore:
@@ -129,6 +144,15 @@ class ObjectBlobStore:
                 if len(found) >= most:
                     break
             return found[:most]
+
+    def sizes(self, prefix: str) -> Iterator[ObjectEntry]:
+        """Yield all objects whose keys start with a directory, in no order."""
+        with self._calling():
+            for page in obstore.list(self._others, prefix):
+                yield from (
+                    ObjectEntry(each["path"], each["size"], each["last_modified"].timestamp())
+                    for each in page
+                )
 
     def close(self) -> None:
         """Refuse calls from now on; one under way ends by itself, within its timeout."""
@@ -222,11 +246,15 @@ def _translated(secrets: Sequence[str], key: str = "") -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        if key:
+        if key and _is_missing_object(str(error)):
             raise BlobNotFound(key) from None
         raise BlobStoreError(_words(error, secrets)) from None
     except (BaseError, OSError, ValueError) as error:
         raise BlobStoreError(_words(error, secrets)) from None
+
+
+def _is_missing_object(text: str) -> bool:
+    return _FAILED_REQUEST not in text or any(each in text for each in _MISSING)
 
 
 def _words(error: Exception, secrets: Sequence[str]) -> str:

@@ -13,6 +13,7 @@ from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore, cluster_i
 from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
 from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
+from barnabas.storage.postgresql.postgresql_object_rows import PostgreSqlObjectRows
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
@@ -25,7 +26,12 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.blob_store import BlobStore
 
 Opened = TypeVar(
-    "Opened", PostgreSqlBlobStore, PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore
+    "Opened",
+    PostgreSqlBlobStore,
+    PostgreSqlLogIndex,
+    PostgreSqlClusterIndex,
+    PostgreSqlMetaStore,
+    PostgreSqlObjectRows,
 )
 
 
@@ -110,6 +116,10 @@ class PostgreSqlBase:
     def cluster_index(self) -> PostgreSqlClusterIndex:
         """Return a new index of the cluster's brokers and leaders."""
         return self._open(PostgreSqlClusterIndex.begin, self._primary(), self._primary())
+
+    def object_rows(self) -> PostgreSqlObjectRows:
+        """Return a way to the rows that name objects."""
+        return self._open(PostgreSqlObjectRows.begin, self._primary())
 
     def transfer(self, node_id: int) -> PostgreSqlTransfer:
         """Return a way to fill the cluster, or to have it written out, as a node."""

@@ -1,7 +1,8 @@
 """`python -m tests.counterparts fetch`: get everything the interop tests and benchmarks need.
 
-`compiler`: only what compiles Barnabas. `tools`: Helm, kubeconform and actionlint, which
-`make nightly` and `make release` need; the first build of Helm takes 20 minutes of CPU time.
+`compiler`: only what compiles Barnabas. `tools`: Helm, kubeconform, actionlint and versitygw, which
+`make nightly` and `make release` need; the first build of Helm takes 20 minutes of CPU time, that
+of versitygw 10.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from tests.counterparts.java import java
 from tests.counterparts.kcat import kcat
 from tests.counterparts.postgresql import postgresql
 
-TOOLS = ("actionlint", "kubeconform", "helm")
+TOOLS = ("actionlint", "kubeconform", "versitygw", "helm")
 
 
 def main() -> int:

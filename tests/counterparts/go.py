@@ -1,7 +1,8 @@
 """Programs in Go, on client libraries or tools of others, built once and kept.
 
 `go.sum` pins their modules. The toolchain is the machine's, or one that pip installs for the build;
-only the program is kept. A build takes about 50 CPU seconds, that of Helm some minutes.
+only the program is kept. A build takes about 50 CPU seconds; those of Helm and
+versitygw take some minutes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TOOLS = Path(__file__).with_name("go_tools")
 
 
 def tool(name: str) -> Path:
-    """Return a program of ``go_tools``: actionlint, helm or kubeconform."""
+    """Return a program of ``go_tools``: actionlint, helm, kubeconform or versitygw."""
     text = (TOOLS / name / "go.mod").read_text()
     (package,) = re.findall(r"^tool (\S+)$", text, re.MULTILINE)
     return built(TOOLS / name, package)

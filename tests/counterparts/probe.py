@@ -31,6 +31,15 @@ def answers_metadata(host: str, port: int, *, timeout_s: float = 1.0) -> bool:
         return False
 
 
+def accepts_connections(host: str, port: int, *, timeout_s: float = 1.0) -> bool:
+    """Return whether a process listens there."""
+    try:
+        socket.create_connection((host, port), timeout=timeout_s).close()
+    except OSError:
+        return False
+    return True
+
+
 def free_port() -> int:
     """Return an unused loopback port that no client is given while its broker is down.
 

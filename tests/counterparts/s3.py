@@ -76,7 +76,7 @@ class S3Server:
 
     def client(self) -> closing[Any]:
         """Return Amazon's own client of the server, for a `with` statement that closes it."""
-        return closing(_client("s3", self.url, self.access_key, self.secret_key))
+        return client_of(self.url, self.access_key, self.secret_key)
 
     def create_bucket(self, name: str) -> None:
         """Create a bucket."""
@@ -117,6 +117,11 @@ class S3Server:
             "checkpoint.accessKey": self.access_key,
             "checkpoint.secretKey": self.secret_key,
         }
+
+
+def client_of(url: str, access_key: str, secret_key: str) -> closing[Any]:
+    """Return Amazon's own client of an S3 server, for a `with` statement that closes it."""
+    return closing(_client("s3", url, access_key, secret_key))
 
 
 def _keys(client: Any, bucket: str, prefix: str) -> Iterator[str]:

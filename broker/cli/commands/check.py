@@ -108,10 +108,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-d", "--directory", metavar="PATH", help="data directory (default: log.dirs)"
     )
     parser.add_argument(
+        "--cluster",
+        action="store_true",
+        help="compare a cluster's rows with its object store",
+    )
+    parser.add_argument(
         "--progress",
         action="store_true",
-        help="say how far the check is, and how far the broker's own verification was; of a "
-        "directory in use only that",
+        help="say how far the check is, and the broker's own verification was",
     )
     parser.add_argument(
         "--repair",
@@ -125,7 +129,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Check a directory; return the exit code."""
+    """Check a directory, or the objects of a cluster; return the exit code."""
+    if arguments.cluster:
+        from barnabas.broker.cli.directory.cluster_objects import check_cluster
+
+        return check_cluster(arguments)
     directory, config = configuration.directory_of(arguments)
     if not any(os.path.exists(os.path.join(directory, name)) for name in _SIGNS):
         reason = "neither Barnabas nor an Apache Kafka that was stopped cleanly left data in it"

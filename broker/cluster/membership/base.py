@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
     from barnabas.storage.replicated.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.log_index import LogIndex
+    from barnabas.storage.replicated.object_rows import ObjectRows
 
 
 class ClusterBase(Protocol):
@@ -64,6 +65,9 @@ class ClusterBase(Protocol):
 
 class TransferBase(ClusterBase, Protocol):
     """Store that can be filled from a data directory, and exported to one."""
+
+    def object_rows(self) -> ObjectRows:
+        """Return a connection to the rows that name objects of the object store."""
 
     def transfer(self, node_id: int) -> ClusterTransfer:
         """Return a connection for an import or export, as a node."""

@@ -188,7 +188,7 @@ class StoredLogs:
                     memory.close()
                     found, found_before = (request.head, str(damage)), found
                     if isinstance(damage.__cause__, StoreDamaged) or (
-                        found == found_before and self._head_now(partition_id) == request.head
+                        found == found_before and self._is_current(request)
                     ):
                         raise
                 else:
@@ -302,10 +302,13 @@ class StoredLogs:
         request.found = None
         return False
 
-    def _head_now(self, partition_id: int) -> LogHead | None:
+    def _is_current(self, request: _Request) -> bool:
+        """Return whether the log has not changed since it was read, as far as is known."""
+        if request.head is None:
+            return True
         way = self._way()
         try:
-            return head_of(way, partition_id)
+            return head_of(way, request.partition_id) == request.head
         finally:
             self._give_back(way)
 

@@ -10,10 +10,10 @@ from barnabas.broker.config.types import ConflictingValues
 
 if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.object_blob_store import ObjectBlobStore
 
 
-def opener_of(config: BrokerConfig) -> Callable[[str], BlobStore] | None:
+def opener_of(config: BrokerConfig) -> Callable[[str], ObjectBlobStore] | None:
     """Return what opens the object store of a cluster by its ID; None if none is configured.
 
     Nothing is connected yet. Raises ConfigError.

@@ -19,6 +19,7 @@ def test_every_command_is_described():
         ("quotas",),
         ("cluster",),
         ("records",),
+        ("objects",),
         ("bench",),
     }
     assert described == set(WITH_HELP) - with_verbs

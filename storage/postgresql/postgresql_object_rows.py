@@ -1,0 +1,47 @@
+"""The ObjectRows in PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Self
+
+from barnabas.storage.postgresql.primary import Primary
+from barnabas.storage.postgresql.schema import bring_up_to_date
+from barnabas.storage.replicated.object_rows import NamedExtent, NamedObject
+
+_NAMED: Final = """
+SELECT object_id, key, size_bytes FROM barnabas.objects
+    WHERE object_id > %s AND size_bytes IS NOT NULL ORDER BY object_id LIMIT %s
+"""
+_EXTENTS: Final = """
+SELECT partition_id, base_offset, next_offset FROM barnabas.extents JOIN barnabas.objects
+    USING (object_id) WHERE key = %s ORDER BY partition_id, base_offset
+"""
+
+
+class PostgreSqlObjectRows:
+    """An ObjectRows on one connection."""
+
+    def __init__(self, primary: Primary, warning: str | None) -> None:
+        """Take over what has been started."""
+        self._primary = primary
+        self.warning = warning
+        """Warning for the operator about the server's durability, or None."""
+
+    @classmethod
+    def begin(cls, primary: Primary) -> Self:
+        """Open on the caller's connection, which the caller closes after an error."""
+        return cls(primary, primary.start(bring_up_to_date))
+
+    def named_objects(self, after_row: int, most: int) -> Sequence[NamedObject]:
+        """Return objects in the order of their rows."""
+        rows = self._primary.execute(_NAMED, (after_row, most))
+        return [NamedObject(*row) for row in rows]
+
+    def extents_in(self, key: str) -> Sequence[NamedExtent]:
+        """Return the extents of an object."""
+        return [NamedExtent(*row) for row in self._primary.execute(_EXTENTS, (key,))]
+
+    def close(self) -> None:
+        """End every wait, on any thread."""
+        self._primary.close()

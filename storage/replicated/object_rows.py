@@ -1,0 +1,40 @@
+"""The interface to the rows of a cluster that name objects of the object store, for commands.
+
+Methods wait for the index without limit, and repeat their calls; ``IndexClosed`` is raised out of a
+wait. One caller at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+
+class NamedObject(NamedTuple):
+    """An object of the object store that a flush has named, and that has records."""
+
+    row: int
+    """Number of its row; rows are never numbered again."""
+    key: str
+    size_bytes: int
+
+
+class NamedExtent(NamedTuple):
+    """Offsets of a partition whose records are in an object."""
+
+    partition_id: int
+    base_offset: int
+    next_offset: int
+
+
+class ObjectRows(Protocol):
+    """Rows about objects; see the head of this module."""
+
+    def named_objects(self, after_row: int, most: int) -> Sequence[NamedObject]:
+        """Return up to ``most`` objects whose rows follow ``after_row``, in order."""
+
+    def extents_in(self, key: str) -> Sequence[NamedExtent]:
+        """Return the extents whose records are in an object."""
+
+    def close(self) -> None:
+        """End every wait, on any thread."""

@@ -1,0 +1,126 @@
+"""``barnabas check --cluster`` and ``barnabas objects sweep`` over PostgreSQL and S3 servers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.counterparts.postgresql_servers import Server
+from tests.counterparts.scripted_s3 import ScriptedS3
+from tests.postgresql.brokers import Member, running
+from tests.postgresql.object_stores import BUCKET, create_topics, settings_of, write
+from tests.real.cli.command import barnabas
+
+RECORDS = 3
+
+
+def run(*arguments):
+    """Run a command whose files are all named by absolute paths."""
+    return barnabas(*arguments, cwd="/")
+
+
+@pytest.fixture(scope="module")
+def store():
+    with ScriptedS3() as scripted:
+        scripted.create_bucket(BUCKET)
+        yield scripted
+
+
+@pytest.fixture(scope="module")
+def settings(store, tmp_path_factory):
+    """The configuration file of a cluster that has written some objects, and ended."""
+    directory = tmp_path_factory.mktemp("cluster")
+    with Server() as server:
+        member = Member(directory, server.url, **settings_of(store))
+        with running([member]):
+            create_topics(member, "orders")
+            write(member, "orders", RECORDS)
+        found = {"barnabas.metadata": server.url, **settings_of(store)}
+        path = directory / "check.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in found.items()))
+        yield str(path)
+
+
+@pytest.fixture(autouse=True)
+def kept(store):
+    """The objects are as before after each test."""
+    objects = dict(store.bucket.objects)
+    yield
+    store.bucket.objects = objects
+
+
+def records_of(store):
+    return sorted(key for key in store.bucket.objects if "/wal/" in key)
+
+
+def checked(settings):
+    """Return the exit code, the document and the reports of a check."""
+    done = run("check", "--cluster", settings, "--format", "json")
+    return done.returncode, json.loads(done.stdout), done.stderr.splitlines()
+
+
+def test_cluster_whose_objects_are_all_there_is_healthy(store, settings):
+    code, found, problems = checked(settings)
+    assert (code, found["verdict"], problems) == (0, "healthy", [])
+    assert found["objects"] == len(records_of(store)) == RECORDS
+    assert found["bytes"] == sum(len(store.bucket.objects[key]) for key in records_of(store))
+
+
+def test_missing_and_short_objects_are_named_with_their_offsets(store, settings):
+    missing, short, _ = records_of(store)
+    del store.bucket.objects[missing]
+    size = len(store.bucket.objects[short])
+    store.bucket.objects[short] = store.bucket.objects[short][:-1]
+    code, found, problems = checked(settings)
+    assert (code, found["verdict"]) == (1, "damaged")
+    prefix = f"prefix/{found['cluster_id']}/"
+    assert [(each["key"], each["problem"]) for each in found["problems"]] == [
+        (missing.removeprefix(prefix), "is missing"),
+        (short.removeprefix(prefix), f"has {size - 1:,} bytes, not {size:,}"),
+    ]
+    ranges = [{"topic": "orders", "partition": 0, "first_offset": 0, "last_offset": 0}]
+    assert found["problems"][0]["ranges"] == ranges
+    assert "is missing: orders-0 offsets 0 to 0" in problems[0]
+
+
+def test_object_that_no_row_names_is_counted_and_no_problem(store, settings):
+    _, before, _ = checked(settings)
+    store.bucket.put(f"prefix/{before['cluster_id']}/wal/1/0-00000000000000ff-1", b"orphan")
+    code, found, _ = checked(settings)
+    assert code == 0
+    assert found["unnamed_objects"] == before["unnamed_objects"] + 1
+    assert found["unnamed_bytes"] == before["unnamed_bytes"] + len(b"orphan")
+
+
+def test_sweep_deletes_the_objects_of_another_cluster_and_no_others(store, settings):
+    others = dict(store.bucket.objects)
+    gone = {f"prefix/gone/wal/1/0-{number:016x}-1": b"12345" for number in range(1005)}
+    for key, content in gone.items():
+        store.bucket.put(key, content)
+    words = "1,005 objects with 5,025 bytes"
+    tried = run("objects", "sweep", "--cluster", "gone", settings, "--dry-run")
+    assert (tried.returncode, tried.stdout) == (0, f"cluster gone: {words} would be deleted\n")
+    assert set(store.bucket.objects) == {*others, *gone}
+    refused = run("objects", "sweep", "--cluster", "gone", settings)
+    assert (refused.returncode, "give --yes" in refused.stderr) == (2, True)
+    swept = run("objects", "sweep", "--cluster", "gone", settings, "--yes")
+    assert (swept.returncode, swept.stdout) == (0, f"cluster gone: {words} deleted\n")
+    assert store.bucket.objects == others
+
+
+def test_sweep_does_not_touch_the_configured_cluster(store, settings):
+    _, found, _ = checked(settings)
+    refused = run("objects", "sweep", "--cluster", found["cluster_id"], settings, "--yes")
+    assert refused.returncode == 2
+    assert f"cluster {found['cluster_id']}: it is the cluster of" in refused.stderr
+    assert len(records_of(store)) == RECORDS
+
+
+def test_store_that_does_not_answer_is_reported(store, settings):
+    store.bucket.exists = False
+    done = run("check", "--cluster", settings)
+    store.bucket.exists = True
+    assert done.returncode == 1
+    assert "s3://bucket/prefix: Generic S3 error" in done.stderr
+    assert store.secret_key not in done.stderr
