@@ -144,7 +144,9 @@ def test_takeover_reads_what_follows_the_snapshots(server, base, count, first):
         leader.flush(SNAPSHOT + at, lambda offset: placed(offset, b"v" * 1000))
     disk = SimulatedFileSystem()
     disk.make_directory(ROOT, exist_ok=True)
-    cold = ColdStore(base.log_index, BlockCache(disk, ROOT, CACHE_MIB * MIB), lambda: NOW_MS)
+    cold = ColdStore(
+        base.log_index, base.blob_store, BlockCache(disk, ROOT, CACHE_MIB * MIB), lambda: NOW_MS
+    )
     logs, store = StoredLogs(base, cold), new_store(disk, ROOT)
     logs.begin(leader.session)
 
@@ -184,7 +186,7 @@ def test_scan_of_a_log_larger_than_the_cache(base, tmp_path):
     assert leader.index.put_snapshot(leader.session, 30_000, 0, snapshot, parts)
     disk = LocalFileSystem()
     cache = BlockCache(disk, str(tmp_path), CACHE_MIB * MIB)
-    cold = ColdStore(base.log_index, cache, lambda: NOW_MS)
+    cold = ColdStore(base.log_index, base.blob_store, cache, lambda: NOW_MS)
     logs, store = StoredLogs(base, cold), new_store(disk, str(tmp_path))
     logs.begin(leader.session)
     with contextlib.ExitStack() as memory, logs.reading(30_000, 0, memory) as durable:

@@ -258,7 +258,7 @@ class StoredLogs:
             return ()
         key = ("parts", head.partition_id, head.state.leader_epoch)
         try:
-            parts = cold.read(key, lambda index: covering_parts(index, head), patiently=True)
+            parts = cold.read(key, lambda way: covering_parts(way.index, head), patiently=True)
         except OSError as error:
             raise IndexClosed from error
         return remote_segments(head.partition_id, parts, cold)

@@ -184,7 +184,7 @@ class ClusterMember:
         if not max_bytes:
             return None
         cache = BlockCache(logs.file_system, logs.root, max_bytes)
-        return ColdStore(base.log_index, cache, host.clock.now_ms)
+        return ColdStore(base.log_index, base.blob_store, cache, host.clock.now_ms)
 
     def _reload(self, log: PartitionLog) -> None:
         if self._service is not None:

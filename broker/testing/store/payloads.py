@@ -13,10 +13,12 @@ from operator import attrgetter, itemgetter
 from typing import Final
 
 from barnabas.broker.testing.store.rows import PartitionRow, touch
+from barnabas.broker.testing.store.uploads import MemoryUploads
 from barnabas.storage.replicated.log_index import (
     Extent,
     IndexMisused,
     PackedExtents,
+    SegmentExtent,
     StoredSpace,
 )
 
@@ -40,6 +42,8 @@ class Payload:
     """Size of its deleted extents."""
     sparse_since: float | None = None
     """Time, in seconds, since which too much of it is dead, or None."""
+    segment_key: str | None = None
+    """Key of the packed segment that it is, or None."""
 
 
 class Payloads:
@@ -52,6 +56,8 @@ class Payloads:
         self._partly_dead: dict[Payload, None] = {}
         self._sparse: dict[Payload, None] = {}
         """In the order in which they became sparse."""
+        self.on_segment_deleted: Callable[[str], None] = lambda _key: None
+        """Called with the key of each packed segment that no log has any more."""
 
     def clear(self) -> None:
         """Forget all payloads."""
@@ -96,6 +102,24 @@ class Payloads:
         self._dereference(partition_id, replaced)
         row.extents[first:after] = extents
         self.add({(partition_id, each.base_offset): each for each in extents})
+
+    def replace_by_segment(
+        self, partition_id: int, row: PartitionRow, segment: SegmentExtent, uploads: MemoryUploads
+    ) -> bool:
+        """Put a packed segment in place of extents; see ``LogIndex``."""
+        begin, end = segment.base_offset, segment.next_offset
+        first = bisect_left(row.extents, begin, key=_base_offset)
+        after = bisect_right(row.extents, end, key=_next_offset)
+        if sum(len(each.data) for each in row.extents[first:after]) != segment.length:
+            return False
+        data = uploads.name_segment(segment.key, segment.length)
+        self.replace(partition_id, row, [Extent(begin, end, segment.leader_epoch, data)])
+        self._payloads[partition_id, begin].segment_key = segment.key
+        return True
+
+    def segment_key(self, partition_id: int, extent: Extent) -> str | None:
+        """Return the key of the packed segment that an extent is, or None."""
+        return self._payloads[partition_id, extent.base_offset].segment_key
 
     def pack(
         self, rows: Mapping[int, PartitionRow], most: int, most_bytes: int, rest_ms: int
@@ -147,6 +171,8 @@ class Payloads:
             payload.places.remove(place)
             payload.dead_bytes += len(extent.data)
             if not payload.places:
+                if payload.segment_key is not None:
+                    self.on_segment_deleted(payload.segment_key)
                 self._partly_dead.pop(payload, None)
                 self._sparse.pop(payload, None)
                 continue

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.testing.store.rows import ENDED, SessionRow
-from barnabas.storage.replicated.blob_store import BlobNotFound, UploadKey
+from barnabas.storage.replicated.blob_store import PACKING_LANE, BlobNotFound, Claim, claim_of
 from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.runtime.threads import new_lock
 
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class MemoryUploads:
     """The objects that no flush has named; see ``BlobStore`` for the methods.
 
-    Once a flush names an object, its bytes belong to the index.
+    Once a flush names an object, its bytes belong to the index. Those of a packed segment can be
+    read here as long as a log has it.
     """
 
     def __init__(self) -> None:
@@ -25,7 +26,9 @@ class MemoryUploads:
         self._lock = new_lock()
         self._bodies: dict[str, bytes] = {}
         self._named: set[str] = set()
-        """Keys of objects that a flush has named."""
+        """Keys of objects that a flush or a log has named."""
+        self._segments: dict[str, bytes] = {}
+        """Packed segments that logs have."""
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys, in order."""
@@ -41,9 +44,10 @@ class MemoryUploads:
     def get_range(self, key: str, position: int, length: int) -> bytes:
         """Return bytes of an object."""
         with self._lock:
-            if key not in self._bodies:
-                raise BlobNotFound(key)
-            return self._bodies[key][position : position + length]
+            body = self._segments.get(key, self._bodies.get(key))
+        if body is None:
+            raise BlobNotFound(key)
+        return body[position : position + length]
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects."""
@@ -59,6 +63,7 @@ class MemoryUploads:
         """Delete all objects."""
         with self._lock:
             self._bodies.clear()
+            self._segments.clear()
 
     def body(self, flush: Flush) -> bytes:
         """Return the bytes of a flush; those of an object belong to the index from here on."""
@@ -70,17 +75,34 @@ class MemoryUploads:
             self._named.add(flush.key)
             return self._bodies.pop(flush.key)
 
+    def name_segment(self, key: str, length: int) -> bytes:
+        """Make an object a packed segment of a log, and return its bytes."""
+        with self._lock:
+            if len(self._bodies.get(key, b"")) != length:
+                raise IndexMisused(f"{key} is named, and {length} bytes of it were not put")
+            self._named.add(key)
+            self._segments[key] = self._bodies.pop(key)
+            return self._segments[key]
+
+    def has_segment(self, key: str) -> bool:
+        """Return whether a log has a packed segment."""
+        with self._lock:
+            return key in self._segments
+
+    def drop_segment(self, key: str) -> None:
+        """Delete a packed segment that no log has any more."""
+        with self._lock:
+            del self._segments[key]
+
     def dead(self, keys: Iterable[str], sessions: Mapping[int, SessionRow]) -> Sequence[str]:
         """Return those of the keys that no flush has named, nor can; see ``LogIndex.dead_keys``."""
         with self._lock:
-            return [
-                each for each in keys if each not in self._named and _is_unusable(each, sessions)
-            ]
+            return [each for each in keys if self._is_dead(claim_of(each), sessions)]
 
-
-def _is_unusable(key: str, sessions: Mapping[int, SessionRow]) -> bool:
-    """Return whether the session of a key, or its number, is in the past."""
-    parts = UploadKey.parse(key)
-    if parts is None or parts.session > max(sessions, default=0):
-        return False
-    return sessions.get(parts.session, ENDED).is_past(parts.lane, parts.number)
+    def _is_dead(self, claim: Claim | None, sessions: Mapping[int, SessionRow]) -> bool:
+        """Return whether no log has an object, nor ever will; the lock is held."""
+        if claim is None or claim.session > max(sessions, default=0):
+            return False
+        is_named = claim.name in (self._segments if claim.lane == PACKING_LANE else self._named)
+        is_past = sessions.get(claim.session, ENDED).is_past(claim.lane, claim.number)
+        return is_past and not is_named
