@@ -25,6 +25,7 @@ from barnabas.broker.metrics.kafka import (
 from barnabas.broker.metrics.maintenance import (
     cleaning_families,
     cold_families,
+    packing_families,
     scrubbing_families,
     upkeep_families,
 )
@@ -37,6 +38,7 @@ from barnabas.broker.metrics.transactions import (
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.leading.leadership import Leadership
+    from barnabas.broker.cluster.leading.packer import Packer
     from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
     from barnabas.broker.coordination.groups import Groups
     from barnabas.broker.coordination.transactions import Transactions
@@ -103,6 +105,11 @@ def register_cluster_store(
 def register_cold_reads(metrics: Metrics, cold: ColdStore) -> None:
     """Register the metrics of old records that are read from a cluster's store."""
     metrics.register(lambda: cold_families(cold))
+
+
+def register_packing(metrics: Metrics, packer: Packer) -> None:
+    """Register the metrics of packing logs into segments in the object store."""
+    metrics.register(lambda: packing_families(packer))
 
 
 def register_coordinators(broker: Measured) -> None:

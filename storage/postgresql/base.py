@@ -41,6 +41,8 @@ class PostgreSqlBase:
         self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False
+        self.has_object_store = False
+        """Whether logs are packed into objects; PostgreSQL as the store of them gains nothing."""
         self.has_answered = False
         """Whether the server was found suitable once."""
         self.warning: str | None = None

@@ -8,10 +8,13 @@ from uuid import uuid4
 import pytest
 
 from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
+from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
+from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.replicated.log_index import Extent, Flush, Lane, Outcome
 from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
 from tests.storage.packing_contract import PackingContract
+from tests.storage.segment_contract import SegmentContract
 from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all, forget_all
 
 
@@ -56,6 +59,15 @@ class TestPostgreSql(Tables, UpkeepContract):
 
 class TestPacking(Tables, PackingContract):
     pass
+
+
+class TestSegments(Tables, SegmentContract):
+    @pytest.fixture
+    def blobs(self, server):
+        opened = PostgreSqlBlobStore.begin(Primary(server.url))
+        yield opened
+        opened.delete(opened.list("seg/", "", MANY))
+        opened.close()
 
 
 MISCOUNTED = """

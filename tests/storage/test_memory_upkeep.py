@@ -2,9 +2,11 @@
 
 import pytest
 
+from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.replicated.cluster_index import Assignment
 from tests.storage.packing_contract import PackingContract
+from tests.storage.segment_contract import SegmentContract
 from tests.storage.upkeep_contract import UpkeepContract
 
 
@@ -32,3 +34,9 @@ class TestMemoryIndex(Memory, UpkeepContract):
 
 class TestMemoryPacking(Memory, PackingContract):
     pass
+
+
+class TestMemorySegments(Memory, SegmentContract):
+    @pytest.fixture
+    def blobs(self, index):
+        return MemoryBlobStore(index.uploads)

@@ -32,6 +32,10 @@ class ClusterBase(Protocol):
     def warning(self) -> str | None:
         """Return a warning for operators about the store's durability, once it is open, or None."""
 
+    @property
+    def has_object_store(self) -> bool:
+        """Whether objects lie beside the index, so that logs are packed into some of their own."""
+
     def log_index(self) -> LogIndex:
         """Return a new connection to the durable logs."""
 

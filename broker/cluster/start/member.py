@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
 from barnabas.broker.cluster.endpoints import Place
+from barnabas.broker.cluster.leading import packer
+from barnabas.broker.cluster.leading.packer import Packer
 from barnabas.broker.cluster.leading.upkeep import Upkeep
 from barnabas.broker.cluster.membership.assigner import Rules
 from barnabas.broker.cluster.membership.drain import Drain
@@ -51,9 +53,11 @@ from barnabas.broker.metrics.collectors import (
     register_cluster,
     register_cluster_store,
     register_cold_reads,
+    register_packing,
 )
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
+from barnabas.storage.replicated.segment_packing import PackLimits
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
@@ -168,8 +172,10 @@ class ClusterMember:
             around.base.blob_store,
             reload=self._reload,
             cold=self._cold,
+            packs=around.base.has_object_store,
         )
         """Upkeep of the store's copy of the logs that are led here."""
+        self._packer = self._new_packer()
         self._service: Service | None = None
         """Service, once this broker leads partitions, or None."""
         self._drain: Drain | None = None
@@ -185,6 +191,19 @@ class ClusterMember:
             return None
         cache = BlockCache(logs.file_system, logs.root, max_bytes)
         return ColdStore(base.log_index, base.blob_store, cache, host.clock.now_ms)
+
+    def _new_packer(self) -> Packer | None:
+        """Return the packer of the logs that are led here, or None without an object store."""
+        around, base = self._around, self._around.base
+        if not base.has_object_store:
+            return None
+        config = around.host.config
+        settings = packer.PackerSettings(PackLimits(config.pack_bytes), config.pack_ms)
+        logs, session = around.logs, self._sessions.leading
+        snapshot_offset = self._upkeep.snapshot_offset
+        return Packer(
+            around.host, logs, session, snapshot_offset, base.log_index, base.blob_store, settings
+        )
 
     def _reload(self, log: PartitionLog) -> None:
         if self._service is not None:
@@ -268,6 +287,8 @@ class ClusterMember:
         )
         sessions.lead()
         self._upkeep.start()
+        if self._packer is not None:
+            self._packer.start()
         self._changed()
 
     def register_metrics(self, metrics: Metrics, leadership: Leadership) -> None:
@@ -286,6 +307,8 @@ class ClusterMember:
         )
         if self._cold is not None:
             register_cold_reads(metrics, self._cold)
+        if self._packer is not None:
+            register_packing(metrics, self._packer)
 
     def warnings(self) -> dict[str, str]:
         """Return warnings for operators, in texts that any user may read."""
@@ -399,6 +422,8 @@ class ClusterMember:
         self._around.watch.stop()
         self._sessions.close()
         self._upkeep.stop()
+        if self._packer is not None:
+            self._packer.stop()
         if self._cold is not None:
             self._cold.close()
 

@@ -23,6 +23,9 @@ from barnabas.storage.runtime.threads import new_lock
 class MemoryStore:
     """Sessions, logs and metadata of one cluster."""
 
+    has_object_store = False
+    """Whether brokers pack logs into objects."""
+
     def __init__(self, cluster_id: str, clock: Callable[[], float] = monotonic) -> None:
         """``cluster_id`` as in ``Identity``; ``clock`` returns the time of leases, in seconds."""
         self.index = MemoryIndex(clock)
@@ -37,7 +40,9 @@ class MemoryStore:
 
         ``on_flush`` as in ``MemoryLogIndex``, ``on_put`` as in ``MemoryBlobStore``.
         """
-        return MemoryBase(self.index, self._metadata, on_flush, on_put)
+        return MemoryBase(
+            self.index, self._metadata, on_flush, on_put, has_object_store=self.has_object_store
+        )
 
     def close(self) -> None:
         """Drop the metadata; brokers must not use their connections any more."""
@@ -55,12 +60,15 @@ class MemoryBase:
         metadata: MemoryMetadata,
         on_flush: Callable[[Flush], None],
         on_put: Callable[[str], None],
+        *,
+        has_object_store: bool,
     ) -> None:
         """Create the base; only ``MemoryStore.base`` calls this."""
         self._index = index
         self._metadata = metadata
         self._on_flush = on_flush
         self._on_put = on_put
+        self.has_object_store = has_object_store
         self._link = Link()
         self._lock = new_lock()
         self._ways: list[Way] = []

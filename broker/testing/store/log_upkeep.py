@@ -10,6 +10,7 @@ from barnabas.broker.testing.store.uploads import MemoryUploads
 from barnabas.storage.replicated.log_index import (
     Extent,
     ExtentSize,
+    IndexMisused,
     Lane,
     PackedExtents,
     SegmentExtent,
@@ -82,6 +83,8 @@ class LogUpkeep:
                 return self.uploads.has_segment(segment.key)
             if not self._leads_still(session, partition_id, epoch):
                 return False
+            if numbers.get(Lane.PACKING, 0) != number:
+                raise IndexMisused(f"segment {number} of session {session} comes too early")
             row = self.rows[partition_id]
             if row.log_start_offset > segment.base_offset:
                 return False

@@ -110,7 +110,9 @@ class Payloads:
         begin, end = segment.base_offset, segment.next_offset
         first = bisect_left(row.extents, begin, key=_base_offset)
         after = bisect_right(row.extents, end, key=_next_offset)
-        if sum(len(each.data) for each in row.extents[first:after]) != segment.length:
+        replaced = row.extents[first:after]
+        length = sum(len(each.data) for each in replaced)
+        if replaced and replaced[0].base_offset == begin and length != segment.length:
             return False
         data = uploads.name_segment(segment.key, segment.length)
         self.replace(partition_id, row, [Extent(begin, end, segment.leader_epoch, data)])
