@@ -203,6 +203,15 @@ def test_wrong_bytes_on_the_leaders_disk_are_not_packed(index, leader, blobs):
     assert packed_extents(index) == []
 
 
+def test_log_that_is_shorter_than_its_extents_is_not_packed(index, leader, blobs, monkeypatch):
+    """The index would refuse it."""
+    end = keep_parts(leader)
+    packing = Packing(leader, blobs)
+    (portion, *_) = packing.portions(end)
+    monkeypatch.setattr(index, "replace_by_segment", lambda *_: pytest.fail("it was called"))
+    assert packing.run(portion._replace(size_bytes=portion.size_bytes + 1)) is False
+
+
 def test_store_with_other_bytes_is_not_replaced(index, leader, blobs):
     """It was compacted meanwhile, for example."""
     end = keep_parts(leader)
