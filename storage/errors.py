@@ -103,6 +103,10 @@ class StoreDamaged(StorageError):
     """The store cannot read the requested logs; other logs may be readable."""
 
 
+class ObjectDamaged(StorageError):
+    """The object store lacks an object that holds records, or some of its bytes."""
+
+
 class StoreUnusable(StorageError):
     """The store of a cluster answers, but cannot be used as it is, or as it is addressed."""
 

@@ -9,7 +9,7 @@ from typing import Final
 from urllib.parse import parse_qs, urlsplit
 
 from barnabas.broker.config.fields import setting
-from barnabas.broker.config.storage import StorageConfig
+from barnabas.broker.config.objects import STORAGE, ObjectsConfig
 from barnabas.broker.config.types import (
     Between,
     ConfigType,
@@ -30,7 +30,7 @@ _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(:[0-9]+)?")
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterConfig(StorageConfig):
+class ClusterConfig(ObjectsConfig):
     """Store and membership of a cluster, and connections between its brokers."""
 
     metadata: str | None = setting(
@@ -105,6 +105,13 @@ class ClusterConfig(StorageConfig):
     def is_of_cluster(self) -> bool:
         """Whether the configuration is that of a broker of a cluster."""
         return self.metadata is not None
+
+
+def check_object_store(config: ClusterConfig) -> None:
+    """Raise ConfigError for an object store without a cluster."""
+    if config.object_store is not None and not config.is_of_cluster:
+        reason = f"{STORAGE} is of the brokers of a cluster: set {METADATA}, too"
+        raise ConflictingValues(STORAGE, config.object_store, reason)
 
 
 def check_cordoned(cordoned: Sequence[str], data_directory: str) -> None:

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+import contextlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
 
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.postgresql.failover_check import Witness
-from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
+from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore, cluster_id_of
 from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
 from barnabas.storage.postgresql.postgresql_cluster_index import PostgreSqlClusterIndex
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
+from barnabas.storage.postgresql.schema import bring_up_to_date
 from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.threads import new_lock
+
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.blob_store import BlobStore
 
 Opened = TypeVar(
     "Opened", PostgreSqlBlobStore, PostgreSqlLogIndex, PostgreSqlClusterIndex, PostgreSqlMetaStore
@@ -31,17 +38,29 @@ class PostgreSqlBase:
     """
 
     def __init__(
-        self, address: str, *, new_cluster_id: str, patience_s: float = PATIENCE_S
+        self,
+        address: str,
+        *,
+        new_cluster_id: str,
+        patience_s: float = PATIENCE_S,
+        open_objects: Callable[[str], BlobStore] | None = None,
     ) -> None:
-        """``address`` as for ``Primary``; ``new_cluster_id`` is used only for a new cluster."""
+        """``address`` as for ``Primary``; ``new_cluster_id`` is used only for a new cluster.
+
+        ``open_objects`` returns a connection to the objects of a cluster by its ID, or is None if
+        all records are kept in PostgreSQL.
+        """
         self._address = address
+        self._open_objects = open_objects
+        self._cluster_id: str | None = None
+        self._objects = None if open_objects is None else ObjectReader(self._object_store)
         self._new_cluster_id = new_cluster_id
         self._patience_s = patience_s
         self._lock = new_lock()
         self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False
-        self.has_object_store = False
+        self.has_object_store = open_objects is not None
         """Whether logs are packed into objects; PostgreSQL as the store of them gains nothing."""
         self.has_answered = False
         """Whether the server was found suitable once."""
@@ -58,11 +77,27 @@ class PostgreSqlBase:
 
     def log_index(self) -> PostgreSqlLogIndex:
         """Return a new index of the durable logs."""
-        return self._open(PostgreSqlLogIndex.begin, self._primary())
+        return self._open(partial(PostgreSqlLogIndex.begin, objects=self._objects), self._primary())
 
-    def blob_store(self) -> PostgreSqlBlobStore:
-        """Return a new connection to the bodies of large flushes."""
-        return self._open(PostgreSqlBlobStore.begin, self._primary())
+    def blob_stores(self) -> Sequence[BlobStore]:
+        """Return new connections to all stores of the bodies of large flushes.
+
+        New bodies go into the first one.
+        """
+        in_rows = self._open(PostgreSqlBlobStore.begin, self._primary())
+        return [in_rows] if self._open_objects is None else [self._object_store(), in_rows]
+
+    def _object_store(self) -> BlobStore:
+        assert self._open_objects is not None, "an object store is configured"
+        with self._lock:
+            cluster_id = self._cluster_id
+        if cluster_id is None:
+            with contextlib.closing(self._primary()) as primary:
+                primary.start(bring_up_to_date)
+                cluster_id = cluster_id_of(primary, self._new_cluster_id)
+        with self._lock:
+            self._cluster_id = cluster_id
+        return self._open_objects(cluster_id)
 
     def cluster_index(self) -> PostgreSqlClusterIndex:
         """Return a new index of the cluster's brokers and leaders."""
@@ -93,6 +128,8 @@ class PostgreSqlBase:
         with self._lock:
             self._is_closed = True
             primaries, self._primaries = self._primaries, []
+        if self._objects is not None:
+            self._objects.close()
         for primary in primaries:
             primary.close()
 

@@ -10,6 +10,8 @@ from barnabas.storage.replicated.log_index import (
     LogBeginning,
     LogHead,
     LogSnapshot,
+    ObjectPlace,
+    ObjectSize,
     PartitionState,
 )
 from barnabas.storage.replicated.log_reading import BYTES_AT_ONCE
@@ -17,8 +19,13 @@ from barnabas.storage.replicated.log_reading import BYTES_AT_ONCE
 if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Row
 
-_BEGINNING_COLUMNS: Final = 12
-"""Columns of ``barnabas.beginning``; ``barnabas.recent_beginning`` has one more."""
+_EXTENT: Final = slice(8, 12)
+"""Columns of an extent in ``barnabas.beginning``, without its place."""
+_PLACE_COLUMNS: Final = 5
+"""Columns of its place, the last ones."""
+_IS_RECENT: Final = 12
+_RECENT_COLUMNS: Final = 18
+"""Columns of ``barnabas.recent_beginning``; ``barnabas.beginning`` lacks one of them."""
 HALVINGS_MOST: Final = BYTES_AT_ONCE.bit_length() - 1
 """Halvings until one byte is left, which is one extent: more would only have to be undone."""
 
@@ -35,10 +42,28 @@ def beginnings_of(rows: Iterable[Row]) -> list[LogBeginning]:
             heads[partition_id] = LogHead(partition_id, PartitionState(*row[1:5]), snapshot)
             extents[partition_id] = []
         if row[8] is not None:
-            extents[partition_id].append(Extent(*row[8:_BEGINNING_COLUMNS]))
-        if any(row[_BEGINNING_COLUMNS:]):
+            extents[partition_id].append(extent_of(*row[_EXTENT], *row[-_PLACE_COLUMNS:]))
+        if len(row) == _RECENT_COLUMNS and row[_IS_RECENT]:
             recent.add(partition_id)
     return [LogBeginning(head, extents[each], each in recent) for each, head in heads.items()]
+
+
+def extent_of(
+    base_offset: int,
+    next_offset: int,
+    leader_epoch: int,
+    data: bytes | None,
+    key: str | None,
+    position: int,
+    length: int,
+    footer_at: int,
+    size_bytes: int,
+) -> Extent:
+    """Return the extent of some columns, in the order of ``barnabas.read_extents``."""
+    place = None
+    if key is not None:
+        place = ObjectPlace(key, position, length, ObjectSize(footer_at, size_bytes))
+    return Extent(base_offset, next_offset, leader_epoch, data or b"", place)
 
 
 def fewer(most: int, most_bytes: int, silences: int) -> tuple[int, int]:

@@ -48,6 +48,16 @@ _FILLED: Final = {"partitions": "topic_partitions"}
 """Tables that have another name than in ``rows_of``."""
 
 
+def cluster_id_of(primary: Primary, new_cluster_id: str) -> str:
+    """Return the cluster's ID, which becomes ``new_cluster_id`` if it has none yet."""
+    statement = (
+        "INSERT INTO barnabas.cluster (cluster_id) VALUES (%s)"
+        " ON CONFLICT (singleton) DO UPDATE SET cluster_id = cluster.cluster_id"
+        " RETURNING cluster_id"
+    )
+    return primary.value(str, statement, new_cluster_id)
+
+
 class PostgreSqlMetaStore(ReplacedTables):
     """A MetaStore on one connection; see the rules at the head of this file."""
 
@@ -83,13 +93,7 @@ class PostgreSqlMetaStore(ReplacedTables):
     def begin(cls, primary: Primary, *, node_id: int, new_cluster_id: str) -> Self:
         """Open like ``open`` on the caller's connection, which the caller closes after an error."""
         warning = primary.start(bring_up_to_date)
-        statement = (
-            "INSERT INTO barnabas.cluster (cluster_id) VALUES (%s)"
-            " ON CONFLICT (singleton) DO UPDATE SET cluster_id = cluster.cluster_id"
-            " RETURNING cluster_id"
-        )
-        ((cluster_id,),) = primary.execute(statement, (new_cluster_id,))
-        store = cls(primary, Identity(cluster_id, node_id), warning)
+        store = cls(primary, Identity(cluster_id_of(primary, new_cluster_id), node_id), warning)
         store._begin()
         return store
 

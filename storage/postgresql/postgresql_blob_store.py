@@ -27,6 +27,7 @@ class PostgreSqlBlobStore:
     """A BlobStore on one connection."""
 
     repeats_calls: Final = True
+    is_object_store: Final = False
 
     def __init__(self, primary: Primary, warning: str | None) -> None:
         """Take over what has been started; use ``begin`` instead."""

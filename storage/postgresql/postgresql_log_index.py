@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
-from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, fewer
+from barnabas.storage.errors import ObjectDamaged
+from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, extent_of, fewer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
 from barnabas.storage.replicated.blob_store import claim_of
@@ -27,10 +28,13 @@ from barnabas.storage.replicated.log_index import (
     StoredSpace,
 )
 
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.object_reading import ObjectReader
+
 _COMMIT_FLUSH: Final = (
     "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"
     " %s::bigint[], %s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[],"
-    " %s::bigint[], %s::integer[], %s::bigint[])"
+    " %s::bigint[], %s::integer[], %s::bigint[], %s, %s)"
 )
 _EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer, %s::bigint)"
 _BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
@@ -50,22 +54,26 @@ _REPLACE_EXTENTS: Final = (
 )
 _REPLACE_BY_SEGMENT: Final = (
     "SELECT barnabas.replace_by_segment(%s, %s, %s::integer, %s, %s, %s, %s::integer,"
-    " %s::integer, %s)"
+    " %s::integer, %s, %s)"
 )
 _PACK_EXTENTS: Final = "SELECT * FROM barnabas.pack_extents(%s::integer, %s::bigint, %s)"
 _SPACE: Final = "SELECT * FROM barnabas.read_space(%s)"
 _DEAD_KEYS: Final = (
     "SELECT barnabas.dead_keys(%s::text[], %s::bigint[], %s::smallint[], %s::bigint[], %s::text[])"
 )
+_TAKE_DEAD_KEYS: Final = "SELECT * FROM barnabas.take_dead_keys(%s::integer, %s)"
 _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
 
 
 class PostgreSqlLogIndex:
     """A LogIndex on one connection; callers on several threads create several."""
 
-    def __init__(self, primary: Primary, warning: str | None) -> None:
+    def __init__(
+        self, primary: Primary, warning: str | None, objects: ObjectReader | None = None
+    ) -> None:
         """Take over what has been started; use ``open`` instead."""
         self._primary = primary
+        self._objects = objects
         self._halvings = 0
         """Halvings of the amount read at once, as long as the server was recently too slow for
         more."""
@@ -86,9 +94,12 @@ class PostgreSqlLogIndex:
             raise
 
     @classmethod
-    def begin(cls, primary: Primary) -> Self:
-        """Open like ``open`` on the caller's connection, which the caller closes after an error."""
-        return cls(primary, primary.start(bring_up_to_date))
+    def begin(cls, primary: Primary, objects: ObjectReader | None = None) -> Self:
+        """Open like ``open`` on the caller's connection, which the caller closes after an error.
+
+        ``objects`` reads the object store, or is None if the cluster has none.
+        """
+        return cls(primary, primary.start(bring_up_to_date), objects)
 
     @property
     def attempts_failed(self) -> int:
@@ -110,7 +121,9 @@ class PostgreSqlLogIndex:
         items = [list(column) for column in zip(*flush.items, strict=True)] or [[]] * 6
         starts = [list(column) for column in zip(*flush.starts, strict=True)] or [[]] * 3
         arguments = (session, flush.lane.value, flush.number, flush.key, flush.payload)
-        ((outcome, refused),) = self._primary.execute(_COMMIT_FLUSH, (*arguments, *items, *starts))
+        size = (None, None) if flush.size is None else (flush.size.size_bytes, flush.size.footer_at)
+        columns = (*arguments, *items, *starts, *size)
+        ((outcome, refused),) = self._primary.execute(_COMMIT_FLUSH, columns)
         answer = FlushAnswer(Outcome(outcome), frozenset(refused))
         if answer.outcome is Outcome.COMMITTED and flush.lane is Lane.INLINE:
             self._primary.witness.flush_committed(session, flush.number)
@@ -126,7 +139,16 @@ class PostgreSqlLogIndex:
     ) -> list[Extent]:
         """Return up to ``most`` extents that reach beyond an offset, in order."""
         named = (partition_id, from_offset)
-        return [Extent(*row) for row in self._read(_EXTENTS, named, most, most_bytes)]
+        return [extent_of(*row) for row in self._read(_EXTENTS, named, most, most_bytes)]
+
+    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+        """Return the same extents with their bytes."""
+        if self._objects is not None:
+            return self._objects.bodies(extents)
+        missing = next((each.place.key for each in extents if each.place is not None), None)
+        if missing is not None:
+            raise ObjectDamaged(f"object {missing} is in an object store, which is not configured")
+        return list(extents)
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
@@ -203,6 +225,14 @@ class PostgreSqlLogIndex:
         claims = {key: claim for key in keys if (claim := claim_of(key)) is not None}
         columns = [list(column) for column in zip(*claims.values(), strict=True)] or [[]] * 4
         return self._primary.value(list, _DEAD_KEYS, list(claims), *columns)
+
+    def dereferenced_keys(self, most: int, rest_ms: int) -> Sequence[str]:
+        """Return keys whose objects have no extents any more."""
+        return [key for (key,) in self._primary.execute(_TAKE_DEAD_KEYS, (most, rest_ms))]
+
+    def forget_keys(self, keys: Sequence[str]) -> None:
+        """Drop dereferenced keys whose objects are deleted."""
+        self._primary.execute("SELECT barnabas.forget_keys(%s::text[])", (list(keys),))
 
     def forget(self, most: int, kept_ms: int) -> int:
         """Delete rows that ended ``kept_ms`` ago, and return their number."""

@@ -1,4 +1,4 @@
-"""Deletion of objects that the index has not named, nor ever will.
+"""Deletion of objects that hold no records, nor ever will.
 
 Rules of this file:
 
@@ -8,6 +8,9 @@ Rules of this file:
 2. A key is not dead because it was merely seen without a name: the index confirms with a durable
    write that it is dead (``LogIndex.dead_keys``), before anything is deleted (F10).
 3. A listing may lack objects, and an object may appear late: the next round deletes it.
+4. An object of the object store whose records are all deleted is kept for a time, as long as the
+   index may be restored to a moment when it had some of them. Its key is forgotten after its object
+   is deleted, so a failed call is repeated.
 """
 
 from __future__ import annotations
@@ -39,4 +42,19 @@ def delete_dead_objects(index: LogIndex, blobs: BlobStore, most: int = KEYS_AT_O
             if dead:
                 blobs.delete(dead)
                 deleted += len(dead)
+    return deleted
+
+
+def delete_dereferenced_objects(
+    index: LogIndex, blobs: BlobStore, delay_ms: int, most: int = KEYS_AT_ONCE
+) -> int:
+    """Delete all objects of the object store whose records were deleted ``delay_ms`` ago.
+
+    Returns their number. Any broker may call it. Blocks; raises BlobStoreError, IndexClosed.
+    """
+    deleted = 0
+    while blobs.is_object_store and (keys := index.dereferenced_keys(most, delay_ms)):
+        blobs.delete(keys)
+        index.forget_keys(keys)
+        deleted += len(keys)
     return deleted

@@ -119,12 +119,25 @@ def claim_of(key: str) -> Claim | None:
     return None
 
 
+def keys_with(key: str) -> Sequence[str]:
+    """Return the keys of all objects that go with the one under a key that the index named."""
+    segment = SegmentKey.parse(key)
+    return [key] if segment is None else [segment.text, segment.sidecar]
+
+
 class BlobStore(Protocol):
     """One connection to the objects; see the rules at the head of this module."""
 
     @property
     def repeats_calls(self) -> bool:
         """Whether ``put`` repeats its call until it is confirmed, so that it needs no hedge."""
+
+    @property
+    def is_object_store(self) -> bool:
+        """Whether objects keep their keys once flushes have named them.
+
+        If not, their bytes belong to the index then, which deletes them.
+        """
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object whose bytes are ``body``. Raises BlobStoreError, IndexClosed."""

@@ -37,6 +37,7 @@ from barnabas.storage.replicated.log_index import (
     LogStart,
     Outcome,
 )
+from barnabas.storage.replicated.wal_object import wal_object
 from barnabas.storage.runtime.clock import counter_ns
 
 _FLUSH_BYTES_MAX: Final = 4 * 1024 * 1024
@@ -245,9 +246,15 @@ class FlushCommitter(Committer):
             return PendingFlush(groups, size, self._session, None, refused)
         number = self._number + sum([each.flush is not None for each in self._placed])
         items, starts, body = gathered.parts()
-        upload = None if uploads is None else uploads.begin(self._session, number, body)
-        payload = b"".join(body) if items and upload is None else None
-        flush = Flush(Lane.INLINE, number, items, starts, payload)
+        if uploads is None:
+            payload = b"".join(body) if items else None
+            flush = Flush(Lane.INLINE, number, items, starts, payload)
+            return PendingFlush(groups, size, self._session, flush, _COMMITTED)
+        object_size = None
+        if uploads.settings.in_object_store:
+            items, body, object_size = wal_object(items, body)
+        upload = uploads.begin(self._session, number, body)
+        flush = Flush(Lane.INLINE, number, items, starts, size=object_size)
         return PendingFlush(groups, size, self._session, flush, _COMMITTED, upload)
 
     def finish(self, pending: PendingFlush, answer: FlushAnswer) -> None:

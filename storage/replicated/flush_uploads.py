@@ -48,6 +48,8 @@ class UploadSettings:
     """Size of the body from which a flush is uploaded; a smaller one goes with its commit."""
     most: int = 4
     """Maximum number of uploaded flushes that are not committed."""
+    in_object_store: bool = False
+    """Whether bodies are put into an object store, each as a ``WalObject``."""
 
 
 @dataclass(slots=True, eq=False)

@@ -24,6 +24,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from barnabas.storage.replicated.blob_store import SEGMENTS_PREFIX
+
 ANY_BYTES: Final = 2**62
 """A limit that is never reached."""
 
@@ -69,6 +71,14 @@ class LogStart(NamedTuple):
     offset: int
 
 
+class ObjectSize(NamedTuple):
+    """Size of an object of the object store, in bytes."""
+
+    footer_at: int
+    """Position of the footer, where the bodies end."""
+    size_bytes: int
+
+
 @dataclass(frozen=True, slots=True)
 class Flush:
     """Items and starts that are committed together; each has a partition at most once.
@@ -76,6 +86,7 @@ class Flush:
     Either ``payload`` or ``key`` is set if there are items: the bytes, or the object that has them.
     The object is durable before the flush is called (F6). A flush is called again with the same key
     until it has an outcome, and its number with another key only after it was refused (F7).
+    ``size`` is set if that object is in an object store, and None if it is in the index itself.
     """
 
     lane: Lane
@@ -85,6 +96,7 @@ class Flush:
     starts: Sequence[LogStart] = ()
     payload: bytes | None = None
     key: str | None = None
+    size: ObjectSize | None = None
 
 
 class Outcome(enum.Enum):
@@ -113,13 +125,29 @@ class PartitionState(NamedTuple):
     log_end_offset: int
 
 
+class ObjectPlace(NamedTuple):
+    """Some bytes of an object of the object store."""
+
+    key: str
+    position: int
+    length: int
+    size: ObjectSize
+
+
 class Extent(NamedTuple):
-    """A part of a log that lies in the store itself."""
+    """A part of a log: its bytes, or the place of them in the object store."""
 
     base_offset: int
     next_offset: int
     leader_epoch: int
     data: bytes
+    place: ObjectPlace | None = None
+    """None if ``data`` has the bytes."""
+
+    @property
+    def size_bytes(self) -> int:
+        """Size of the bytes, wherever they are."""
+        return len(self.data) if self.place is None else self.place.length
 
 
 class ExtentSize(NamedTuple):
@@ -129,7 +157,12 @@ class ExtentSize(NamedTuple):
     next_offset: int
     length: int
     key: str | None = None
-    """Key of the packed segment that it is, or None."""
+    """Key of its object, if that is in an object store or is a packed segment."""
+
+    @property
+    def is_segment(self) -> bool:
+        """Whether it is a packed segment."""
+        return self.key is not None and self.key.startswith(SEGMENTS_PREFIX)
 
 
 class SegmentExtent(NamedTuple):
@@ -141,6 +174,8 @@ class SegmentExtent(NamedTuple):
     """The last epoch of its batches."""
     length: int
     key: str
+    in_object_store: bool = False
+    """Whether the object keeps its key; otherwise its bytes belong to the index from then on."""
 
 
 class PackedExtents(NamedTuple):
@@ -252,6 +287,12 @@ class LogIndex(Protocol):
         slow may answer with less, but with one.
         """
 
+    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+        """Return the same extents with their bytes.
+
+        Raises ObjectDamaged if the object store has not all bytes of them.
+        """
+
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
@@ -314,6 +355,16 @@ class LogIndex(Protocol):
         Their session has ended, or their number is used up by a flush that names another key. The
         result is durable, so their objects can be deleted at any later time (F10).
         """
+
+    def dereferenced_keys(self, most: int, rest_ms: int) -> Sequence[str]:
+        """Return up to ``most`` keys whose objects have no extents any more, since ``rest_ms``.
+
+        They are objects of the object store that flushes have named. The result is durable, as that
+        of ``dead_keys``.
+        """
+
+    def forget_keys(self, keys: Sequence[str]) -> None:
+        """Drop dereferenced keys whose objects are deleted."""
 
     def forget(self, most: int, kept_ms: int) -> int:
         """Delete rows of sessions, and of other objects, that ended ``kept_ms`` ago.

@@ -22,7 +22,7 @@ from barnabas.protocol.records import (
     iterate_batches,
     read_header,
 )
-from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.errors import Corrupt, LedSince, ObjectDamaged, StoreDamaged
 from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.replicated.loading import DurableLog
 from barnabas.storage.replicated.log_index import Extent, LogBeginning, LogHead, LogIndex
@@ -75,7 +75,7 @@ def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
     """Raise Corrupt with the partition's name for damage in the store of it."""
     try:
         yield
-    except StoreDamaged as damage:
+    except (ObjectDamaged, StoreDamaged) as damage:
         path = f"partition {partition_id} in the store, from offset {from_offset} on,"
         raise Corrupt(path, 0, str(damage)) from damage
 
@@ -84,14 +84,22 @@ def beginnings(
     index: LogIndex, partition_ids: Sequence[int], most_bytes: int
 ) -> list[LogBeginning]:
     """Return the first extents of logs, all of short ones; see ``all_from``."""
-    return index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
+    found = index.beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
+    return _with_bodies(index, found)
 
 
 def recent_beginnings(
     index: LogIndex, partition_ids: Sequence[int], most_bytes: int
 ) -> list[LogBeginning]:
     """Return the beginnings of logs, of those with parts from their snapshots on."""
-    return index.recent_beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
+    found = index.recent_beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
+    return _with_bodies(index, found)
+
+
+def _with_bodies(index: LogIndex, found: Sequence[LogBeginning]) -> list[LogBeginning]:
+    """Read what lies in the object store, of all logs at once."""
+    bodies = iter(index.bodies([extent for each in found for extent in each.extents]))
+    return [each._replace(extents=[next(bodies) for _ in each.extents]) for each in found]
 
 
 def is_whole(beginning: LogBeginning) -> bool:
@@ -259,6 +267,7 @@ def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[
             extents = index.extents(
                 partition_id, from_offset, most=_EXTENTS_AT_ONCE, most_bytes=BYTES_AT_ONCE
             )
+            extents = index.bodies(extents)
         if not extents:
             return
         from_offset = extents[-1].next_offset

@@ -251,7 +251,7 @@ class RemoteFile:
             for size in page:
                 if size.base_offset >= self._end_offset:
                     break
-                if size.key is None:
+                if not size.is_segment:
                     yield _Piece(size.base_offset, size.next_offset, size.length)
                 else:
                     yield from self._blocks(connection, size)
@@ -307,10 +307,11 @@ class RemoteFile:
                 page = connection.index.extents(
                     self._partition_id, from_offset, most=_EXTENTS_AT_ONCE, most_bytes=left
                 )
-            if not page:
-                raise _Moved
+                if not page or page[-1].next_offset > end:
+                    raise _Moved
+                page = connection.index.bodies(page)
             for extent in page:
-                if extent.base_offset != from_offset or extent.next_offset > end:
+                if extent.base_offset != from_offset:
                     raise _Moved
                 self._check(extent, position, offsets)
                 parts.append(extent.data)

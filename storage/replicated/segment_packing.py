@@ -63,6 +63,8 @@ class Unpacked(NamedTuple):
     end: int
     extents: int
     size_bytes: int
+    has_objects: bool
+    """Whether some are parts of objects that have records of other partitions, too."""
 
 
 class PackNumbers:
@@ -99,15 +101,18 @@ def find_unpacked(
         if size.next_offset > end:
             break
         reached = size.next_offset
-        if size.key is not None or size.base_offset < begin:
+        if size.is_segment or size.base_offset < begin:
             last = None
-        elif last is None or last.size_bytes >= segment_bytes:
-            last = Unpacked(size.base_offset, size.next_offset, 1, size.length)
+            continue
+        if last is None or last.size_bytes >= segment_bytes:
+            last = Unpacked(size.base_offset, size.base_offset, 0, 0, has_objects=False)
             portions.append(last)
-        else:
-            extents, size_bytes = last.extents + 1, last.size_bytes + size.length
-            last = Unpacked(last.begin, size.next_offset, extents, size_bytes)
-            portions[-1] = last
+        last = portions[-1] = last._replace(
+            end=size.next_offset,
+            extents=last.extents + 1,
+            size_bytes=last.size_bytes + size.length,
+            has_objects=last.has_objects or size.key is not None,
+        )
     return portions, reached
 
 
@@ -140,9 +145,9 @@ class SegmentPacking:
         self._limits = limits
 
     def is_worth_it(self, portion: Unpacked) -> bool:
-        """Whether packing a portion leaves less in the database."""
+        """Whether packing a portion leaves less in the database, or frees objects."""
         is_large = portion.size_bytes >= self._limits.object_bytes_min
-        return is_large or portion.extents > self._limits.extents_max
+        return is_large or portion.has_objects or portion.extents > self._limits.extents_max
 
     async def pack(self, portion: Unpacked) -> bool:
         """Pack a portion; return False if the store still has it as it was.
@@ -191,7 +196,12 @@ class SegmentPacking:
         key = SegmentKey(log.partition_id, packed.base_offset, session, number)
         put = partial(self._put, key, packed.body, packed.sidecar(self._facts(packed)))
         named = SegmentExtent(
-            packed.base_offset, packed.next_offset, packed.leader_epoch, packed.size_bytes, key.text
+            packed.base_offset,
+            packed.next_offset,
+            packed.leader_epoch,
+            packed.size_bytes,
+            key.text,
+            self._blobs.is_object_store,
         )
         led = (session, log.partition_id, log.leader_epoch)
         is_replaced = await self._aside(put) and await self._aside(

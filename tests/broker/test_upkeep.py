@@ -1,7 +1,6 @@
 """When a broker keeps snapshots, compacts in the store and collects garbage, and when not."""
 
 import asyncio
-from functools import partial
 from types import SimpleNamespace
 from uuid import UUID
 
@@ -48,8 +47,9 @@ class Upkept:
         self.session = self.broker.session
         self.way = MemoryLogIndex(self.index)
         loop = asyncio.get_running_loop()
-        host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn)
-        self.blobs = partial(MemoryBlobStore, self.index.uploads)
+        config = SimpleNamespace(objects_delete_delay_ms=0)
+        host = SimpleNamespace(clock=self.clock, config=config, loop=loop, spawn=self._spawn)
+        self.blobs = lambda: [MemoryBlobStore(self.index.uploads)]
         self.upkeep = Upkeep(
             host, self.broker.store, self.way, lambda: self.session, self.blobs, SETTINGS
         )

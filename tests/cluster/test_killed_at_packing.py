@@ -6,19 +6,18 @@ The steps: before or after the put of the segment, of its sidecar, and of the ca
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import pytest
 
 from barnabas.broker.cluster.leading import packer, upkeep
 from barnabas.broker.testing.cluster import Cluster
-from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_upkeep import LogUpkeep
-from barnabas.broker.testing.store.uploads import MemoryUploads
-from barnabas.storage.replicated.blob_store import SegmentKey
+from barnabas.storage.replicated.blob_store import keys_with
 from barnabas.storage.replicated.segment_packing import PackLimits
+from tests.cluster.objects import Bucket, give_clusters_a_bucket
 from tests.cluster.test_old_records import T, produce, read, values
 from tests.storage.leading import MANY
 from tests.waiting import wait_until
@@ -30,7 +29,7 @@ __all__ = ["world"]
 # Requests that a broker has just started when it is killed are dropped as they are.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
-PUT, REPLACE = MemoryUploads.put, LogUpkeep.replace_by_segment
+REPLACE = LogUpkeep.replace_by_segment
 COUNT = 12
 STEPS = ["log", "sidecar", "name"]
 
@@ -53,25 +52,30 @@ class Death:
         return not self.is_done
 
 
-def put(uploads: MemoryUploads, death: Death, key: str, body: bytes) -> None:
-    if not death.comes(STEPS[key.endswith(".idx")]):
-        PUT(uploads, key, body)
+def put_or_die(death: Death, key: str, put: Callable[[], None]) -> None:
+    if not (key.startswith("seg/") and death.comes(STEPS[key.endswith(".idx")])):
+        put()
 
 
 def replace(index: MemoryIndex, death: Death, *arguments: object) -> bool:
     return not death.comes("name") and REPLACE(index, *arguments)
 
 
+@pytest.fixture
+def bucket(monkeypatch) -> Bucket:
+    return give_clusters_a_bucket(monkeypatch)
+
+
 @pytest.fixture(params=[1, 2], ids=["itself", "another"])
-def cluster(request, monkeypatch) -> Iterator[Cluster]:
+def cluster(request, monkeypatch, bucket) -> Iterator[Cluster]:
     settings = packer.PackerSettings(
         PackLimits(object_bytes_min=100, extents_max=5), look_ms=20, retry_ms=20
     )
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
     often = partial(upkeep.UpkeepSettings, look_ms=20, snapshot_ms=50, forget_ms=20, garbage_ms=20)
     monkeypatch.setattr(upkeep, "UpkeepSettings", often)
-    monkeypatch.setattr(MemoryStore, "has_object_store", True)
-    with Cluster(brokers=request.param) as running:
+    config = {"barnabas.flush.object.min.bytes": "1", "barnabas.objects.delete.delay.ms": "1000"}
+    with Cluster(brokers=request.param, config=config) as running:
         running.create_topic("t")
         yield running
 
@@ -87,7 +91,7 @@ def packed(cluster):
     """Return the packed segments of the log."""
     index = cluster._store.index
     (partition_id,) = [each for each, row in index.rows.items() if row.extents]
-    return [each for each in index.extent_sizes(partition_id, 0, most=MANY) if each.key]
+    return [each for each in index.extent_sizes(partition_id, 0, most=MANY) if each.is_segment]
 
 
 def packed_end(cluster):
@@ -97,10 +101,10 @@ def packed_end(cluster):
 @pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
 @pytest.mark.parametrize("step", STEPS)
 def test_broker_that_dies_while_it_packs_leaves_the_log_as_it_was(
-    cluster, client, monkeypatch, step, is_done
+    cluster, client, bucket, monkeypatch, step, is_done
 ):
     death = Death(cluster, step, is_done=is_done)
-    monkeypatch.setattr(MemoryUploads, "put", functools.partialmethod(put, death))
+    bucket.on_put = partial(put_or_die, death)
     monkeypatch.setattr(LogUpkeep, "replace_by_segment", functools.partialmethod(replace, death))
     produce(client, 0, COUNT)
     wait_until(lambda: death.victim is not None, "the death of the packing broker")
@@ -112,6 +116,12 @@ def test_broker_that_dies_while_it_packs_leaves_the_log_as_it_was(
     produce(client, COUNT, COUNT)
     wait_until(lambda: packed_end(cluster) > COUNT, "the successor's segments")
     assert read(cluster) == values(2 * COUNT)
-    uploads = cluster._store.index.uploads
-    sidecars = {SegmentKey.parse(each.key).sidecar for each in packed(cluster)}
-    wait_until(lambda: {*uploads} <= sidecars, "the end of all garbage")
+    cluster.clock.advance(minutes=1)
+    wait_until(lambda: {*bucket} <= wanted(cluster), "the end of all garbage")
+
+
+def wanted(cluster):
+    """Return the keys of all objects that logs have."""
+    index = cluster._store.index
+    sizes = [size for each in index.rows for size in index.extent_sizes(each, 0, most=MANY)]
+    return {key for size in sizes if size.key for key in keys_with(size.key)}

@@ -5,47 +5,43 @@ Half of the puts fail before or after their effect (F7, F12). Otherwise as ``tes
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from random import Random
 
 import pytest
 
 from barnabas.broker.cluster.leading import packer, upkeep
-from barnabas.broker.testing.store.base import MemoryBase, MemoryStore
-from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.log_upkeep import LogUpkeep
-from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import SegmentExtent
 from barnabas.storage.replicated.segment_packing import PackLimits
 from tests.cluster.nemesis import HURRIED, STEADY
+from tests.cluster.objects import give_clusters_a_bucket
 from tests.cluster.torture import torture
 from tests.seeds import SEED
 
 # Requests that a broker has just started when it is killed are dropped as they are.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
+FLUSHES = {"barnabas.flush.object.min.bytes": "500"}
+"""Many flushes are objects, too."""
 REPLACE = LogUpkeep.replace_by_segment
 
 
-class FailingBlobs(MemoryBlobStore):
-    random = Random(SEED)
+class Failing:
+    """A quarter of the puts of segments fails before its effect, and another one after it."""
 
-    def put(self, key: str, body: Sequence[Buffer]) -> None:
-        fate = self.random.random()
-        if key.startswith("seg/") and fate < 0.25:
+    def __init__(self) -> None:
+        self._random = Random(SEED)
+
+    def __call__(self, key: str, put: Callable[[], None]) -> None:
+        fate = self._random.random() if key.startswith("seg/") else 0.5
+        if fate < 0.25:
             raise BlobStoreError("503 Slow Down")
-        super().put(key, body)
-        if key.startswith("seg/") and fate > 0.75:
+        put()
+        if fate > 0.75:
             raise BlobStoreError("connection reset")
-
-
-class FailingBase(MemoryBase):
-    def blob_store(self) -> MemoryBlobStore:
-        way = FailingBlobs(self._index.uploads, self._on_put, self._link)
-        self._take(way)
-        return way
 
 
 @pytest.fixture
@@ -66,16 +62,16 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SegmentExtent]]:
     settings = packer.PackerSettings(limits, pack_ms=200, look_ms=20, retry_ms=50)
     monkeypatch.setattr(upkeep, "UpkeepSettings", upkeep_settings)
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
-    monkeypatch.setattr(MemoryStore, "has_object_store", True)
-    monkeypatch.setattr("barnabas.broker.testing.store.base.MemoryBase", FailingBase)
+    bucket = give_clusters_a_bucket(monkeypatch)
+    bucket.on_put = Failing()
     monkeypatch.setattr(LogUpkeep, "replace_by_segment", replace)
     yield segments
     assert len(segments) > 20, "little was packed"
 
 
 def test_clients_lose_nothing_while_all_is_packed_f12(packed: list[SegmentExtent]) -> None:
-    torture(SEED, 2.5, HURRIED)
+    torture(SEED, 2.5, HURRIED, FLUSHES)
 
 
 def test_clients_lose_nothing_over_takeovers_of_packed_logs(packed: list[SegmentExtent]) -> None:
-    torture(SEED + 1, 20, STEADY)
+    torture(SEED + 1, 20, STEADY, FLUSHES)

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from functools import partial
 from time import perf_counter, process_time
 
 import pytest
 
+from barnabas.broker.cluster.membership.base import open_blob_store
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.protocol.records import iterate_batches, verify_batch
 from barnabas.storage.files.io import LocalFileSystem
@@ -63,7 +65,7 @@ class Taken:
         disk = LocalFileSystem()
         self.cold = ColdStore(
             base.log_index,
-            base.blob_store,
+            partial(open_blob_store, base),
             BlockCache(disk, root, CACHE_MIB * MIB),
             lambda: NOW_MS,
         )
@@ -74,7 +76,7 @@ class Taken:
             self.logs.reading(partition_id, 0, memory) as durable,
         ):
             self.log, _ = store.filled(spec_of(partition_id), durable)
-        self.blobs = base.blob_store()
+        self.blobs = open_blob_store(base)
 
     def scan(self, offset=0):
         """Read the log, and return the number of bytes; each batch follows the one before."""

@@ -185,7 +185,9 @@ def test_committer_uploads_large_flushes_and_commits_them_in_order(
 ):
     heard = Waited()
     with closing(PostgreSqlBase(server.url, new_cluster_id="c")) as base:
-        uploads = UploadThreads(base.blob_store, pytest.fail, UploadSettings(100_000, 4))
+        uploads = UploadThreads(
+            lambda: base.blob_stores()[0], pytest.fail, UploadSettings(100_000, 4)
+        )
         committer = FlushCommitter(
             base.log_index(), heard, flush_bytes_max=300_000, uploads=uploads
         )

@@ -8,8 +8,8 @@ from barnabas.storage.replicated.cluster_index import Assignment
 class WholeIndex(PostgreSqlLogIndex):
     """A LogIndex that does what a ClusterIndex does, too, but waits for nothing."""
 
-    def __init__(self, primary, warning):
-        super().__init__(primary, warning)
+    def __init__(self, primary, warning, objects=None):
+        super().__init__(primary, warning, objects)
         self._cluster = PostgreSqlClusterIndex(primary, primary, warning)
 
     def __getattr__(self, name):

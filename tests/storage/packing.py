@@ -105,7 +105,7 @@ def stored_batches(index, partition_id=1):
 
 def packed_extents(index, partition_id=1):
     found = index.extent_sizes(partition_id, 0, most=MANY)
-    return [each for each in found if each.key is not None]
+    return [each for each in found if each.is_segment]
 
 
 def check_segments(index):

@@ -34,7 +34,10 @@ from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.errors import StoreDamaged
-from barnabas.storage.replicated.blob_garbage import delete_dead_objects
+from barnabas.storage.replicated.blob_garbage import (
+    delete_dead_objects,
+    delete_dereferenced_objects,
+)
 from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
 from barnabas.storage.replicated.log_parts import has_parts, is_local, parts_of
@@ -43,7 +46,7 @@ from barnabas.storage.replicated.offloading import Leaving, excess, leaving_of, 
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Sequence
 
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
@@ -138,7 +141,7 @@ class Upkeep:
         logs: LogStore,
         index: LogIndex,
         session: Callable[[], int | None],
-        open_blobs: Callable[[], BlobStore],
+        open_blobs: Callable[[], Sequence[BlobStore]],
         settings: UpkeepSettings | None = None,
         *,
         reload: Callable[[PartitionLog], None] = lambda _log: None,
@@ -147,11 +150,11 @@ class Upkeep:
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None. ``open_blobs`` returns a new connection to the objects
-        of large flushes, and may block. ``reload`` loads a log again that is compacted from
-        now on, and of which the store alone has some of the records. ``cold`` reads such records;
-        without it all segments stay on the disk. ``packs``: whether logs are packed, which needs
-        a snapshot of each.
+        ``session``: the current one or None. ``open_blobs`` returns new connections to all stores
+        of the bodies of large flushes, and may block. ``reload`` loads a log again that is
+        compacted from now on, and of which the store alone has some of the records. ``cold`` reads
+        such records; without it all segments stay on the disk. ``packs``: whether logs are packed,
+        which needs a snapshot of each.
         """
         self._host = host
         self._logs = logs
@@ -348,13 +351,16 @@ class Upkeep:
         self._forget_due_ms = now_ms + self._settings.forget_ms
 
     def _delete_objects(self) -> None:
-        """Delete objects that no flush will name; runs on the thread."""
+        """Delete objects without records, now or ever; runs on the thread."""
+        deleted = 0
         try:
-            with closing(self._open_blobs()) as blobs:
-                deleted = delete_dead_objects(self._index, blobs)
+            for blobs in self._open_blobs():
+                with closing(blobs):
+                    deleted += delete_dead_objects(self._index, blobs)
+                    delay_ms = self._host.config.objects_delete_delay_ms
+                    deleted += delete_dereferenced_objects(self._index, blobs, delay_ms)
         except BlobStoreError as error:
             logger.warning("object store failed, unused objects are deleted later error=%s", error)
-            return
         if deleted:
             logger.info("unused objects deleted objects=%d", deleted)
 

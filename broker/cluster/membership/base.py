@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from barnabas.storage.metastore.interface import MetaStore
     from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.cluster_index import ClusterIndex
@@ -16,7 +18,7 @@ class ClusterBase(Protocol):
     """Factory of a broker's connections to its cluster's store, each for one caller at a time.
 
     Call its methods on threads: they wait while the store is unavailable. ``log_index``,
-    ``blob_store``, ``cluster_index`` and ``metastore`` raise ``IndexClosed`` once this is closed,
+    ``blob_stores``, ``cluster_index`` and ``metastore`` raise ``IndexClosed`` once this is closed,
     and the store's error if it cannot be used at all.
     """
 
@@ -39,8 +41,11 @@ class ClusterBase(Protocol):
     def log_index(self) -> LogIndex:
         """Return a new connection to the durable logs."""
 
-    def blob_store(self) -> BlobStore:
-        """Return a new connection to the objects of large flushes."""
+    def blob_stores(self) -> Sequence[BlobStore]:
+        """Return new connections to all stores of the bodies of large flushes.
+
+        New bodies go into the first one.
+        """
 
     def cluster_index(self) -> ClusterIndex:
         """Return a new connection to the members and leaders."""
@@ -50,6 +55,14 @@ class ClusterBase(Protocol):
 
     def close(self) -> None:
         """Close all connections and end their calls."""
+
+
+def open_blob_store(base: ClusterBase) -> BlobStore:
+    """Return a new connection to the store of new objects; as ``ClusterBase.blob_stores``."""
+    store, *others = base.blob_stores()
+    for each in others:
+        each.close()
+    return store
 
 
 class TransferBase(ClusterBase, Protocol):

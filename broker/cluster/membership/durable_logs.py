@@ -36,7 +36,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.membership.held_bytes import HeldBytes
-from barnabas.storage.errors import Corrupt, LedSince, StoreDamaged
+from barnabas.storage.errors import Corrupt, LedSince, ObjectDamaged, StoreDamaged
 from barnabas.storage.replicated.loading import LongLog, LongReading
 from barnabas.storage.replicated.log_index import IndexClosed, LogBeginning
 from barnabas.storage.replicated.log_parts import covering_parts
@@ -138,6 +138,8 @@ class StoredLogs:
                 is_cut = len(each.extents) < FIRST_AT_ONCE or self._cold is not None
                 if is_cut and not is_whole(each):
                     continue  # Cut off for the sake of others; all of it may come when asked for.
+                if any(extent.place is not None for extent in each.extents):
+                    continue  # Its bytes are in the object store, which no poll waits for.
                 self._brought[each.head.partition_id] = each
                 self._brought_bytes += _HEAD_BYTES + _size_of(each)
             while self._brought_bytes > BROUGHT_BYTES:
@@ -413,7 +415,7 @@ class StoredLogs:
         unanswered: Sequence[_Request] = ()
         try:
             unanswered = self._ask(way, together)
-        except StoreDamaged:
+        except (ObjectDamaged, StoreDamaged):
             self._answer_apart(way, together)
             return
         except Exception as error:  # noqa: BLE001  Raised to the caller of each request.
@@ -524,4 +526,4 @@ def _find(way: LogIndex, together: Sequence[_Request], *, recent: bool) -> Seque
 
 
 def _size_of(beginning: LogBeginning) -> int:
-    return beginning.head.snapshot_bytes + sum(len(each.data) for each in beginning.extents)
+    return beginning.head.snapshot_bytes + sum(each.size_bytes for each in beginning.extents)

@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.membership.base import open_blob_store
 from barnabas.broker.config.features import FEATURES_ENTITY, check_supported
 from barnabas.broker.metadata.identity import read_properties, refuse_backup, settle_identity
 from barnabas.broker.opening.local_directory import GivenUp, Opened
@@ -129,8 +131,12 @@ class ClusterHome:
         config = self._config
         if not config.objects_uploads_max:
             return None
-        settings = UploadSettings(config.flush_object_min_bytes, config.objects_uploads_max)
-        return UploadThreads(self._base.blob_store, logs.failed, settings)
+        settings = UploadSettings(
+            config.flush_object_min_bytes,
+            config.objects_uploads_max,
+            in_object_store=self._base.has_object_store,
+        )
+        return UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
 
     def _new_node_id(self) -> int:
         index = self._base.cluster_index()

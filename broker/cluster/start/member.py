@@ -26,6 +26,7 @@ from barnabas.broker.cluster.leading import packer
 from barnabas.broker.cluster.leading.packer import Packer
 from barnabas.broker.cluster.leading.upkeep import Upkeep
 from barnabas.broker.cluster.membership.assigner import Rules
+from barnabas.broker.cluster.membership.base import open_blob_store
 from barnabas.broker.cluster.membership.drain import Drain
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership.handovers import HandOvers
@@ -169,7 +170,7 @@ class ClusterMember:
             around.logs,
             ways.upkeep,
             self._sessions.leading,
-            around.base.blob_store,
+            around.base.blob_stores,
             reload=self._reload,
             cold=self._cold,
             packs=around.base.has_object_store,
@@ -190,7 +191,7 @@ class ClusterMember:
         if not max_bytes:
             return None
         cache = BlockCache(logs.file_system, logs.root, max_bytes)
-        return ColdStore(base.log_index, base.blob_store, cache, host.clock.now_ms)
+        return ColdStore(base.log_index, partial(open_blob_store, base), cache, host.clock.now_ms)
 
     def _new_packer(self) -> Packer | None:
         """Return the packer of the logs that are led here, or None without an object store."""
@@ -199,10 +200,14 @@ class ClusterMember:
             return None
         config = around.host.config
         settings = packer.PackerSettings(PackLimits(config.pack_bytes), config.pack_ms)
-        logs, session = around.logs, self._sessions.leading
-        snapshot_offset = self._upkeep.snapshot_offset
         return Packer(
-            around.host, logs, session, snapshot_offset, base.log_index, base.blob_store, settings
+            around.host,
+            around.logs,
+            self._sessions.leading,
+            self._upkeep.snapshot_offset,
+            base.log_index,
+            partial(open_blob_store, base),
+            settings,
         )
 
     def _reload(self, log: PartitionLog) -> None:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from barnabas.broker.cluster.start.object_store import opener_of
 from barnabas.broker.config.cluster import METADATA
 from barnabas.broker.config.types import ConflictingValues
 from barnabas.broker.metadata.catalogue import new_cluster_id
@@ -62,6 +63,9 @@ def base_of(config: BrokerConfig, patience_s: float | None = None) -> TransferBa
         raise ConflictingValues(METADATA, "", reason) from None
     _check_places(address, given)
     cluster_id = config.cluster_id or new_cluster_id()
+    open_objects = opener_of(config)
     if patience_s is None:
-        return PostgreSqlBase(address, new_cluster_id=cluster_id)
-    return PostgreSqlBase(address, new_cluster_id=cluster_id, patience_s=patience_s)
+        return PostgreSqlBase(address, new_cluster_id=cluster_id, open_objects=open_objects)
+    return PostgreSqlBase(
+        address, new_cluster_id=cluster_id, patience_s=patience_s, open_objects=open_objects
+    )

@@ -18,6 +18,7 @@ from barnabas.broker.config.cluster import (
     TRANSACTION_WAIT,
     TRANSACTION_WAIT_MS,
     check_cordoned,
+    check_object_store,
 )
 from barnabas.broker.config.groups import check_consumer_groups
 from barnabas.broker.config.ignored import IGNORED_CONFIGS, is_ignored
@@ -116,6 +117,7 @@ def check_together(config: BrokerConfig) -> None:
     _ = config.endpoints
     _ = config.http_address
     check_cordoned(config.cordoned_log_dirs, config.data_directory)
+    check_object_store(config)
     check_mechanisms(config)
     check_topic_configs({}, config)
     check_consumer_groups(config)

@@ -6,7 +6,8 @@ connections can all be cut at once, and restored.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.cluster_index import MemoryClusterIndex
@@ -16,19 +17,22 @@ from barnabas.broker.testing.store.metastore import MemoryMetadata, MemoryMetaSt
 from barnabas.broker.testing.store.transfer import MemoryTransfer
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
 from barnabas.storage.replicated.log_index import Flush, IndexClosed
+from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_lock
+
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.blob_store import BlobStore
 
 
 class MemoryStore:
     """Sessions, logs and metadata of one cluster."""
 
-    has_object_store = False
-    """Whether brokers pack logs into objects."""
-
     def __init__(self, cluster_id: str, clock: Callable[[], float] = monotonic) -> None:
         """``cluster_id`` as in ``Identity``; ``clock`` returns the time of leases, in seconds."""
         self.index = MemoryIndex(clock)
+        self.open_objects: Callable[[], BlobStore] | None = None
+        """Opens a connection to the object store, or None if the index has all records."""
         self._metadata = MemoryMetadata(cluster_id, self.index)
 
     def base(
@@ -40,9 +44,7 @@ class MemoryStore:
 
         ``on_flush`` as in ``MemoryLogIndex``, ``on_put`` as in ``MemoryBlobStore``.
         """
-        return MemoryBase(
-            self.index, self._metadata, on_flush, on_put, has_object_store=self.has_object_store
-        )
+        return MemoryBase(self.index, self._metadata, on_flush, on_put, self.open_objects)
 
     def close(self) -> None:
         """Drop the metadata; brokers must not use their connections any more."""
@@ -60,15 +62,16 @@ class MemoryBase:
         metadata: MemoryMetadata,
         on_flush: Callable[[Flush], None],
         on_put: Callable[[str], None],
-        *,
-        has_object_store: bool,
+        open_objects: Callable[[], BlobStore] | None,
     ) -> None:
         """Create the base; only ``MemoryStore.base`` calls this."""
         self._index = index
+        self._open_objects = open_objects
+        self._objects = None if open_objects is None else ObjectReader(open_objects)
         self._metadata = metadata
         self._on_flush = on_flush
         self._on_put = on_put
-        self.has_object_store = has_object_store
+        self.has_object_store = open_objects is not None
         self._link = Link()
         self._lock = new_lock()
         self._ways: list[Way] = []
@@ -91,15 +94,15 @@ class MemoryBase:
 
     def log_index(self) -> MemoryLogIndex:
         """Return a new connection to the durable logs."""
-        way = MemoryLogIndex(self._index, self._on_flush, self._link)
+        way = MemoryLogIndex(self._index, self._on_flush, self._link, self._objects)
         self._take(way)
         return way
 
-    def blob_store(self) -> MemoryBlobStore:
-        """Return a new connection to the objects."""
-        way = MemoryBlobStore(self._index.uploads, self._on_put, self._link)
-        self._take(way)
-        return way
+    def blob_stores(self) -> Sequence[BlobStore]:
+        """Return new connections to all stores of the bodies of large flushes."""
+        in_rows = MemoryBlobStore(self._index.uploads, self._on_put, self._link)
+        self._take(in_rows)
+        return [in_rows] if self._open_objects is None else [self._open_objects(), in_rows]
 
     def cluster_index(self) -> MemoryClusterIndex:
         """Return a new connection to the members and leaders."""
@@ -125,6 +128,8 @@ class MemoryBase:
         with self._lock:
             self._is_closed = True
             ways, self._ways = self._ways, []
+        if self._objects is not None:
+            self._objects.close()
         for way in ways:
             way.close()
 

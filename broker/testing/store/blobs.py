@@ -16,6 +16,7 @@ class MemoryBlobStore(Way):
     """``BlobStore`` in memory: the calls of one broker, each repeated until it gets a result."""
 
     repeats_calls: Final = True
+    is_object_store: Final = False
 
     def __init__(
         self,

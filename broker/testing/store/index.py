@@ -50,6 +50,7 @@ from barnabas.storage.replicated.log_index import (
     LogPart,
     LogSnapshot,
     LogStart,
+    ObjectPlace,
     Outcome,
     PartitionState,
 )
@@ -363,7 +364,19 @@ class MemoryIndex(LogUpkeep):
     def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
         """See ``LogIndex``."""
         with self._changed:
-            return self.uploads.dead(keys, self._sessions)
+            dead = self.uploads.dead(keys, self._sessions)
+            return [each for each in dead if each not in self._payloads.dereferenced_keys]
+
+    def dereferenced_keys(self, most: int, rest_ms: int) -> Sequence[str]:
+        """See ``LogIndex``."""
+        with self._changed:
+            return self._payloads.dead_keys(most, rest_ms)
+
+    def forget_keys(self, keys: Sequence[str]) -> None:
+        """See ``LogIndex``."""
+        with self._changed:
+            for key in keys:
+                self._payloads.dereferenced_keys.pop(key, None)
 
     def partition(self, partition_id: int) -> PartitionState | None:
         """See ``LogIndex``."""
@@ -377,10 +390,14 @@ class MemoryIndex(LogUpkeep):
         with self._changed:
             row = self.rows.get(partition_id)
             found = [] if row is None else row.extents_from(from_offset, most)
-        bytes_before = accumulate((len(each.data) for each in found), initial=0)
+        bytes_before = accumulate((each.size_bytes for each in found), initial=0)
         return [
             each for each, before in zip(found, bytes_before, strict=False) if before < most_bytes
         ]
+
+    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+        """See ``LogIndex``; an index by itself has no object store."""
+        return list(extents)
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
@@ -513,13 +530,20 @@ class MemoryIndex(LogUpkeep):
 
     def _write(self, flush: Flush) -> None:
         payload = memoryview(self.uploads.body(flush))
+        key, size = flush.key, flush.size
         partition_ids = {item.partition_id for item in flush.items}
         if len(partition_ids) < len(flush.items):
             raise IndexMisused("two items of one partition")
         extents = {}
         for item in flush.items:
-            data = bytes(payload[item.position : item.position + item.length])
-            extent = self.rows[item.partition_id].append(item, data)
+            data, place = b"", None
+            if size is None:
+                data = bytes(payload[item.position : item.position + item.length])
+            elif key is not None and item.position + item.length <= size.footer_at:
+                place = ObjectPlace(key, item.position, item.length, size)
+            offsets = item.base_offset, item.next_offset
+            extent = Extent(*offsets, item.leader_epoch, data, place)
+            self.rows[item.partition_id].append(item, extent)
             extents[item.partition_id, item.base_offset] = extent
         self._payloads.add(extents)
         for start in flush.starts:

@@ -26,6 +26,7 @@ from barnabas.storage.replicated.log_index import (
 
 if TYPE_CHECKING:
     from barnabas.broker.testing.store.index import MemoryIndex
+    from barnabas.storage.replicated.object_reading import ObjectReader
 
 
 class MemoryLogIndex(Way):
@@ -36,12 +37,14 @@ class MemoryLogIndex(Way):
         index: MemoryIndex,
         on_flush: Callable[[Flush], None] = lambda _flush: None,
         link: Link | None = None,
+        objects: ObjectReader | None = None,
     ) -> None:
         """``on_flush`` is called before each attempt of a flush, which takes as long as that call.
 
-        ``link``: see ``Way``.
+        ``link``: see ``Way``. ``objects`` reads the object store, or is None without one.
         """
         super().__init__(link)
+        self._objects = objects
         self._index = index
         self._on_flush = on_flush
 
@@ -64,6 +67,10 @@ class MemoryLogIndex(Way):
         return self._ask(
             self._index.extents, partition_id, from_offset, most=most, most_bytes=most_bytes
         )
+
+    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+        """See ``LogIndex``."""
+        return list(extents) if self._objects is None else self._objects.bodies(extents)
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
@@ -108,6 +115,14 @@ class MemoryLogIndex(Way):
     def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
         """See ``LogIndex``."""
         return self._ask(self._index.dead_keys, keys)
+
+    def dereferenced_keys(self, most: int, rest_ms: int) -> Sequence[str]:
+        """See ``LogIndex``."""
+        return self._ask(self._index.dereferenced_keys, most, rest_ms)
+
+    def forget_keys(self, keys: Sequence[str]) -> None:
+        """See ``LogIndex``."""
+        self._ask(self._index.forget_keys, keys)
 
     def forget(self, most: int, kept_ms: int) -> int:
         """See ``LogIndex``."""

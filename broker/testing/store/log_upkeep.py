@@ -37,10 +37,10 @@ class LogUpkeep:
         with self._changed:
             row = self.rows.get(partition_id)
             found = [] if row is None else row.extents_from(from_offset, most)
-            key = self._payloads.segment_key
+            key = self._payloads.object_key
             return [
                 ExtentSize(
-                    each.base_offset, each.next_offset, len(each.data), key(partition_id, each)
+                    each.base_offset, each.next_offset, each.size_bytes, key(partition_id, each)
                 )
                 for each in found
             ]

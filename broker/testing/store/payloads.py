@@ -14,9 +14,12 @@ from typing import Final
 
 from barnabas.broker.testing.store.rows import PartitionRow, touch
 from barnabas.broker.testing.store.uploads import MemoryUploads
+from barnabas.storage.replicated.blob_store import keys_with
 from barnabas.storage.replicated.log_index import (
     Extent,
     IndexMisused,
+    ObjectPlace,
+    ObjectSize,
     PackedExtents,
     SegmentExtent,
     StoredSpace,
@@ -42,8 +45,10 @@ class Payload:
     """Size of its deleted extents."""
     sparse_since: float | None = None
     """Time, in seconds, since which too much of it is dead, or None."""
+    key: str | None = None
+    """Key in the object store, or None if its bytes are in the index."""
     segment_key: str | None = None
-    """Key of the packed segment that it is, or None."""
+    """Key of the packed segment that it is, wherever that is, or None."""
 
 
 class Payloads:
@@ -58,6 +63,8 @@ class Payloads:
         """In the order in which they became sparse."""
         self.on_segment_deleted: Callable[[str], None] = lambda _key: None
         """Called with the key of each packed segment that no log has any more."""
+        self.dereferenced_keys: dict[str, float] = {}
+        """Keys of objects in the object store without extents, and since when."""
 
     def clear(self) -> None:
         """Forget all payloads."""
@@ -67,8 +74,10 @@ class Payloads:
 
     def add(self, extents: Mapping[Place, Extent]) -> None:
         """Add a payload that has these extents."""
-        size_bytes = sum(len(each.data) for each in extents.values())
-        payload = Payload(size_bytes, set(extents))
+        size_bytes = sum(each.size_bytes for each in extents.values())
+        keys = {each.place.key for each in extents.values() if each.place is not None}
+        payload = Payload(size_bytes, set(extents), key=keys.pop() if keys else None)
+        assert not keys, "extents of one flush in several objects"
         self._payloads.update(dict.fromkeys(extents, payload))
 
     def collect_garbage(self, rows: Mapping[int, PartitionRow], most: int) -> int:
@@ -94,7 +103,7 @@ class Payloads:
             replaced
             and (replaced[0].base_offset, replaced[-1].next_offset) == (begin, end)
             and all(map(touch, extents, extents[1:]))
-            and all(each.data for each in extents)
+            and all(each.size_bytes for each in extents)
             and row.snapshot is not None
             and row.snapshot.next_offset >= end
         ):
@@ -111,17 +120,22 @@ class Payloads:
         first = bisect_left(row.extents, begin, key=_base_offset)
         after = bisect_right(row.extents, end, key=_next_offset)
         replaced = row.extents[first:after]
-        length = sum(len(each.data) for each in replaced)
+        length = sum(each.size_bytes for each in replaced)
         if replaced and replaced[0].base_offset == begin and length != segment.length:
             return False
-        data = uploads.name_segment(segment.key, segment.length)
-        self.replace(partition_id, row, [Extent(begin, end, segment.leader_epoch, data)])
+        data, place = uploads.name_segment(segment), None
+        if segment.in_object_store:
+            size = ObjectSize(segment.length, segment.length)
+            place = ObjectPlace(segment.key, 0, segment.length, size)
+        extent = Extent(begin, end, segment.leader_epoch, data, place)
+        self.replace(partition_id, row, [extent])
         self._payloads[partition_id, begin].segment_key = segment.key
         return True
 
-    def segment_key(self, partition_id: int, extent: Extent) -> str | None:
-        """Return the key of the packed segment that an extent is, or None."""
-        return self._payloads[partition_id, extent.base_offset].segment_key
+    def object_key(self, partition_id: int, extent: Extent) -> str | None:
+        """Return the key of an extent's object; see ``ExtentSize``."""
+        payload = self._payloads[partition_id, extent.base_offset]
+        return payload.segment_key or payload.key
 
     def pack(
         self, rows: Mapping[int, PartitionRow], most: int, most_bytes: int, rest_ms: int
@@ -144,6 +158,11 @@ class Payloads:
             for portion in _portions(row, {base_offset for _, base_offset in group}):
                 self._copy(partition_id, row, portion)
         return PackedExtents(extents, size_bytes)
+
+    def dead_keys(self, most: int, rest_ms: int) -> list[str]:
+        """Return keys without extents; see ``LogIndex.dereferenced_keys``."""
+        bound = self._clock() - rest_ms / 1000
+        return [key for key, since in self.dereferenced_keys.items() if since <= bound][:most]
 
     def space(self, rest_ms: int) -> StoredSpace:
         """Return the space that deleted extents take; see ``LogIndex.space``."""
@@ -171,12 +190,17 @@ class Payloads:
             place = (partition_id, extent.base_offset)
             payload = self._payloads.pop(place)
             payload.places.remove(place)
-            payload.dead_bytes += len(extent.data)
+            payload.dead_bytes += extent.size_bytes
             if not payload.places:
                 if payload.segment_key is not None:
                     self.on_segment_deleted(payload.segment_key)
                 self._partly_dead.pop(payload, None)
                 self._sparse.pop(payload, None)
+                if payload.key is not None:
+                    keys = keys_with(payload.key)
+                    self.dereferenced_keys.update(dict.fromkeys(keys, self._clock()))
+                continue
+            if payload.key is not None:
                 continue
             self._partly_dead[payload] = None
             if payload.sparse_since is None and payload.dead_bytes * 4 > payload.size_bytes:

@@ -62,15 +62,13 @@ class PartitionRow:
         """Return the state and the snapshot of the partition."""
         return LogHead(partition_id, self.state, self.snapshot)
 
-    def append(self, item: Item, data: bytes) -> Extent:
+    def append(self, item: Item, extent: Extent) -> None:
         """Append the records of a flush to the log; raise IndexMisused if they do not fit."""
         fits = item.base_offset == self.log_end_offset < item.next_offset
-        if not (fits and len(data) == item.length > 0):
+        if not (fits and extent.size_bytes == item.length > 0):
             raise IndexMisused(f"{item} does not continue at {self.log_end_offset} in bytes")
-        extent = Extent(item.base_offset, item.next_offset, item.leader_epoch, data)
         self.extents.append(extent)
         self.log_end_offset = item.next_offset
-        return extent
 
     @property
     def has_parts(self) -> bool:
@@ -169,7 +167,7 @@ def beginnings_of(
         for extent in row.extents_from(found[-1].first_offset, most):
             if bytes_left <= 0:
                 break
-            bytes_left -= len(extent.data)
+            bytes_left -= extent.size_bytes
             extents.append(extent)
     return found
 

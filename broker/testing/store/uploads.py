@@ -11,14 +11,15 @@ from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.log_index import Flush
+    from barnabas.storage.replicated.log_index import Flush, SegmentExtent
 
 
 class MemoryUploads:
     """The objects that no flush has named; see ``BlobStore`` for the methods.
 
     Once a flush names an object, its bytes belong to the index. Those of a packed segment can be
-    read here as long as a log has it.
+    read here as long as a log has it. Of an object store's objects only the keys that flushes have
+    named are here.
     """
 
     def __init__(self) -> None:
@@ -70,18 +71,25 @@ class MemoryUploads:
         if flush.key is None:
             return flush.payload or b""
         with self._lock:
+            if flush.size is not None:
+                self._named.add(flush.key)
+                return b""
             if flush.key not in self._bodies:
                 raise IndexMisused(f"{flush.key} is named, and was not put")
             self._named.add(flush.key)
             return self._bodies.pop(flush.key)
 
-    def name_segment(self, key: str, length: int) -> bytes:
-        """Make an object a packed segment of a log, and return its bytes."""
+    def name_segment(self, segment: SegmentExtent) -> bytes:
+        """Make an object a packed segment of a log; return its bytes, if they are here."""
+        key = segment.key
         with self._lock:
-            if len(self._bodies.get(key, b"")) != length:
-                raise IndexMisused(f"{key} is named, and {length} bytes of it were not put")
+            if segment.in_object_store:
+                self._segments[key] = b""
+            elif len(self._bodies.get(key, b"")) != segment.length:
+                raise IndexMisused(f"{key} is named, and {segment.length} bytes were not put")
+            else:
+                self._segments[key] = self._bodies.pop(key)
             self._named.add(key)
-            self._segments[key] = self._bodies.pop(key)
             return self._segments[key]
 
     def has_segment(self, key: str) -> bool:

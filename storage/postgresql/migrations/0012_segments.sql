@@ -13,7 +13,12 @@
 ALTER TABLE barnabas.lanes
     DROP CONSTRAINT lanes_lane_check,
     ADD CONSTRAINT lanes_lane_check CHECK (lane IN (0, 1, 2));
--- Sessions of later brokers get the lane with their first segment.
+-- Sessions get the lane with their first segment.
+
+ALTER TABLE barnabas.objects
+    DROP CONSTRAINT objects_kind_check,
+    -- 'seg': a packed segment.
+    ADD CONSTRAINT objects_kind_check CHECK (kind IN ('wal', 'seg'));
 
 -- The next number of a session's lane 2, which stays locked; NULL if the session is forgotten.
 CREATE FUNCTION barnabas.lock_packing_lane(of_session bigint) RETURNS bigint
@@ -44,7 +49,8 @@ END $$;
 -- other bytes. Called again with the same number: whether the segment is there.
 CREATE FUNCTION barnabas.replace_by_segment(
     of_session bigint, of_partition bigint, of_epoch integer, number bigint,
-    base bigint, next bigint, batch_epoch integer, size integer, object_key text
+    base bigint, next bigint, batch_epoch integer, size integer, object_key text,
+    in_object_store boolean
 ) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     counter bigint;
@@ -59,7 +65,10 @@ BEGIN
     counter := barnabas.lock_packing_lane(of_session);
     IF counter > number THEN
         PERFORM barnabas.confirm();
-        RETURN EXISTS (SELECT 1 FROM barnabas.objects WHERE upload_key = object_key);
+        RETURN EXISTS (
+            SELECT 1 FROM barnabas.objects WHERE upload_key = object_key
+            UNION ALL SELECT 1 FROM barnabas.objects WHERE key = object_key AND live_extents > 0
+        );
     END IF;
     IF NOT barnabas.lock_led(of_session, of_partition, of_epoch) THEN
         RETURN false;
@@ -95,7 +104,14 @@ BEGIN
     ) SELECT array_agg(object_id), array_agg(length) INTO objects, sizes FROM gone;
     UPDATE barnabas.lanes SET next_flush = number + 1
         WHERE session_id = of_session AND lane = 2;
-    new_object := barnabas.name_upload(of_session, object_key, 1, size);
+    IF in_object_store THEN
+        INSERT INTO barnabas.objects
+            (session_id, key, live_extents, kind, size_bytes, footer_at)
+            VALUES (of_session, object_key, 1, 'seg', size, size)
+            RETURNING object_id INTO new_object;
+    ELSE
+        new_object := barnabas.name_upload(of_session, object_key, 1, size);
+    END IF;
     INSERT INTO barnabas.extents
         (partition_id, base_offset, next_offset, leader_epoch, object_id, position, length)
         VALUES (of_partition, base, next, batch_epoch, new_object, 0, size);
@@ -105,15 +121,19 @@ END $$;
 
 -- ------------------------------------------------------------------------------------- reading
 
--- The extents that reach beyond an offset, in order, without their bytes; a packed segment with its key.
+-- The extents that reach beyond an offset, in order, without their bytes; those in the object store, and
+-- packed segments anywhere, with the key of their object.
 CREATE FUNCTION barnabas.read_extent_keys(
     of_partition bigint, from_offset bigint, most integer,
-    OUT base_offset bigint, OUT next_offset bigint, OUT length integer, OUT segment_key text
+    OUT base_offset bigint, OUT next_offset bigint, OUT length integer, OUT object_key text
 ) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM barnabas.confirm();
     RETURN QUERY SELECT part.base_offset, part.next_offset, part.length,
-            CASE WHEN starts_with(object.upload_key, 'seg/') THEN object.upload_key END
+            coalesce(
+                object.key,
+                CASE WHEN starts_with(object.upload_key, 'seg/') THEN object.upload_key END
+            )
         FROM (
             SELECT * FROM barnabas.extents AS each
             WHERE each.partition_id = of_partition AND each.next_offset > from_offset
@@ -135,6 +155,17 @@ BEGIN
 END $$;
 
 -- -------------------------------------------------------------------------------------- garbage
+
+-- The key of a packed segment is noted with that of its sidecar.
+CREATE FUNCTION barnabas.note_sidecar() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO barnabas.dereferenced_keys (key)
+        VALUES (regexp_replace(NEW.key, '\.log$', '.idx')) ON CONFLICT DO NOTHING;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER note_sidecar AFTER INSERT ON barnabas.dereferenced_keys
+    FOR EACH ROW WHEN (NEW.key LIKE 'seg/%.log')
+    EXECUTE FUNCTION barnabas.note_sidecar();
 
 -- Those of the keys, of which each is of a number of a session's lane, that the index can name no more,
 -- and has not named: `names` has the key that it names, which of a sidecar is that of its segment.

@@ -1,0 +1,40 @@
+"""The object store that the brokers of a cluster share, as it is configured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from barnabas.broker.config.objects import STORAGE
+from barnabas.broker.config.types import ConflictingValues
+
+if TYPE_CHECKING:
+    from barnabas.broker.config.broker_config import BrokerConfig
+    from barnabas.storage.replicated.blob_store import BlobStore
+
+
+def opener_of(config: BrokerConfig) -> Callable[[str], BlobStore] | None:
+    """Return what opens the object store of a cluster by its ID; None if none is configured.
+
+    Nothing is connected yet. Raises ConfigError.
+    """
+    if config.object_store is None:
+        return None
+    try:
+        from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
+    except ImportError as error:
+        reason = (
+            f"{STORAGE} needs the package obstore: run pip install '.[objects]' in a checkout "
+            f"of Barnabas ({error})"
+        )
+        raise ConflictingValues(STORAGE, config.object_store, reason) from None
+    address = Address(
+        config.object_store,
+        endpoint=config.object_store_endpoint,
+        region=config.object_store_region,
+        access_key=config.object_store_access_key,
+        secret_key=config.object_store_secret_key,
+        path_style=config.object_store_path_style,
+        allow_http=config.object_store_allow_http,
+    )
+    return lambda cluster_id: ObjectBlobStore.open(address.below(cluster_id))

@@ -1,0 +1,216 @@
+"""The BlobStore on an object store: S3, GCS, Azure, or a directory, by obstore.
+
+Rules of this file:
+
+* obstore repeats no PUT by itself: each attempt needs a key of its own (F7). It repeats reads,
+  listings and deletes.
+* An object is one PUT, never a multipart upload: parts of an upload that ends half-way cost money,
+  and no listing shows them.
+* Errors have the store's own words, in one line and without credentials.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
+
+from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.replicated.log_index import IndexClosed
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore
+
+    from barnabas.storage.files.file_system import Buffer
+
+_CONNECT_TIMEOUT_S: Final = 5
+_TIMEOUT_S: Final = 30
+"""Timeout of one request, with its body."""
+_REPEATS: Final = 3
+"""Maximum number of times that a read, a listing or a delete is repeated."""
+_WORDS_MAX: Final = 300
+
+
+class Address(NamedTuple):
+    """Address of an object store, and how it is reached; see ``broker/config/objects.py``."""
+
+    url: str
+    endpoint: str | None = None
+    region: str | None = None
+    access_key: str | None = None
+    secret_key: str | None = None
+    path_style: bool = True
+    allow_http: bool = False
+
+    def below(self, name: str) -> Address:
+        """Return the address of a prefix in this store."""
+        return self._replace(url=f"{self.url.rstrip('/')}/{name}")
+
+
+class ObjectBlobStore:
+    """A BlobStore whose objects lie below one prefix; several threads may share it."""
+
+    repeats_calls: Final = False
+    is_object_store: Final = True
+
+    def __init__(self, puts: ObjectStore, others: ObjectStore, secrets: Sequence[str] = ()) -> None:
+        """``puts`` repeats no call. ``secrets`` are not shown in errors."""
+        self._puts = puts
+        self._others = others
+        self._secrets = [each for each in secrets if each]
+        self._is_closed = False
+
+    @classmethod
+    def open(cls, address: Address) -> ObjectBlobStore:
+        """Return the store at an address; raises BlobStoreError if it has none."""
+        secrets = [address.access_key or "", address.secret_key or ""]
+        with _translated(secrets):
+            if address.url.startswith("file:"):
+                path = unquote(urlsplit(address.url).path)
+                return DirectoryBlobStore(path)
+            return cls(_store(address, 0), _store(address, _REPEATS), secrets)
+
+    def put(self, key: str, body: Sequence[Buffer]) -> None:
+        """Store an object."""
+        with self._calling():
+            obstore.put(self._puts, key, list(body), use_multipart=False)
+
+    def get_range(self, key: str, position: int, length: int) -> bytes:
+        """Return bytes of an object."""
+        with self._calling(key):
+            try:
+                found = obstore.get_range(self._others, key, start=position, length=length)
+            except BaseError:
+                if obstore.head(self._others, key)["size"] <= position:
+                    return b""
+                raise
+            return bytes(found)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects."""
+        with self._calling(), contextlib.suppress(FileNotFoundError):
+            obstore.delete(self._others, list(keys))
+
+    def list(self, prefix: str, after: str, most: int) -> Sequence[str]:
+        """Return keys of objects."""
+        with self._calling():
+            found: list[str] = []
+            pages = obstore.list(self._others, prefix, offset=after or None, chunk_size=most)
+            for page in pages:
+                found += [each["path"] for each in page]
+                if len(found) >= most:
+                    break
+            return found[:most]
+
+    def close(self) -> None:
+        """Refuse calls from now on; one under way ends by itself, within its timeout."""
+        self._is_closed = True
+
+    @contextlib.contextmanager
+    def _calling(self, key: str = "") -> Iterator[None]:
+        self._require_open()
+        with _translated(self._secrets, key):
+            yield
+        self._require_open()
+
+    def _require_open(self) -> None:
+        if self._is_closed:
+            raise IndexClosed
+
+
+class DirectoryBlobStore(ObjectBlobStore):
+    """The store in a directory, whose objects are synced before they are durable."""
+
+    def __init__(self, path: str) -> None:
+        store = LocalStore(prefix=path, mkdir=True)
+        super().__init__(store, store)
+        self._path = path
+        self._files = LocalFileSystem()
+        self._synced: set[str] = set()
+        """Directories whose names are durable."""
+
+    def put(self, key: str, body: Sequence[Buffer]) -> None:
+        """Store an object."""
+        super().put(key, body)
+        with self._calling():
+            path = self._files.join(self._path, key)
+            with contextlib.closing(self._files.open(path)) as file:
+                file.fdatasync()
+            directory = path.rpartition("/")[0]
+            self._files.sync_directory(directory)
+            while directory not in self._synced and directory.startswith(self._path):
+                self._synced.add(directory)
+                directory = directory.rpartition("/")[0]
+                self._files.sync_directory(directory)
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """Delete objects, each by a call of its own: one without an object ends a call here."""
+        for key in keys:
+            super().delete([key])
+
+    def list(self, prefix: str, after: str, most: int) -> Sequence[str]:
+        """Return keys of objects, in order, which obstore does not keep in a directory."""
+        with self._calling():
+            pages = obstore.list(self._others, prefix)
+            found = sorted(each["path"] for page in pages for each in page)
+            return [each for each in found if each > after][:most]
+
+
+def _store(address: Address, repeats: int) -> ObjectStore:
+    retries: Any = {"max_retries": repeats, "retry_timeout": timedelta(seconds=_TIMEOUT_S)}
+    client: Any = {
+        "allow_http": address.allow_http,
+        "connect_timeout": timedelta(seconds=_CONNECT_TIMEOUT_S),
+        "timeout": timedelta(seconds=_TIMEOUT_S),
+    }
+    options: Any = {"client_options": client, "retry_config": retries}
+    if address.url.startswith("gs:"):
+        given = {"service_account_key": address.secret_key}
+        return GCSStore.from_url(address.url, config=_given(given), **options)
+    if address.url.startswith("az:"):
+        given = {
+            "account_name": address.access_key,
+            "account_key": address.secret_key,
+            "endpoint": address.endpoint,
+        }
+        return AzureStore.from_url(address.url, config=_given(given), **options)
+    given = {
+        "access_key_id": address.access_key,
+        "secret_access_key": address.secret_key,
+        "endpoint": address.endpoint,
+        "region": address.region,
+    }
+    config: Any = {**_given(given), "virtual_hosted_style_request": not address.path_style}
+    return S3Store.from_url(address.url, config=config, **options)
+
+
+def _given(values: dict[str, str | None]) -> Any:  # noqa: ANN401 - a config of obstore
+    return {name: value for name, value in values.items() if value is not None}
+
+
+@contextlib.contextmanager
+def _translated(secrets: Sequence[str], key: str = "") -> Iterator[None]:
+    """Raise BlobStoreError, or BlobNotFound, for an error of obstore or of the file system."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        if key:
+            raise BlobNotFound(key) from None
+        raise BlobStoreError(_words(error, secrets)) from None
+    except (BaseError, OSError, ValueError) as error:
+        raise BlobStoreError(_words(error, secrets)) from None
+
+
+def _words(error: Exception, secrets: Sequence[str]) -> str:
+    """Return the first line of an error's text, without secrets."""
+    text = next(iter(str(error).splitlines()), "") or type(error).__name__
+    for secret in secrets:
+        text = text.replace(secret, "***")
+    return text[:_WORDS_MAX]

@@ -1,0 +1,194 @@
+"""Reads of records that lie in the object store.
+
+Rules of this file:
+
+* Several ranges are read at once, each on a connection of its own. Ranges of one object that are
+  near each other are read together: a takeover brings many logs that one flush has served.
+* Calls of the store run on threads of their own: a call that hangs keeps no broker from its end.
+* A call that fails is repeated until the reader is closed, as calls of the index are. An object
+  that is missing, or ends early, is damage: a caller that needs several logs can do without one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from barnabas.storage.errors import ObjectDamaged
+from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.runtime.chance import random_below
+from barnabas.storage.runtime.threads import new_condition, start_thread
+
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.replicated.log_index import Extent, ObjectPlace
+
+READS_AT_ONCE: Final = 16
+GAP_BYTES_MAX: Final = 64 * 1024
+"""Bytes between two ranges that are read, too, to save a request."""
+_PAUSE_S_MIN: Final = 0.1
+_PAUSE_S_MAX: Final = 5.0
+_THOUSAND: Final = 1000
+
+
+class _Range(NamedTuple):
+    """Bytes of an object that are read by one request."""
+
+    key: str
+    begin: int
+    end: int
+
+
+class _Read:
+    """One request, and its result once it has one."""
+
+    __slots__ = ("data", "error", "wanted")
+
+    def __init__(self, wanted: _Range) -> None:
+        self.wanted = wanted
+        self.data: bytes | None = None
+        self.error: BaseException | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has a result."""
+        return self.data is not None or self.error is not None
+
+
+class ObjectReader:
+    """Reads of one broker; callable on any thread."""
+
+    def __init__(self, open_store: Callable[[], BlobStore]) -> None:
+        """``open_store`` returns a connection, and may block."""
+        self._open_store = open_store
+        self._changed = new_condition()
+        self._waiting: deque[_Read] = deque()
+        self._threads = self._idle_threads = 0
+        self._is_closed = False
+
+    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+        """Return extents with their bytes; raises ObjectDamaged, IndexClosed."""
+        places = [each.place for each in extents if each.place is not None]
+        found = self.read(places) if places else {}
+        return [
+            each if each.place is None else each._replace(data=found[each.place], place=None)
+            for each in extents
+        ]
+
+    def read(self, places: Iterable[ObjectPlace]) -> Mapping[ObjectPlace, bytes]:
+        """Return the bytes at some places; raises ObjectDamaged, IndexClosed."""
+        ranges = list(_ranges(places))
+        reads = [_Read(wanted) for wanted, _ in ranges]
+        with self._changed:
+            self._waiting += reads
+            self._start_threads(len(reads))
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._is_closed or all(each.is_done for each in reads))
+        return {
+            place: _bytes_of(read)[place.position - read.wanted.begin :][: place.length]
+            for read, (_, inside) in zip(reads, ranges, strict=True)
+            for place in inside
+        }
+
+    def close(self) -> None:
+        """End all reads with IndexClosed."""
+        with self._changed:
+            self._is_closed = True
+            self._changed.notify_all()
+
+    def _start_threads(self, count: int) -> None:
+        """Start as many threads as ``count`` more reads need; the lock is held."""
+        missing = min(count - self._idle_threads, READS_AT_ONCE - self._threads)
+        for _ in range(max(0, missing)):
+            self._threads += 1
+            start_thread("barnabas-object-reader", self._run)
+
+    def _run(self) -> None:
+        try:
+            with contextlib.closing(self._open_store()) as store:
+                while True:
+                    self._carry_out(store, self._next_read())
+        except IndexClosed:
+            pass
+        except Exception as error:  # noqa: BLE001  Raised to the callers.
+            self._fail_all(error)
+        finally:
+            with self._changed:
+                self._threads -= 1
+
+    def _fail_all(self, error: Exception) -> None:
+        """End all reads that no thread has begun: the store cannot be opened."""
+        with self._changed:
+            for read in self._waiting:
+                read.error = error
+            self._waiting.clear()
+            self._changed.notify_all()
+
+    def _next_read(self) -> _Read:
+        with self._changed:
+            self._idle_threads += 1
+            self._changed.wait_for(lambda: self._is_closed or bool(self._waiting))
+            self._idle_threads -= 1
+            if self._is_closed:
+                raise IndexClosed
+            return self._waiting.popleft()
+
+    def _carry_out(self, store: BlobStore, read: _Read) -> None:
+        data, error = None, None
+        try:
+            data = self._repeat_until_read(store, read.wanted)
+        except Exception as found:  # noqa: BLE001  Raised to the caller.
+            error = found
+        with self._changed:
+            read.data, read.error = data, error
+            self._changed.notify_all()
+        if isinstance(error, IndexClosed):
+            raise error
+
+    def _repeat_until_read(self, store: BlobStore, wanted: _Range) -> bytes:
+        pause_s = _PAUSE_S_MIN
+        while True:
+            try:
+                data = store.get_range(wanted.key, wanted.begin, wanted.end - wanted.begin)
+            except BlobNotFound:
+                raise ObjectDamaged(f"object {wanted.key} is missing") from None
+            except BlobStoreError:
+                self._wait(pause_s * (1 + random_below(_THOUSAND) / _THOUSAND))
+                pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+                continue
+            end = wanted.begin + len(data)
+            if end < wanted.end:
+                raise ObjectDamaged(f"object {wanted.key} ends at byte {end}, not {wanted.end}")
+            return data
+
+    def _wait(self, pause_s: float) -> None:
+        with self._changed:
+            if self._changed.wait_for(lambda: self._is_closed, pause_s):
+                raise IndexClosed
+
+
+def _bytes_of(read: _Read) -> bytes:
+    if read.error is not None:
+        raise read.error
+    if read.data is None:
+        raise IndexClosed
+    return read.data
+
+
+def _ranges(places: Iterable[ObjectPlace]) -> Iterator[tuple[_Range, list[ObjectPlace]]]:
+    """Yield ranges that cover ``places``, each with the places in it."""
+    inside: list[ObjectPlace] = []
+    key, begin, end = "", 0, 0
+    for place in sorted(set(places)):
+        if inside and (place.key != key or place.position > end + GAP_BYTES_MAX):
+            yield _Range(key, begin, end), inside
+            inside = []
+        if not inside:
+            key, begin, end = place.key, place.position, place.position
+        inside.append(place)
+        end = max(end, place.position + place.length)
+    if inside:
+        yield _Range(key, begin, end), inside
