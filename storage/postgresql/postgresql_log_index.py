@@ -248,7 +248,8 @@ class PostgreSqlLogIndex:
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
         """Replace extents; return False if another broker leads or the log starts later."""
-        bases, nexts, epochs, bodies = map(list, zip(*extents, strict=True))
+        places = (each[:4] for each in extents)
+        bases, nexts, epochs, bodies = map(list, zip(*places, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]
         columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies))

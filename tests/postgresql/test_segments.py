@@ -18,8 +18,13 @@ from barnabas.protocol.records import iterate_batches, verify_batch
 from barnabas.storage.files.io import LocalFileSystem
 from barnabas.storage.log.index import SegmentIndex, TransactionIndex
 from barnabas.storage.log.segment_read import read_waiting
+from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from barnabas.storage.postgresql.base import PostgreSqlBase
-from barnabas.storage.replicated.blob_garbage import delete_dead_objects
+from barnabas.storage.replicated.blob_garbage import (
+    delete_dead_objects,
+    delete_dereferenced_objects,
+)
+from barnabas.storage.replicated.blob_store import SegmentKey
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
 from barnabas.storage.replicated.log_index import Flush, Lane, LogStart, Outcome
@@ -39,9 +44,15 @@ LOG_MIB, SEGMENT_MIB, CACHE_MIB = 32, 8, 6
 VALUE = b"v" * (MIB // 8 - 200)
 
 
-@pytest.fixture
-def base(server):
-    opened = PostgreSqlBase(server.url, new_cluster_id="c")
+@pytest.fixture(params=["rows", "objects"])
+def base(request, server, tmp_path_factory):
+    address = Address(f"file://{tmp_path_factory.mktemp('objects')}")
+
+    def open_objects(cluster_id):
+        return ObjectBlobStore.open(address.below(cluster_id))
+
+    objects = open_objects if request.param == "objects" else None
+    opened = PostgreSqlBase(server.url, new_cluster_id="c", open_objects=objects)
     yield opened
     opened.close()
 
@@ -111,12 +122,12 @@ class Taken:
 
 @pytest.fixture
 def taken(base, tmp_path):
-    made = Taken(base, 60_000, str(tmp_path))
+    made = Taken(base, 60_000 + base.has_object_store, str(tmp_path))
     yield made
     made.close()
 
 
-def test_log_is_packed_while_it_is_read_f12(taken, server):
+def test_log_is_packed_while_it_is_read_f12(taken):
     stopped = threading.Event()
     scans = []
 
@@ -139,10 +150,11 @@ def test_log_is_packed_while_it_is_read_f12(taken, server):
     assert {*scans} == {taken.size}
     assert count == LOG_MIB // SEGMENT_MIB
     sizes = taken.index.extent_sizes(taken.partition_id, 0, most=MANY)
-    assert [each.length for each in sizes if each.key] == [each.length for each in sizes]
+    assert [each.length for each in sizes if each.is_segment] == [each.length for each in sizes]
     assert len(sizes) == count
-    payloads = "SELECT count(*) FROM barnabas.objects WHERE starts_with(upload_key, %s)"
-    assert server.execute(payloads, f"seg/{taken.partition_id:x}/") == [(count,)]
+    keys = taken.blobs.list(f"seg/{taken.partition_id:x}/", "", MANY)
+    assert sum(each.endswith(".idx") for each in keys) == count
+    assert sum(each.endswith(".log") for each in keys) == count * taken.blobs.is_object_store
     begun, begun_cpu = perf_counter(), process_time()
     assert taken.scan() == taken.size
     print(
@@ -155,6 +167,13 @@ def test_log_is_packed_while_it_is_read_f12(taken, server):
     flush = Flush(Lane.INLINE, leader.flushes, [], [start])
     assert taken.index.commit_flush(leader.session, flush).outcome is Outcome.COMMITTED
     assert taken.index.collect_garbage(MANY) == 1
-    assert delete_dead_objects(taken.index, taken.blobs) == 1, "the sidecar"
+    delete_dead_objects(taken.index, taken.blobs)
+    if taken.blobs.is_object_store:
+        assert taken.blobs.list(f"seg/{taken.partition_id:x}/", "", MANY) == keys
+        assert delete_dereferenced_objects(taken.index, taken.blobs, 60_000) == 0
+        assert delete_dereferenced_objects(taken.index, taken.blobs, 0) == 2
+    key = SegmentKey.parse(first.key)
+    gone = {key.text, key.sidecar}
+    assert taken.blobs.list(f"seg/{taken.partition_id:x}/", "", MANY) == sorted({*keys} - gone)
     assert taken.index.extent_sizes(taken.partition_id, 0, most=MANY) == rest
     assert taken.scan(first.next_offset) == taken.size - first.length

@@ -29,7 +29,9 @@ class Segments:
         self.blobs.put(key.text, [data])
         self.blobs.put(key.sidecar, [b"sidecar"])
         epoch = extents[0].leader_epoch
-        return SegmentExtent(begin, end, epoch, len(data) if size is None else size, key.text)
+        length = len(data) if size is None else size
+        is_object_store = self.blobs.is_object_store
+        return SegmentExtent(begin, end, epoch, length, key.text, is_object_store)
 
     def replace(self, partition_id, segment, number=None, epoch=None):
         number = self.number if number is None else number
@@ -46,7 +48,8 @@ class Segments:
 
 
 def bytes_of(index, partition_id):
-    return b"".join(each.data for each in index.extents(partition_id, 0, most=MANY))
+    extents = index.bodies(index.extents(partition_id, 0, most=MANY))
+    return b"".join(each.data for each in extents)
 
 
 def both(segment):
@@ -114,12 +117,6 @@ class SegmentContract:
         with pytest.raises(IndexMisused):
             segments.replace(partition, segment)
 
-    def test_segment_that_was_never_put_is_a_bug_f6(self, segments, partition):
-        segment = segments.put(partition, 0, 4)
-        absent = segment._replace(key=SegmentKey(partition, 0, segments.leader.session, 7).text)
-        with pytest.raises(IndexMisused):
-            segments.replace(partition, absent)
-
     def test_segment_of_other_bytes_is_refused(self, index, segments, partition):
         before = index.extent_sizes(partition, 0, most=MANY)
         segment = segments.put(partition, 0, 4)
@@ -149,23 +146,6 @@ class SegmentContract:
         remove(partition)
         assert not segments.replace(partition, segment, epoch=epoch)
 
-    def test_keys_of_a_segment_live_as_long_as_it_f9(self, index, segments, partition):
-        segment = segments.put(partition, 0, 4)
-        assert index.dead_keys(both(segment)) == []
-        assert segments.replace(partition, segment)
-        assert index.dead_keys(both(segment)) == []
-        assert sorted(segments.blobs.list("seg/", "", MANY)) == [both(segment)[1]]
-        segments.blobs.delete([segment.key])
-        assert segments.blobs.get_range(segment.key, 0, 1), "it is named"
-        segments.leader.start_at(partition, 4)
-        assert index.dead_keys(both(segment)) == []
-        assert index.collect_garbage(MANY) == 1
-        assert sorted(index.dead_keys(both(segment))) == sorted(both(segment))
-        with pytest.raises(BlobNotFound):
-            segments.blobs.get_range(segment.key, 0, 1)
-        segments.blobs.delete(both(segment))
-        assert segments.blobs.list("seg/", "", MANY) == []
-
     def test_keys_of_a_number_that_was_given_up_are_dead_f9(self, index, segments, partition):
         segment = segments.put(partition, 0, 4)
         segments.skip()
@@ -188,16 +168,6 @@ class SegmentContract:
         segments.index.skip_number(segments.leader.session, 9)
         segments.blobs.delete(both(left))
 
-    def test_segment_is_replaced_by_rows_after_compaction(self, index, segments, partition):
-        segment = segments.put(partition, 0, 8)
-        assert segments.replace(partition, segment)
-        (whole, *_) = index.extents(partition, 0, most=1)
-        assert segments.leader.replace(partition, whole._replace(data=b"less"))
-        assert index.extents(partition, 0, most=1) == [whole._replace(data=b"less")]
-        assert index.extent_sizes(partition, 0, most=1) == [ExtentSize(0, 8, 4)]
-        assert sorted(index.dead_keys(both(segment))) == sorted(both(segment))
-        segments.blobs.delete(both(segment))
-
     def test_small_extents_of_other_partitions_are_freed(self, index, segments, partition):
         other = segments.leader.lead()
         for _ in range(4):
@@ -209,3 +179,68 @@ class SegmentContract:
         assert index.space(0).pinned_bytes == pinned + 4 * SIZE
         assert index.pack_extents(MANY, MANY**2, 0).extents == 4
         assert index.space(0).pinned_bytes == pinned
+
+
+class SegmentsInRowsContract(SegmentContract):
+    """The tests of an index that is the store of objects itself."""
+
+    def test_segment_that_was_never_put_is_a_bug_f6(self, segments, partition):
+        segment = segments.put(partition, 0, 4)
+        absent = segment._replace(key=SegmentKey(partition, 0, segments.leader.session, 7).text)
+        with pytest.raises(IndexMisused):
+            segments.replace(partition, absent)
+
+    def test_keys_of_a_segment_live_as_long_as_it_f9(self, index, segments, partition):
+        segment = segments.put(partition, 0, 4)
+        assert index.dead_keys(both(segment)) == []
+        assert segments.replace(partition, segment)
+        assert index.dead_keys(both(segment)) == []
+        assert sorted(segments.blobs.list("seg/", "", MANY)) == [both(segment)[1]]
+        segments.blobs.delete([segment.key])
+        assert segments.blobs.get_range(segment.key, 0, 1), "it is named"
+        segments.leader.start_at(partition, 4)
+        assert index.dead_keys(both(segment)) == []
+        assert index.collect_garbage(MANY) == 1
+        assert sorted(index.dead_keys(both(segment))) == sorted(both(segment))
+        with pytest.raises(BlobNotFound):
+            segments.blobs.get_range(segment.key, 0, 1)
+        segments.blobs.delete(both(segment))
+        assert segments.blobs.list("seg/", "", MANY) == []
+
+    def test_segment_is_replaced_by_rows_after_compaction(self, index, segments, partition):
+        segment = segments.put(partition, 0, 8)
+        assert segments.replace(partition, segment)
+        (whole, *_) = index.extents(partition, 0, most=1)
+        assert segments.leader.replace(partition, whole._replace(data=b"less"))
+        assert index.extents(partition, 0, most=1) == [whole._replace(data=b"less")]
+        assert index.extent_sizes(partition, 0, most=1) == [ExtentSize(0, 8, 4)]
+        assert sorted(index.dead_keys(both(segment))) == sorted(both(segment))
+        segments.blobs.delete(both(segment))
+
+
+class SegmentsInObjectsContract(SegmentContract):
+    """The tests of an index beside an object store."""
+
+    def test_keys_of_a_segment_wait_for_their_delay_f9(self, index, segments, partition):
+        segment = segments.put(partition, 0, 4)
+        assert index.dead_keys(both(segment)) == []
+        assert segments.replace(partition, segment)
+        segments.leader.start_at(partition, 4)
+        assert not {*both(segment)} & {*index.dereferenced_keys(MANY, 0)}
+        assert index.collect_garbage(MANY) == 1
+        assert index.dead_keys(both(segment)) == [], "they wait for their delay"
+        assert index.dereferenced_keys(MANY, 600_000) == []
+        assert {*both(segment)} <= {*index.dereferenced_keys(MANY, 0)}
+        index.forget_keys(both(segment))
+        assert sorted(index.dead_keys(both(segment))) == sorted(both(segment))
+
+    def test_segment_gives_way_to_rows_after_compaction(self, index, segments, partition):
+        segment = segments.put(partition, 0, 8)
+        assert segments.replace(partition, segment)
+        (found, *_) = index.extents(partition, 0, most=1)
+        less = found._replace(data=b"less", place=None)
+        assert segments.leader.replace(partition, less)
+        assert index.extents(partition, 0, most=1) == [less]
+        assert index.extent_sizes(partition, 0, most=1) == [ExtentSize(0, 8, 4)]
+        assert {*both(segment)} <= {*index.dereferenced_keys(MANY, 0)}
+        index.forget_keys(both(segment))
