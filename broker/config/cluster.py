@@ -52,6 +52,14 @@ class ClusterConfig(ObjectsConfig):
     )
     """Maximum number of flushes whose records are stored before their commit, each on a connection;
     0: the records of each flush go with its commit."""
+    pack_bytes: int = setting(
+        "barnabas.pack.bytes", ConfigType.INT, 64 * 1024 * 1024, Between(1, 1024 * 1024 * 1024)
+    )
+    """Bytes of a log of a cluster with an object store from which its leader packs them into an
+    object of their own, with which they are deleted."""
+    pack_ms: int = setting("barnabas.pack.ms", ConfigType.LONG, 600_000, Between(1000))
+    """Time after which the leader of a log packs fewer bytes, too; a few kilobytes stay in
+    PostgreSQL."""
     lease_ms: int = setting("barnabas.lease.ms", ConfigType.INT, 10_000, Between(1000, 300_000))
     """Time after which other brokers take over the partitions of a silent broker of a cluster."""
     cache_max_bytes: int = setting(

@@ -25,6 +25,7 @@ from barnabas.broker.metrics.kafka import (
 from barnabas.broker.metrics.maintenance import (
     cleaning_families,
     cold_families,
+    packing_families,
     scrubbing_families,
     upkeep_families,
 )
@@ -38,6 +39,7 @@ from barnabas.broker.metrics.transactions import (
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.leading.leadership import Leadership
+    from barnabas.broker.cluster.leading.packer import Packer
     from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
     from barnabas.broker.coordination.groups import Groups
     from barnabas.broker.coordination.transactions import Transactions
@@ -117,6 +119,11 @@ def register_cold_reads(metrics: Metrics, cold: ColdStore, readers: DiskReaders)
 def register_object_outages(metrics: Metrics, away_s: Callable[[], float | None]) -> None:
     """Register the metric of an object store's outages; ``away_s`` is None if it responds."""
     metrics.register(lambda: object_outage_family(away_s()))
+
+
+def register_packing(metrics: Metrics, packer: Packer) -> None:
+    """Register the metrics of packing logs into segments in the object store."""
+    metrics.register(lambda: packing_families(packer))
 
 
 def register_coordinators(broker: Measured) -> None:

@@ -9,6 +9,7 @@ from barnabas.broker.metrics.families import COUNTER, GAUGE, Family, value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from barnabas.broker.cluster.leading.packer import Packer
     from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
     from barnabas.broker.upkeep.cleaning import CleaningCounts
     from barnabas.broker.upkeep.scrubbing import LogScrubber
@@ -96,6 +97,34 @@ def cold_families(cold: ColdStore, parked: int) -> Iterator[Family]:
         ("cold_reads", "Reads of old records from the store.", cold.reads),
     ):
         yield value(f"barnabas_{name}_total", COUNTER, doc, number)
+
+
+def packing_families(packer: Packer) -> Iterator[Family]:
+    """Yield the metrics of packing logs into segments in the object store."""
+    counts = packer.counts
+    for name, doc, number in (
+        ("segments_packed", "Parts of logs that this broker packed.", counts.segments),
+        ("segment_bytes_packed", "Bytes of the parts of logs that it packed.", counts.bytes_packed),
+        (
+            "segment_failures",
+            "Parts of logs that could not be packed, and are tried again.",
+            counts.failures,
+        ),
+    ):
+        yield value(f"barnabas_{name}_total", COUNTER, doc, number)
+    for name, doc, figure in (
+        (
+            "unpacked_bytes",
+            "Bytes of the logs led here that have a snapshot and are not packed yet.",
+            packer.unpacked_bytes,
+        ),
+        (
+            "oldest_unpacked_seconds",
+            "Time for which some log has not been packed as a whole. Alert on an hour.",
+            packer.oldest_unpacked_ms / 1000,
+        ),
+    ):
+        yield value(f"barnabas_{name}", GAUGE, doc, figure)
 
 
 def upkeep_families(counts: UpkeepCounts) -> Iterator[Family]:

@@ -69,16 +69,13 @@ class PostgreSqlBase:
         self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False
+        self.has_object_store = open_objects is not None
+        """Whether logs are packed into objects; PostgreSQL as the store of them gains nothing."""
         self.has_answered = False
         """Whether the server was found suitable once."""
         self.warning: str | None = None
         """Warning for the operator about the server's durability, set with the first object, or
         None."""
-
-    @property
-    def has_objects(self) -> bool:
-        """Whether the cluster has an object store beside its index."""
-        return self._open_objects is not None
 
     @property
     def last_error(self) -> str:

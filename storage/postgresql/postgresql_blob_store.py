@@ -1,6 +1,7 @@
 """The BlobStore in PostgreSQL: each method is one call of a function of ``migrations``.
 
 Once a flush names an upload, its bytes belong to the index, and are not found by the key any more.
+Those of a packed segment are found as long as a log has it.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.blob_store import BlobNotFound, UploadKey
+from barnabas.storage.replicated.blob_store import BlobNotFound, claim_of
 from barnabas.storage.replicated.log_index import IndexMisused
 
 if TYPE_CHECKING:
@@ -17,10 +18,7 @@ if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Primary
 
 _PUT: Final = "SELECT barnabas.put_upload(%s, %s, %b)"
-_GET: Final = (
-    "SELECT substring(payload FROM %s::integer + 1 FOR %s::integer) FROM barnabas.objects"
-    " WHERE key = %s AND payload IS NOT NULL"
-)
+_GET: Final = "SELECT barnabas.read_object(%s, %s::integer, %s::integer)"
 _LIST: Final = "SELECT * FROM barnabas.list_uploads(%s, %s, %s::integer)"
 _DELETE: Final = "SELECT barnabas.delete_uploads(%s::text[])"
 
@@ -46,18 +44,18 @@ class PostgreSqlBlobStore:
         """Accept the store: it is the index itself."""
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
-        """Store the body of a flush."""
-        parsed = UploadKey.parse(key)
-        if parsed is None:
-            raise IndexMisused(f"{key} is not the key of an upload")
-        self._primary.execute(_PUT, (parsed.session, key, b"".join(body)))
+        """Store an object."""
+        claim = claim_of(key)
+        if claim is None:
+            raise IndexMisused(f"{key} is not the key of an object")
+        self._primary.execute(_PUT, (claim.session, key, b"".join(body)))
 
     def get_range(self, key: str, position: int, length: int) -> bytes:
-        """Return bytes of an upload that no flush has named."""
-        rows = self._primary.execute(_GET, (position, length, key), binary=True)
-        if not rows:
+        """Return bytes of an upload that no flush has named, or of a packed segment."""
+        ((data,),) = self._primary.execute(_GET, (key, position, length), binary=True)
+        if data is None:
             raise BlobNotFound(key)
-        return bytes(rows[0][0])
+        return bytes(data)
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete uploads that no flush has named."""

@@ -10,7 +10,7 @@ from barnabas.storage.errors import ObjectDamaged
 from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, extent_of, fewer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.blob_store import UploadKey
+from barnabas.storage.replicated.blob_store import claim_of
 from barnabas.storage.replicated.log_index import (
     ANY_BYTES,
     Extent,
@@ -24,6 +24,7 @@ from barnabas.storage.replicated.log_index import (
     Outcome,
     PackedExtents,
     PartitionState,
+    SegmentExtent,
     StoredSpace,
 )
 
@@ -40,7 +41,7 @@ _BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::i
 _RECENT_BEGINNINGS: Final = (
     "SELECT * FROM barnabas.read_recent_beginnings(%s::bigint[], %s::integer, %s::bigint)"
 )
-_EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_sizes(%s, %s, %s::integer)"
+_EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_keys(%s, %s, %s::integer)"
 _PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b)"
 _PUT_SNAPSHOT_AND_PARTS: Final = (
     "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b,"
@@ -51,10 +52,14 @@ _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
     " %s::integer[], %s::integer[], %s::integer[], %b)"
 )
+_REPLACE_BY_SEGMENT: Final = (
+    "SELECT barnabas.replace_by_segment(%s, %s, %s::integer, %s, %s, %s, %s::integer,"
+    " %s::integer, %s, %s)"
+)
 _PACK_EXTENTS: Final = "SELECT * FROM barnabas.pack_extents(%s::integer, %s::bigint, %s)"
 _SPACE: Final = "SELECT * FROM barnabas.read_space(%s)"
 _DEAD_KEYS: Final = (
-    "SELECT barnabas.dead_keys(%s::text[], %s::bigint[], %s::smallint[], %s::bigint[])"
+    "SELECT barnabas.dead_keys(%s::text[], %s::bigint[], %s::smallint[], %s::bigint[], %s::text[])"
 )
 _TAKE_DEAD_KEYS: Final = "SELECT * FROM barnabas.take_dead_keys(%s::integer, %s)"
 _PARTITION: Final = "SELECT * FROM barnabas.read_partition(%s)"
@@ -220,10 +225,9 @@ class PostgreSqlLogIndex:
 
     def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
         """Return those of the keys of objects that no flush has named, nor ever will."""
-        parsed = [each for each in map(UploadKey.parse, keys) if each is not None]
-        columns = [[each.text for each in parsed]]
-        columns += [list(column) for column in zip(*parsed, strict=True)][:3] or [[]] * 3
-        return self._primary.value(list, _DEAD_KEYS, *columns)
+        claims = {key: claim for key in keys if (claim := claim_of(key)) is not None}
+        columns = [list(column) for column in zip(*claims.values(), strict=True)] or [[]] * 4
+        return self._primary.value(list, _DEAD_KEYS, list(claims), *columns)
 
     def dereferenced_keys(self, most: int, rest_ms: int) -> Sequence[str]:
         """Return keys whose objects have no extents any more."""
@@ -247,11 +251,23 @@ class PostgreSqlLogIndex:
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
         """Replace extents; return False if another broker leads or the log starts later."""
-        bases, nexts, epochs, bodies = map(list, zip(*extents, strict=True))
+        places = (each[:4] for each in extents)
+        bases, nexts, epochs, bodies = map(list, zip(*places, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]
         columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies))
         return self._primary.value(bool, _REPLACE_EXTENTS, session, partition_id, epoch, *columns)
+
+    def replace_by_segment(
+        self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
+    ) -> bool:
+        """Replace extents by a packed segment; return False as ``replace_extents``."""
+        led = (session, partition_id, epoch)
+        return self._primary.value(bool, _REPLACE_BY_SEGMENT, *led, number, *segment)
+
+    def skip_number(self, session: int, number: int) -> None:
+        """Use up a number of the session's packing lane without a segment."""
+        self._primary.execute("SELECT barnabas.skip_number(%s, %s)", (session, number))
 
     def close(self) -> None:
         """End every wait, on any thread."""

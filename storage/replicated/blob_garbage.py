@@ -3,8 +3,8 @@
 Rules of this file:
 
 1. A key is dead once the session that put it has ended, or once its number is used up: a number is
-   committed once, and names one key. So no order of events makes a dead key live again (F9), and
-   deletes need no clock and no fence.
+   committed once, and names one key. The sidecar of a packed segment is dead if the segment is. So
+   no order of events makes a dead key live again (F9), and deletes need no clock and no fence.
 2. A key is not dead because it was merely seen without a name: the index confirms with a durable
    write that it is dead (``LogIndex.dead_keys``), before anything is deleted (F10).
 3. A listing may lack objects, and an object may appear late: the next round deletes it.
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.replicated.blob_store import UPLOADS_PREFIX
+from barnabas.storage.replicated.blob_store import SEGMENTS_PREFIX, UPLOADS_PREFIX
 
 if TYPE_CHECKING:
     from barnabas.storage.replicated.blob_store import BlobStore
@@ -28,19 +28,20 @@ KEYS_AT_ONCE: Final = 64
 
 
 def delete_dead_objects(index: LogIndex, blobs: BlobStore, most: int = KEYS_AT_ONCE) -> int:
-    """Delete all objects of flushes whose keys are dead, and return their number.
+    """Delete all objects whose keys are dead, and return their number.
 
     Looks at ``most`` keys at a time. Any broker may call it. Blocks; raises BlobStoreError,
     IndexClosed.
     """
     deleted = 0
-    after = ""
-    while keys := blobs.list(UPLOADS_PREFIX, after, most):
-        after = keys[-1]
-        dead = index.dead_keys(keys)
-        if dead:
-            blobs.delete(dead)
-            deleted += len(dead)
+    for prefix in (SEGMENTS_PREFIX, UPLOADS_PREFIX):
+        after = ""
+        while keys := blobs.list(prefix, after, most):
+            after = keys[-1]
+            dead = index.dead_keys(keys)
+            if dead:
+                blobs.delete(dead)
+                deleted += len(dead)
     return deleted
 
 

@@ -1,4 +1,4 @@
-"""The interface of a store of objects, which have the bodies of large flushes.
+"""The interface of a store of objects: bodies of large flushes, and packed segments.
 
 Rules of this interface:
 
@@ -19,6 +19,12 @@ from barnabas.storage.files.file_system import Buffer
 
 UPLOADS_PREFIX: Final = "wal/"
 """Prefix of the keys of all flushes."""
+SEGMENTS_PREFIX: Final = "seg/"
+"""Prefix of the keys of all packed segments."""
+PACKING_LANE: Final = 2
+"""The lane that numbers packed segments."""
+_LOG_SUFFIX: Final = ".log"
+_SIDECAR_SUFFIX: Final = ".idx"
 
 
 class BlobStoreError(Exception):
@@ -54,6 +60,69 @@ class UploadKey(NamedTuple):
         except ValueError:
             return None
         return found if found.text == key else None
+
+
+class SegmentKey(NamedTuple):
+    """Parts of the key of an attempt to pack a part of a log."""
+
+    partition_id: int
+    base_offset: int
+    session: int
+    number: int
+    """Number in the packing lane of its session; each attempt has its own."""
+
+    @property
+    def text(self) -> str:
+        """Return the key of the batches."""
+        return self._stem + _LOG_SUFFIX
+
+    @property
+    def sidecar(self) -> str:
+        """Return the key of the indexes."""
+        return self._stem + _SIDECAR_SUFFIX
+
+    @property
+    def _stem(self) -> str:
+        name = f"{self.base_offset:020}-{self.session}-{self.number:016x}"
+        return f"{SEGMENTS_PREFIX}{self.partition_id:x}/{name}"
+
+    @classmethod
+    def parse(cls, key: str) -> SegmentKey | None:
+        """Return the parts of a key of batches or indexes, or None if it is not one."""
+        partition_id, _, rest = key.removeprefix(SEGMENTS_PREFIX).partition("/")
+        try:
+            base_offset, session, number = rest[: -len(_LOG_SUFFIX)].split("-")
+            found = cls(int(partition_id, 16), int(base_offset), int(session), int(number, 16))
+        except ValueError:
+            return None
+        return found if key in (found.text, found.sidecar) else None
+
+
+class Claim(NamedTuple):
+    """What decides about an object: it is dead once its number is used up without its name."""
+
+    session: int
+    lane: int
+    number: int
+    name: str
+    """The key that the index names: of a sidecar that of its batches."""
+
+
+def claim_of(key: str) -> Claim | None:
+    """Return what decides about an object, or None if a key has no known form."""
+    upload = UploadKey.parse(key)
+    if upload is not None:
+        return Claim(upload.session, upload.lane, upload.number, key)
+    segment = SegmentKey.parse(key)
+    if segment is not None:
+        return Claim(segment.session, PACKING_LANE, segment.number, segment.text)
+    return None
+
+
+def keys_with(key: str) -> Sequence[str]:
+    """Return the keys of all objects that go with the one under a key that the index named."""
+    segment = SegmentKey.parse(key)
+    return [key] if segment is None else [segment.text, segment.sidecar]
 
 
 class BlobStore(Protocol):

@@ -24,6 +24,7 @@ from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition, new_executor, start_timer
 
 if TYPE_CHECKING:
+    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.block_cache import BlockCache
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.runtime.threads import Event
@@ -60,18 +61,42 @@ class _Reading:
         self.error: Exception | None = None
 
 
+class ColdConnection:
+    """Connections of one read to the index, and to the objects once it needs them."""
+
+    def __init__(self, index: LogIndex, open_blobs: Callable[[], BlobStore]) -> None:
+        """``open_blobs`` opens a connection to the objects, and may block."""
+        self.index = index
+        self._open_blobs = open_blobs
+        self._blobs: BlobStore | None = None
+
+    @property
+    def blobs(self) -> BlobStore:
+        """The connection to the objects."""
+        if self._blobs is None:
+            self._blobs = self._open_blobs()
+        return self._blobs
+
+    def close(self) -> None:
+        """Close both."""
+        self.index.close()
+        if self._blobs is not None:
+            self._blobs.close()
+
+
 class ColdStore:
     """The store and the cache of one broker; callable on any thread."""
 
     def __init__(
         self,
         open_index: Callable[[], LogIndex],
+        open_blobs: Callable[[], BlobStore],
         cache: BlockCache,
         now_ms: Callable[[], int],
         *,
         timeout_s: float = TIMEOUT_S,
     ) -> None:
-        """``open_index`` opens a connection; the caller of this ends all of them.
+        """Both functions open a connection, which the caller of this ends.
 
         ``now_ms``: the wall clock.
         """
@@ -80,10 +105,11 @@ class ColdStore:
         self.reads = 0
         """Reads of the store so far."""
         self._open_index = open_index
+        self._open_blobs = open_blobs
         self._timeout_s = timeout_s
         self._threads = new_executor("cold-reader", READS_AT_ONCE)
         self._changed = new_condition()
-        self._free: list[LogIndex] = []
+        self._free: list[ColdConnection] = []
         self._readings: dict[Hashable, _Reading] = {}
         self._unclaimed: OrderedDict[Hashable, _Reading] = OrderedDict()
         """Reads that have ended after a reader had left, and that the cache does not have."""
@@ -94,7 +120,7 @@ class ColdStore:
     def read(
         self,
         key: Hashable,
-        work: Callable[[LogIndex], Result],
+        work: Callable[[ColdConnection], Result],
         *,
         patiently: bool = False,
         until_s: float | None = None,
@@ -121,7 +147,7 @@ class ColdStore:
         result: Result = reading.result
         return result
 
-    def begin(self, key: Hashable, work: Callable[[LogIndex], object]) -> None:
+    def begin(self, key: Hashable, work: Callable[[ColdConnection], object]) -> None:
         """Begin a read ahead of its reader, unless many are under way."""
         with self._changed:
             is_busy = self._is_closed or len(self._readings) >= PENDING_MAX
@@ -142,7 +168,7 @@ class ColdStore:
             self._changed.notify_all()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, key: Hashable, work: Callable[[LogIndex], object]) -> _Reading:
+    def _begin(self, key: Hashable, work: Callable[[ColdConnection], object]) -> _Reading:
         with self._changed:
             if self._is_closed:
                 raise OSError(errno.ESHUTDOWN, "the broker stops", str(key))
@@ -156,13 +182,15 @@ class ColdStore:
             self._threads.submit(partial(self._run, key, reading, work))
             return reading
 
-    def _run(self, key: Hashable, reading: _Reading, work: Callable[[LogIndex], object]) -> None:
+    def _run(
+        self, key: Hashable, reading: _Reading, work: Callable[[ColdConnection], object]
+    ) -> None:
         try:
-            index = self._take()
+            connection = self._take()
             try:
-                reading.result = work(index)
+                reading.result = work(connection)
             finally:
-                self._give_back(index)
+                self._give_back(connection)
         except IndexClosed:
             reading.error = OSError(errno.ESHUTDOWN, "the store is closed", str(key))
         except Exception as error:  # noqa: BLE001  Raised to each of its readers.
@@ -178,15 +206,15 @@ class ColdStore:
                     self._unclaimed.popitem(last=False)
             self._changed.notify_all()
 
-    def _take(self) -> LogIndex:
+    def _take(self) -> ColdConnection:
         with self._changed:
             if self._free:
                 return self._free.pop()
-        return self._open_index()
+        return ColdConnection(self._open_index(), self._open_blobs)
 
-    def _give_back(self, index: LogIndex) -> None:
+    def _give_back(self, connection: ColdConnection) -> None:
         with self._changed:
-            self._free.append(index)
+            self._free.append(connection)
             if self._idle_timer is None and not self._is_closed:
                 self._start_idle_timer()
 
@@ -200,11 +228,11 @@ class ColdStore:
             self._idle_timer = None
             if self._is_closed:
                 return
-            idle: list[LogIndex] = []
+            idle: list[ColdConnection] = []
             if self.reads == reads_before:
                 idle, self._free = self._free, []
                 self._unclaimed.clear()
             if self._readings or self._free:
                 self._start_idle_timer()
-        for index in idle:
-            index.close()
+        for connection in idle:
+            connection.close()

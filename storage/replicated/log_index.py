@@ -24,6 +24,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
+from barnabas.storage.replicated.blob_store import SEGMENTS_PREFIX
+
 ANY_BYTES: Final = 2**62
 """A limit that is never reached."""
 
@@ -43,6 +45,8 @@ class Lane(enum.IntEnum):
     """Bodies lie in the store itself, in the flush or put under a key before."""
     BULK = 1
     """Bodies lie in an object store, durable before the flush is called."""
+    PACKING = 2
+    """Numbers of packed segments, which no flush has."""
 
 
 class Item(NamedTuple):
@@ -152,6 +156,26 @@ class ExtentSize(NamedTuple):
     base_offset: int
     next_offset: int
     length: int
+    key: str | None = None
+    """Key of its object, if that is in an object store or is a packed segment."""
+
+    @property
+    def is_segment(self) -> bool:
+        """Whether it is a packed segment."""
+        return self.key is not None and self.key.startswith(SEGMENTS_PREFIX)
+
+
+class SegmentExtent(NamedTuple):
+    """A part of a log that is a packed segment: an object with nothing else."""
+
+    base_offset: int
+    next_offset: int
+    leader_epoch: int
+    """The last epoch of its batches."""
+    length: int
+    key: str
+    in_object_store: bool = False
+    """Whether the object keeps its key; otherwise its bytes belong to the index from then on."""
 
 
 class PackedExtents(NamedTuple):
@@ -364,6 +388,21 @@ class LogIndex(Protocol):
         the session does not lead the partition in this epoch. It also does if the log now starts
         after the first of them, so that some may be deleted garbage.
         """
+
+    def replace_by_segment(
+        self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
+    ) -> bool:
+        """Replace the extents that cover the same offsets by a packed segment with their bytes.
+
+        All of them lie at or before the partition's snapshot. Its object and its sidecar are
+        durable (F6). ``number`` is the next one of the session's packing lane, and is used up if
+        the result is True. A repeated call returns True as long as the segment is part of the log.
+        Returns False, without any change, as ``replace_extents``: ``skip_number`` gives up the
+        number then.
+        """
+
+    def skip_number(self, session: int, number: int) -> None:
+        """Use up a number of the session's packing lane without a segment: its keys are dead."""
 
     def close(self) -> None:
         """End every wait, on any thread."""

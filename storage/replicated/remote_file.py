@@ -2,38 +2,50 @@
 
 Rules of this file:
 
-1. A segment is read in stretches: some whole extents, together a block, or one larger extent. The
-   first read of a segment finds out where they begin and end.
+1. A segment is read in stretches: some whole extents, together a block, or one larger extent. Of a
+   packed segment a stretch is a block of its sidecar. The first read of a segment finds out where
+   they begin and end.
 2. A stretch is checked as a whole when it arrives: checksums of all batches, offsets without gaps.
    One that is wrong is read again once. Wrong again, it is ``Corrupt``, and the rest is read.
-3. Upkeep may join extents meanwhile, which changes no byte of a batch. A stretch that does not
-   begin or end where it did says so: then where stretches begin is read again.
+3. Upkeep may join or pack extents meanwhile, which changes no byte of a batch. A stretch that does
+   not begin or end where it did says so: then where stretches begin is read again.
 4. A reader that comes in order has the next stretches read ahead.
 """
 
 from __future__ import annotations
 
+import contextlib
+import errno
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
 
-from barnabas.protocol.records import CRC_START, BatchHeader, CorruptBatch, iterate_batches
+from barnabas.protocol.records import (
+    CRC_START,
+    NO_LEADER_EPOCH,
+    BatchHeader,
+    CorruptBatch,
+    iterate_batches,
+)
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.index import OffsetIndex
 from barnabas.storage.log.segment_read import LoadedSpan, Read, read_cached
+from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES
 from barnabas.storage.replicated.cold_store import NotYetRead
+from barnabas.storage.replicated.log_index import Extent
 from barnabas.storage.replicated.log_reading import damage_is_of
+from barnabas.storage.replicated.segment_sidecar import CorruptSidecar, blocks_of
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.cold_store import ColdStore
-    from barnabas.storage.replicated.log_index import Extent, ExtentSize, LogIndex
+    from barnabas.storage.replicated.cold_store import ColdConnection, ColdStore
+    from barnabas.storage.replicated.log_index import ExtentSize
 
 STRETCH_BYTES: Final = BLOCK_BYTES
 AHEAD: Final = 4
@@ -48,10 +60,22 @@ class _Moved(Exception):
     """The extents are not those that the stretches were made of."""
 
 
+class _Piece(NamedTuple):
+    """An extent in the index, or a block of a packed segment."""
+
+    base_offset: int
+    next_offset: int
+    length: int
+    key: str | None = None
+    """Key of the packed segment."""
+    position: int = 0
+    """Position in the packed segment."""
+
+
 class _Stretches:
     """The stretches of a segment by number."""
 
-    def __init__(self, sizes: Iterable[ExtentSize]) -> None:
+    def __init__(self, pieces: Iterable[_Piece]) -> None:
         self.number = next(_numbers)
         """A number that no other has had in this process."""
         self.offsets = array("q")
@@ -59,15 +83,19 @@ class _Stretches:
         self.lengths = array("q")
         self.indexes: dict[int, OffsetIndex] = {}
         """Offset indexes of the stretches that are in the cache, and of some that were."""
-        end_offset, length = 0, 0
-        for size in sizes:
-            if length and length + size.length > STRETCH_BYTES:
-                self.lengths.append(length)
+        self.places: list[tuple[str, int] | None] = []
+        """Key and position of each stretch of a packed segment."""
+        end_offset, length, joins = 0, 0, False
+        for piece in pieces:
+            if not (joins and piece.key is None and length + piece.length <= STRETCH_BYTES):
+                if length:
+                    self.lengths.append(length)
                 length = 0
-            if not length:
-                self.offsets.append(size.base_offset)
-            length += size.length
-            end_offset = size.next_offset
+                self.offsets.append(piece.base_offset)
+                self.places.append(None if piece.key is None else (piece.key, piece.position))
+            joins = piece.key is None
+            length += piece.length
+            end_offset = piece.next_offset
         if self.offsets:
             self.lengths.append(length)
             self.offsets.append(end_offset)
@@ -217,48 +245,88 @@ class RemoteFile:
 
     # From the store
 
-    def _read_stretches(self, index: LogIndex) -> _Stretches:
-        return _Stretches(self._sizes(index))
+    def _read_stretches(self, connection: ColdConnection) -> _Stretches:
+        """Read where stretches begin; raises Corrupt, OSError."""
+        for _ in range(_ATTEMPTS):
+            try:
+                return _Stretches(self._pieces(connection))
+            except _Moved:
+                continue
+        raise Corrupt(self.path, 0, "a packed segment is missing in the store")
 
-    def _sizes(self, index: LogIndex) -> Iterator[ExtentSize]:
+    def _pieces(self, connection: ColdConnection) -> Iterator[_Piece]:
+        """Yield what the segment consists of; raises _Moved, Corrupt, OSError."""
         from_offset = self._base_offset
         while from_offset < self._end_offset:
-            page = index.extent_sizes(self._partition_id, from_offset, most=_EXTENTS_AT_ONCE)
+            page = connection.index.extent_sizes(
+                self._partition_id, from_offset, most=_EXTENTS_AT_ONCE
+            )
             if not page:
                 return
             for size in page:
-                if size.base_offset < self._end_offset:
-                    yield size
+                if size.base_offset >= self._end_offset:
+                    break
+                if not size.is_segment:
+                    yield _Piece(size.base_offset, size.next_offset, size.length)
+                else:
+                    yield from self._blocks(connection, size)
             from_offset = page[-1].next_offset
 
-    def _fetch(self, stretches: _Stretches, number: int, index: LogIndex) -> bytes:
-        """Read a stretch and keep it; raises _Moved, Corrupt."""
+    def _blocks(self, connection: ColdConnection, size: ExtentSize) -> Iterator[_Piece]:
+        """Yield the blocks of a packed segment that this segment has a part of."""
+        assert size.key is not None, "the extent is a packed segment"
+        with self._object(size.key):
+            blocks = blocks_of(connection.blobs, size)
+        for base_offset, next_offset, position, length in blocks:
+            if next_offset > self._base_offset and base_offset < self._end_offset:
+                yield _Piece(base_offset, next_offset, length, size.key, position)
+
+    @contextlib.contextmanager
+    def _object(self, key: str) -> Iterator[None]:
+        """Raise _Moved for an object that is missing, OSError for a store that fails."""
         try:
-            data, offsets = self._fetch_once(stretches, number, index)
+            yield
+        except BlobNotFound:
+            raise _Moved from None
+        except CorruptSidecar as error:
+            raise Corrupt(self.path, 0, f"the sidecar of {key} is damaged: {error}") from None
+        except BlobStoreError as error:
+            raise OSError(errno.EIO, str(error), key) from error
+
+    def _fetch(self, stretches: _Stretches, number: int, connection: ColdConnection) -> bytes:
+        """Read a stretch and keep it; raises _Moved, Corrupt, OSError."""
+        try:
+            data, offsets = self._fetch_once(stretches, number, connection)
         except Corrupt:
-            data, offsets = self._fetch_once(stretches, number, index)
+            data, offsets = self._fetch_once(stretches, number, connection)
         self._cold.cache.put(self._key(number, stretches), data)
         stretches.indexes[number] = offsets
         return data
 
     def _fetch_once(
-        self, stretches: _Stretches, number: int, index: LogIndex
+        self, stretches: _Stretches, number: int, connection: ColdConnection
     ) -> tuple[bytes, OffsetIndex]:
         begin, end = stretches.offsets[number], stretches.offsets[number + 1]
-        left = stretches.lengths[number]
+        place, left = stretches.places[number], stretches.lengths[number]
         offsets = OffsetIndex(begin)
+        if place is not None:
+            key, position = place
+            with self._object(key):
+                block = connection.blobs.get_range(key, position, left)
+            self._check(Extent(begin, end, NO_LEADER_EPOCH, block), 0, offsets)
+            return block, offsets
         parts: list[bytes] = []
         position, from_offset = 0, begin
         while from_offset < end:
             with damage_is_of(self._partition_id, from_offset):
-                page = index.extents(
+                page = connection.index.extents(
                     self._partition_id, from_offset, most=_EXTENTS_AT_ONCE, most_bytes=left
                 )
-                page = index.bodies(page)
-            if not page:
-                raise _Moved
+                if not page or page[-1].next_offset > end:
+                    raise _Moved
+                page = connection.index.bodies(page)
             for extent in page:
-                if extent.base_offset != from_offset or extent.next_offset > end:
+                if extent.base_offset != from_offset:
                     raise _Moved
                 self._check(extent, position, offsets)
                 parts.append(extent.data)

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import contextlib
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from time import perf_counter, process_time
 from uuid import uuid4
 
 import pytest
 
+from barnabas.broker.cluster.membership.base import open_blob_store
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import place_batch
@@ -104,7 +106,12 @@ def test_takeover_reads_what_follows_the_snapshots(server, base, count, first):
         leader.flush(SNAPSHOT + at, lambda offset: placed(offset, b"v" * 1000))
     disk = SimulatedFileSystem()
     disk.make_directory(ROOT, exist_ok=True)
-    cold = ColdStore(base.log_index, BlockCache(disk, ROOT, CACHE_MIB * MIB), lambda: NOW_MS)
+    cold = ColdStore(
+        base.log_index,
+        partial(open_blob_store, base),
+        BlockCache(disk, ROOT, CACHE_MIB * MIB),
+        lambda: NOW_MS,
+    )
     logs, store = StoredLogs(base, cold), new_store(disk, ROOT)
     logs.begin(leader.session)
 
@@ -143,7 +150,7 @@ def test_scan_of_a_log_larger_than_the_cache(base, tmp_path):
     assert leader.index.put_snapshot(leader.session, 30_000, 0, snapshot_at(offset), parts)
     disk = LocalFileSystem()
     cache = BlockCache(disk, str(tmp_path), CACHE_MIB * MIB)
-    cold = ColdStore(base.log_index, cache, lambda: NOW_MS)
+    cold = ColdStore(base.log_index, partial(open_blob_store, base), cache, lambda: NOW_MS)
     logs, store = StoredLogs(base, cold), new_store(disk, str(tmp_path))
     logs.begin(leader.session)
     with contextlib.ExitStack() as memory, logs.reading(30_000, 0, memory) as durable:

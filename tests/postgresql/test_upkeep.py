@@ -7,11 +7,16 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore
+from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
+from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.replicated.log_index import Extent, Flush, Lane, Outcome
+from barnabas.storage.replicated.object_reading import ObjectReader
 from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
 from tests.storage.packing_contract import PackingContract
+from tests.storage.segment_contract import SegmentsInObjectsContract, SegmentsInRowsContract
 from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all, forget_all
 
 
@@ -56,6 +61,33 @@ class TestPostgreSql(Tables, UpkeepContract):
 
 class TestPacking(Tables, PackingContract):
     pass
+
+
+class TestSegments(Tables, SegmentsInRowsContract):
+    @pytest.fixture
+    def blobs(self, server):
+        opened = PostgreSqlBlobStore.begin(Primary(server.url))
+        yield opened
+        opened.delete(opened.list("seg/", "", MANY))
+        opened.close()
+
+
+class TestSegmentsInObjects(Tables, SegmentsInObjectsContract):
+    @pytest.fixture
+    def objects(self, tmp_path):
+        return ObjectBlobStore.open(Address(f"file://{tmp_path}"))
+
+    @pytest.fixture
+    def index(self, server, objects):
+        reader = ObjectReader(lambda: objects)
+        opened = WholeIndex.begin(Primary(server.url, patience_s=60), reader)
+        yield opened
+        opened.close()
+        reader.close()
+
+    @pytest.fixture
+    def blobs(self, objects):
+        return objects
 
 
 MISCOUNTED = """

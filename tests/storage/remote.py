@@ -1,6 +1,9 @@
 """A log whose records before its snapshot are only in the store, in one thread."""
 
+from functools import partial
+
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
+from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
@@ -22,7 +25,8 @@ class Cold:
         self.disk = SimulatedFileSystem()
         self.disk.make_directory(ROOT, exist_ok=True)
         self.cache = BlockCache(self.disk, ROOT, max_bytes)
-        self.store = ColdStore(lambda: way(index), self.cache, lambda: NOW_MS, **more)
+        blobs = partial(MemoryBlobStore, index.uploads)
+        self.store = ColdStore(lambda: way(index), blobs, self.cache, lambda: NOW_MS, **more)
 
 
 def parts_of(log, known_offset):

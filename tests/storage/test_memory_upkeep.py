@@ -2,9 +2,13 @@
 
 import pytest
 
+from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.replicated.cluster_index import Assignment
+from barnabas.storage.replicated.object_reading import ObjectReader
+from tests.cluster.objects import Bucket, ObjectsInMemory
 from tests.storage.packing_contract import PackingContract
+from tests.storage.segment_contract import SegmentsInObjectsContract, SegmentsInRowsContract
 from tests.storage.upkeep_contract import UpkeepContract
 
 
@@ -32,3 +36,27 @@ class TestMemoryIndex(Memory, UpkeepContract):
 
 class TestMemoryPacking(Memory, PackingContract):
     pass
+
+
+class TestMemorySegments(Memory, SegmentsInRowsContract):
+    @pytest.fixture
+    def blobs(self, index):
+        return MemoryBlobStore(index.uploads)
+
+
+class TestMemorySegmentsInObjects(Memory, SegmentsInObjectsContract):
+    @pytest.fixture
+    def bucket(self):
+        return Bucket()
+
+    @pytest.fixture
+    def index(self, bucket):
+        memory = MemoryIndex()
+        reader = ObjectReader(lambda: ObjectsInMemory(bucket))
+        memory.bodies = reader.bodies
+        yield memory
+        reader.close()
+
+    @pytest.fixture
+    def blobs(self, bucket):
+        return ObjectsInMemory(bucket)

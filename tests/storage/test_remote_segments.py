@@ -32,8 +32,10 @@ def offload_all(log, snapshot_offset, kept_bytes, cold):
 class History:
     """One log, its leaders one after the other, and what its producers are about."""
 
+    make_index = MemoryIndex
+
     def __init__(self):
-        self.index = MemoryIndex()
+        self.index = self.make_index()
         self.life = 0
         self.leader = Broker(self.index, CONFIG, 0)
         self.cold = Cold(self.index)

@@ -40,7 +40,7 @@ from barnabas.storage.replicated.blob_garbage import (
 )
 from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
-from barnabas.storage.replicated.log_parts import NewParts, is_local, new_parts
+from barnabas.storage.replicated.log_parts import NewParts, has_parts, is_local, new_parts
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.offloading import (
     Leaving,
@@ -152,13 +152,15 @@ class Upkeep:
         *,
         reload: Callable[[PartitionLog], None] = lambda _log: None,
         cold: ColdStore | None = None,
+        packs: bool = False,
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
         ``session``: the current one or None. ``open_blobs`` returns new connections to all stores
         of the bodies of large flushes, and may block. ``reload`` loads a log again that is
         compacted from now on, and of which the store alone has some of the records. ``cold`` reads
-        such records; without it all segments stay on the disk.
+        such records; without it all segments stay on the disk. ``packs``: whether logs are packed,
+        which needs a snapshot of each.
         """
         self._host = host
         self._logs = logs
@@ -167,6 +169,7 @@ class Upkeep:
         self._open_blobs = open_blobs
         self._reload = reload
         self._cold = cold
+        self._packs = packs
         self._settings = settings or UpkeepSettings()
         self._kept: dict[PartitionLog, _Kept] = {}
         self._thread = Pool("upkeep", loop=host.loop)
@@ -176,6 +179,11 @@ class Upkeep:
         self._pack_due_ms = 0
         self._forget_due_ms = 0
         self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
+
+    def snapshot_offset(self, log: PartitionLog) -> int:
+        """Return the offset of the last snapshot of a log since it came here, or 0."""
+        kept = self._kept.get(log)
+        return 0 if kept is None else kept.snapshot_offset
 
     def start(self) -> None:
         """Start the upkeep; the first round comes after ``look_ms``."""
@@ -240,10 +248,15 @@ class Upkeep:
             log.log_start_offset > kept.snapshot_offset
             or grown_bytes >= self._settings.snapshot_bytes
             or (
-                (grown_bytes > 0 or _may_lack_parts(log, kept))
+                (grown_bytes > 0 or _may_lack_parts(log, kept) or self._may_be_unpacked(log, kept))
                 and now_ms - kept.time_ms >= self._settings.snapshot_ms
             )
         )
+
+    def _may_be_unpacked(self, log: PartitionLog, kept: _Kept) -> bool:
+        """Whether a log with records has no snapshot since it came here."""
+        has_records = log.high_watermark > log.log_start_offset
+        return self._packs and has_records and not kept.snapshot_offset and has_parts(log)
 
     async def _keep_snapshot(self, log: PartitionLog, kept: _Kept) -> bool:
         """Store a snapshot of all appended records; return False if the log is not led here any

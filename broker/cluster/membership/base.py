@@ -37,8 +37,8 @@ class ClusterBase(Protocol):
         """Return a warning for operators about the store's durability, once it is open, or None."""
 
     @property
-    def has_objects(self) -> bool:
-        """Whether the cluster has an object store beside its index."""
+    def has_object_store(self) -> bool:
+        """Whether objects lie beside the index, so that logs are packed into some of their own."""
 
     @property
     def object_counts(self) -> ObjectCounts:
@@ -61,6 +61,14 @@ class ClusterBase(Protocol):
 
     def close(self) -> None:
         """Close all connections and end their calls."""
+
+
+def open_blob_store(base: ClusterBase) -> BlobStore:
+    """Return a new connection to the store of new objects; as ``ClusterBase.blob_stores``."""
+    store, *others = base.blob_stores()
+    for each in others:
+        each.close()
+    return store
 
 
 class TransferBase(ClusterBase, Protocol):

@@ -18,8 +18,8 @@ from barnabas.storage.runtime.threads import new_lock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from barnabas.storage.replicated.cold_store import ColdStore
-    from barnabas.storage.replicated.log_index import LogHead, LogIndex, LogPart
+    from barnabas.storage.replicated.cold_store import ColdConnection, ColdStore
+    from barnabas.storage.replicated.log_index import LogHead, LogPart
     from barnabas.storage.replicated.log_parts import PartFacts
 
 LOGS_AT_ONCE: Final = 64
@@ -65,14 +65,14 @@ class PartsReader:
                     self._waiting.remove(wanted)
         return wanted.parts
 
-    def _read_waiting(self, index: LogIndex) -> None:
+    def _read_waiting(self, way: ColdConnection) -> None:
         """Read the parts of the waiting logs, up to a number; one of each partition."""
         taken: dict[int, _Wanted] = {}
         with self._lock:
             for each in self._waiting:
                 if len(taken) < LOGS_AT_ONCE:
                     taken.setdefault(each.head.partition_id, each)
-        found = covering_parts(index, [each.head for each in taken.values()])
+        found = covering_parts(way.index, [each.head for each in taken.values()])
         with self._lock:
             for partition_id, each in taken.items():
                 each.parts = found[partition_id]

@@ -14,8 +14,10 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from barnabas.broker.cluster.membership.base import open_blob_store
 from barnabas.broker.config.features import FEATURES_ENTITY, check_supported
 from barnabas.broker.metadata.identity import read_properties, refuse_backup, settle_identity
 from barnabas.broker.opening.local_directory import GivenUp, Opened
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.catalogue import Catalogue
     from barnabas.storage.files.file_system import FileSystem
     from barnabas.storage.metastore.interface import MetaStore
-    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.flush_committer import FlushCommitter
     from barnabas.storage.store.log_store import LogStore
     from barnabas.storage.store.store_parts import PartitionSpec
@@ -130,21 +131,14 @@ class ClusterHome:
         config = self._config
         if not config.objects_uploads_max:
             return None
-        with contextlib.closing(self._new_blob_store()) as blobs:
+        with contextlib.closing(open_blob_store(self._base)) as blobs:
             blobs.check(str(self.session))
-            is_object_store = blobs.is_object_store
         settings = UploadSettings(
             config.flush_object_min_bytes,
             config.objects_uploads_max,
-            in_object_store=is_object_store,
+            in_object_store=self._base.has_object_store,
         )
-        return UploadThreads(self._new_blob_store, logs.failed, settings)
-
-    def _new_blob_store(self) -> BlobStore:
-        store, *others = self._base.blob_stores()
-        for each in others:
-            each.close()
-        return store
+        return UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
 
     def _new_node_id(self) -> int:
         index = self._base.cluster_index()

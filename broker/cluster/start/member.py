@@ -22,8 +22,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
 from barnabas.broker.cluster.endpoints import Place
+from barnabas.broker.cluster.leading import packer
+from barnabas.broker.cluster.leading.packer import Packer
 from barnabas.broker.cluster.leading.upkeep import Upkeep
 from barnabas.broker.cluster.membership.assigner import Rules
+from barnabas.broker.cluster.membership.base import open_blob_store
 from barnabas.broker.cluster.membership.drain import Drain
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.cluster.membership.handovers import HandOvers
@@ -53,10 +56,12 @@ from barnabas.broker.metrics.collectors import (
     register_cluster_store,
     register_cold_reads,
     register_object_outages,
+    register_packing,
     register_uploads,
 )
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
+from barnabas.storage.replicated.segment_packing import PackLimits
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Routes
@@ -177,10 +182,12 @@ class ClusterMember:
             around.base.blob_stores,
             reload=self._reload,
             cold=self._cold,
+            packs=around.base.has_object_store,
         )
         """Upkeep of the store's copy of the logs that are led here."""
         self._objects_watch = self._new_objects_watch()
         """Watch of the object store, or None without one."""
+        self._packer = self._new_packer()
         self._service: Service | None = None
         """Service, once this broker leads partitions, or None."""
         self._drain: Drain | None = None
@@ -197,15 +204,38 @@ class ClusterMember:
         free_bytes_min = host.config.disk_reserve_bytes + CACHE_DISTANCE_BYTES
         cache = BlockCache(logs.file_system, logs.root, max_bytes, free_bytes_min)
         timeout_s = host.config.cold_read_timeout_ms / _MS_PER_S
-        return ColdStore(base.log_index, cache, host.clock.now_ms, timeout_s=timeout_s)
+        return ColdStore(
+            base.log_index,
+            partial(open_blob_store, base),
+            cache,
+            host.clock.now_ms,
+            timeout_s=timeout_s,
+        )
 
     def _new_objects_watch(self) -> StoreWatch | None:
         base = self._around.base
-        if not base.has_objects:
+        if not base.has_object_store:
             return None
         name, every_s = "the object store of the cluster", OBJECT_STORE_SAID_EVERY_S
         return StoreWatch(
             self._around.host.clock, lambda: base.object_counts.last_error, name, every_s
+        )
+
+    def _new_packer(self) -> Packer | None:
+        """Return the packer of the logs that are led here, or None without an object store."""
+        around, base = self._around, self._around.base
+        if not base.has_object_store:
+            return None
+        config = around.host.config
+        settings = packer.PackerSettings(PackLimits(config.pack_bytes), config.pack_ms)
+        return Packer(
+            around.host,
+            around.logs,
+            self._sessions.leading,
+            self._upkeep.snapshot_offset,
+            base.log_index,
+            partial(open_blob_store, base),
+            settings,
         )
 
     def _reload(self, log: PartitionLog) -> None:
@@ -292,6 +322,8 @@ class ClusterMember:
         self._upkeep.start()
         if self._objects_watch is not None:
             self._objects_watch.start()
+        if self._packer is not None:
+            self._packer.start()
         self._changed()
 
     def register_metrics(
@@ -317,6 +349,8 @@ class ClusterMember:
         watch = self._objects_watch
         if watch is not None:
             register_object_outages(metrics, lambda: watch.away_s)
+        if self._packer is not None:
+            register_packing(metrics, self._packer)
 
     def warnings(self) -> dict[str, str]:
         """Return warnings for operators, in texts that any user may read."""
@@ -438,6 +472,8 @@ class ClusterMember:
             self._objects_watch.stop()
         self._sessions.close()
         self._upkeep.stop()
+        if self._packer is not None:
+            self._packer.stop()
         if self._cold is not None:
             self._cold.close()
 

@@ -74,6 +74,7 @@ class MemoryBase:
         self._metadata = metadata
         self._on_flush = on_flush
         self._on_put = on_put
+        self.has_object_store = open_objects is not None
         self._link = Link()
         self._lock = new_lock()
         self._ways: list[Way] = []
@@ -88,11 +89,6 @@ class MemoryBase:
     def mend(self) -> None:
         """Unblock the calls."""
         self._link.mend()
-
-    @property
-    def has_objects(self) -> bool:
-        """Whether the cluster has an object store beside its index."""
-        return self._open_objects is not None
 
     @property
     def last_error(self) -> str:

@@ -12,18 +12,16 @@ from itertools import accumulate
 from typing import Final
 from uuid import UUID
 
-from barnabas.broker.testing.store.payloads import Payloads
+from barnabas.broker.testing.store.log_upkeep import LogUpkeep
 from barnabas.broker.testing.store.rows import (
-    ENDED,
     PartitionRow,
     SessionRow,
     Transfer,
     beginnings_of,
+    fenced_members,
 )
-from barnabas.broker.testing.store.uploads import MemoryUploads
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.replicated.cluster_index import (
-    FENCED_MAX,
     FIRST_NODE_ID,
     Assignment,
     ClusterSnapshot,
@@ -44,7 +42,6 @@ from barnabas.storage.replicated.cluster_transfer import (
 from barnabas.storage.replicated.log_index import (
     ANY_BYTES,
     Extent,
-    ExtentSize,
     Flush,
     FlushAnswer,
     IndexMisused,
@@ -55,18 +52,15 @@ from barnabas.storage.replicated.log_index import (
     LogStart,
     ObjectPlace,
     Outcome,
-    PackedExtents,
     PartitionState,
-    StoredSpace,
 )
 from barnabas.storage.runtime.clock import monotonic
-from barnabas.storage.runtime.threads import new_condition
 
 _IMPORT_MS: Final = 60_000
 """Lease, in milliseconds, of an import, for which no caller waits."""
 
 
-class MemoryIndex:
+class MemoryIndex(LogUpkeep):
     """All sessions and partitions; callable on any thread.
 
     See ``LogIndex`` and ``ClusterIndex`` for the methods.
@@ -74,20 +68,15 @@ class MemoryIndex:
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
         """``clock`` returns the time of leases, in seconds."""
-        self.rows: dict[int, PartitionRow] = {}
-        self._sessions: dict[int, SessionRow] = {}
+        super().__init__(clock)
         self._next_session = 1
         self._nodes: set[int] = set()
         """Node IDs that brokers have had."""
-        self._clock = clock
-        self._payloads = Payloads(self._now_s)
-        self._changed = new_condition()
         self._version = 0
         self._metadata_version = 0
         self._controller: int | None = None
         self._next_node_id = FIRST_NODE_ID
         self._transfer: Transfer | None = None
-        self.uploads = MemoryUploads()
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -410,11 +399,6 @@ class MemoryIndex:
         """See ``LogIndex``; an index by itself has no object store."""
         return list(extents)
 
-    def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
-        """See ``LogIndex``."""
-        found = self.extents(partition_id, from_offset, most=most)
-        return [ExtentSize(each.base_offset, each.next_offset, each.size_bytes) for each in found]
-
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
@@ -448,21 +432,6 @@ class MemoryIndex:
             rows = {key: self.rows[key] for key in from_offsets if key in self.rows}
             return {key: row.parts_from(from_offsets[key], most) for key, row in rows.items()}
 
-    def collect_garbage(self, most: int) -> int:
-        """See ``LogIndex``."""
-        with self._changed:
-            return self._payloads.collect_garbage(self.rows, most)
-
-    def pack_extents(self, most: int, most_bytes: int, rest_ms: int) -> PackedExtents:
-        """See ``LogIndex``."""
-        with self._changed:
-            return self._payloads.pack(self.rows, most, most_bytes, rest_ms)
-
-    def space(self, rest_ms: int) -> StoredSpace:
-        """See ``LogIndex``."""
-        with self._changed:
-            return self._payloads.space(rest_ms)
-
     def forget(self, most: int, kept_ms: int) -> int:
         """See ``LogIndex``."""
         with self._changed:
@@ -476,19 +445,6 @@ class MemoryIndex:
             for number in ended[:most]:
                 del self._sessions[number]
             return min(len(ended), most)
-
-    def replace_extents(
-        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
-    ) -> bool:
-        """See ``LogIndex``."""
-        with self._changed:
-            if not self._leads_still(session, partition_id, epoch):
-                return False
-            row = self.rows[partition_id]
-            if row.log_start_offset > extents[0].base_offset:
-                return False
-            self._payloads.replace(partition_id, row, extents)
-            return True
 
     def _picture(self, since: int) -> ClusterSnapshot:
         changed = sorted(each for each, row in self.rows.items() if row.changed_in > since)
@@ -504,18 +460,10 @@ class MemoryIndex:
             for number, session in self._sessions.items()
             if session.is_live
         ]
-        controller, fenced = self._live_controller(), self._fenced()
+        controller, fenced = self._live_controller(), fenced_members(self._sessions)
         return ClusterSnapshot(
             self._version, self._metadata_version, controller, members, led, gone, fenced
         )
-
-    def _fenced(self) -> list[Member]:
-        last: dict[int, Member] = {}
-        for number, session in self._sessions.items():
-            if session.endpoints:  # An import has a session without any.
-                last[session.node_id] = Member(number, session.node_id, session.endpoints, False)
-        fenced = sorted(each for each in last.values() if not self._sessions[each.session].is_live)
-        return sorted(fenced[-FENCED_MAX:], key=lambda each: each.node_id)
 
     def _begin_session(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
         number = self._next_session
@@ -524,9 +472,6 @@ class MemoryIndex:
         self._sessions[number] = SessionRow(token, node_id, endpoints, self._lease_until(lease_ms))
         self._raise_version()
         return number
-
-    def _session(self, number: int) -> SessionRow:
-        return self._sessions.get(number, ENDED)
 
     def _is_in_use(self) -> bool:
         now = self._clock()
@@ -571,9 +516,6 @@ class MemoryIndex:
         if row.wanted_node == self._session(session).node_id:
             row.wanted_node = None
 
-    def _now_s(self) -> float:
-        return self._clock()
-
     def _lease_until(self, lease_ms: int) -> float:
         return self._clock() + lease_ms / 1000
 
@@ -585,13 +527,6 @@ class MemoryIndex:
             for each in named
             if not self._leads(session, each.partition_id, each.leader_epoch)
         )
-
-    def _leads(self, session: int, partition_id: int, epoch: int) -> bool:
-        row = self.rows.get(partition_id)
-        return row is not None and (row.leader_session, row.leader_epoch) == (session, epoch)
-
-    def _leads_still(self, session: int, partition_id: int, epoch: int) -> bool:
-        return self._session(session).is_live and self._leads(session, partition_id, epoch)
 
     def _write(self, flush: Flush) -> None:
         payload = memoryview(self.uploads.body(flush))

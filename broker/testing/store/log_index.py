@@ -20,6 +20,7 @@ from barnabas.storage.replicated.log_index import (
     LogSnapshot,
     PackedExtents,
     PartitionState,
+    SegmentExtent,
     StoredSpace,
 )
 
@@ -136,6 +137,17 @@ class MemoryLogIndex(Way):
     ) -> bool:
         """See ``LogIndex``."""
         return self._ask(self._index.replace_extents, session, partition_id, epoch, extents)
+
+    def replace_by_segment(
+        self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
+    ) -> bool:
+        """See ``LogIndex``."""
+        led = (session, partition_id, epoch)
+        return self._ask(self._index.replace_by_segment, *led, number, segment)
+
+    def skip_number(self, session: int, number: int) -> None:
+        """See ``LogIndex``."""
+        self._ask(self._index.skip_number, session, number)
 
     def _attempt_flush(self, session: int, flush: Flush) -> FlushAnswer:
         self._on_flush(flush)

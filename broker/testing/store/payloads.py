@@ -13,10 +13,15 @@ from operator import attrgetter, itemgetter
 from typing import Final
 
 from barnabas.broker.testing.store.rows import PartitionRow, touch
+from barnabas.broker.testing.store.uploads import MemoryUploads
+from barnabas.storage.replicated.blob_store import keys_with
 from barnabas.storage.replicated.log_index import (
     Extent,
     IndexMisused,
+    ObjectPlace,
+    ObjectSize,
     PackedExtents,
+    SegmentExtent,
     StoredSpace,
 )
 
@@ -42,6 +47,8 @@ class Payload:
     """Time, in seconds, since which too much of it is dead, or None."""
     key: str | None = None
     """Key in the object store, or None if its bytes are in the index."""
+    segment_key: str | None = None
+    """Key of the packed segment that it is, wherever that is, or None."""
 
 
 class Payloads:
@@ -54,6 +61,8 @@ class Payloads:
         self._partly_dead: dict[Payload, None] = {}
         self._sparse: dict[Payload, None] = {}
         """In the order in which they became sparse."""
+        self.on_segment_deleted: Callable[[str], None] = lambda _key: None
+        """Called with the key of each packed segment that no log has any more."""
         self.dereferenced_keys: dict[str, float] = {}
         """Keys of objects in the object store without extents, and since when."""
 
@@ -94,7 +103,7 @@ class Payloads:
             replaced
             and (replaced[0].base_offset, replaced[-1].next_offset) == (begin, end)
             and all(map(touch, extents, extents[1:]))
-            and all(each.data for each in extents)
+            and all(each.size_bytes for each in extents)
             and row.snapshot is not None
             and row.snapshot.next_offset >= end
         ):
@@ -102,6 +111,31 @@ class Payloads:
         self._dereference(partition_id, replaced)
         row.extents[first:after] = extents
         self.add({(partition_id, each.base_offset): each for each in extents})
+
+    def replace_by_segment(
+        self, partition_id: int, row: PartitionRow, segment: SegmentExtent, uploads: MemoryUploads
+    ) -> bool:
+        """Put a packed segment in place of extents; see ``LogIndex``."""
+        begin, end = segment.base_offset, segment.next_offset
+        first = bisect_left(row.extents, begin, key=_base_offset)
+        after = bisect_right(row.extents, end, key=_next_offset)
+        replaced = row.extents[first:after]
+        length = sum(each.size_bytes for each in replaced)
+        if replaced and replaced[0].base_offset == begin and length != segment.length:
+            return False
+        data, place = uploads.name_segment(segment), None
+        if segment.in_object_store:
+            size = ObjectSize(segment.length, segment.length)
+            place = ObjectPlace(segment.key, 0, segment.length, size)
+        extent = Extent(begin, end, segment.leader_epoch, data, place)
+        self.replace(partition_id, row, [extent])
+        self._payloads[partition_id, begin].segment_key = segment.key
+        return True
+
+    def object_key(self, partition_id: int, extent: Extent) -> str | None:
+        """Return the key of an extent's object; see ``ExtentSize``."""
+        payload = self._payloads[partition_id, extent.base_offset]
+        return payload.segment_key or payload.key
 
     def pack(
         self, rows: Mapping[int, PartitionRow], most: int, most_bytes: int, rest_ms: int
@@ -158,10 +192,13 @@ class Payloads:
             payload.places.remove(place)
             payload.dead_bytes += extent.size_bytes
             if not payload.places:
+                if payload.segment_key is not None:
+                    self.on_segment_deleted(payload.segment_key)
                 self._partly_dead.pop(payload, None)
                 self._sparse.pop(payload, None)
                 if payload.key is not None:
-                    self.dereferenced_keys[payload.key] = self._clock()
+                    keys = keys_with(payload.key)
+                    self.dereferenced_keys.update(dict.fromkeys(keys, self._clock()))
                 continue
             if payload.key is not None:
                 continue

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Final
 from uuid import UUID
 
+from barnabas.storage.replicated.cluster_index import FENCED_MAX, Member
 from barnabas.storage.replicated.log_index import (
     Extent,
     IndexMisused,
@@ -173,6 +174,16 @@ def beginnings_of(
             bytes_left -= extent.size_bytes
             extents.append(extent)
     return found
+
+
+def fenced_members(sessions: Mapping[int, SessionRow]) -> list[Member]:
+    """Return the last session of each broker that has none now, by node."""
+    last: dict[int, Member] = {}
+    for number, session in sessions.items():
+        if session.endpoints:  # An import has a session without any.
+            last[session.node_id] = Member(number, session.node_id, session.endpoints, False)
+    fenced = sorted(each for each in last.values() if not sessions[each.session].is_live)
+    return sorted(fenced[-FENCED_MAX:], key=lambda each: each.node_id)
 
 
 def touch(before: Extent, after: Extent) -> bool:

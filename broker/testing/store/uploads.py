@@ -6,19 +6,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.testing.store.rows import ENDED, SessionRow
-from barnabas.storage.replicated.blob_store import BlobNotFound, UploadKey
+from barnabas.storage.replicated.blob_store import PACKING_LANE, BlobNotFound, Claim, claim_of
 from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.log_index import Flush
+    from barnabas.storage.replicated.log_index import Flush, SegmentExtent
 
 
 class MemoryUploads:
     """The objects that no flush has named; see ``BlobStore`` for the methods.
 
-    Once a flush names an object, its bytes belong to the index. Of an object store's objects only
-    the keys that flushes have named are here.
+    Once a flush names an object, its bytes belong to the index. Those of a packed segment can be
+    read here as long as a log has it. Of an object store's objects only the keys that flushes have
+    named are here.
     """
 
     def __init__(self) -> None:
@@ -26,7 +27,9 @@ class MemoryUploads:
         self._lock = new_lock()
         self._bodies: dict[str, bytes] = {}
         self._named: set[str] = set()
-        """Keys of objects that a flush has named."""
+        """Keys of objects that a flush or a log has named."""
+        self._segments: dict[str, bytes] = {}
+        """Packed segments that logs have."""
 
     def __iter__(self) -> Iterator[str]:
         """Iterate over the keys, in order."""
@@ -42,9 +45,10 @@ class MemoryUploads:
     def get_range(self, key: str, position: int, length: int) -> bytes:
         """Return bytes of an object."""
         with self._lock:
-            if key not in self._bodies:
-                raise BlobNotFound(key)
-            return self._bodies[key][position : position + length]
+            body = self._segments.get(key, self._bodies.get(key))
+        if body is None:
+            raise BlobNotFound(key)
+        return body[position : position + length]
 
     def delete(self, keys: Iterable[str]) -> None:
         """Delete objects."""
@@ -60,6 +64,7 @@ class MemoryUploads:
         """Delete all objects."""
         with self._lock:
             self._bodies.clear()
+            self._segments.clear()
 
     def body(self, flush: Flush) -> bytes:
         """Return the bytes of a flush; those of an object belong to the index from here on."""
@@ -74,17 +79,38 @@ class MemoryUploads:
             self._named.add(flush.key)
             return self._bodies.pop(flush.key)
 
+    def name_segment(self, segment: SegmentExtent) -> bytes:
+        """Make an object a packed segment of a log; return its bytes, if they are here."""
+        key = segment.key
+        with self._lock:
+            if segment.in_object_store:
+                self._segments[key] = b""
+            elif len(self._bodies.get(key, b"")) != segment.length:
+                raise IndexMisused(f"{key} is named, and {segment.length} bytes were not put")
+            else:
+                self._segments[key] = self._bodies.pop(key)
+            self._named.add(key)
+            return self._segments[key]
+
+    def has_segment(self, key: str) -> bool:
+        """Return whether a log has a packed segment."""
+        with self._lock:
+            return key in self._segments
+
+    def drop_segment(self, key: str) -> None:
+        """Delete a packed segment that no log has any more."""
+        with self._lock:
+            del self._segments[key]
+
     def dead(self, keys: Iterable[str], sessions: Mapping[int, SessionRow]) -> Sequence[str]:
         """Return those of the keys that no flush has named, nor can; see ``LogIndex.dead_keys``."""
         with self._lock:
-            return [
-                each for each in keys if each not in self._named and _is_unusable(each, sessions)
-            ]
+            return [each for each in keys if self._is_dead(claim_of(each), sessions)]
 
-
-def _is_unusable(key: str, sessions: Mapping[int, SessionRow]) -> bool:
-    """Return whether the session of a key, or its number, is in the past."""
-    parts = UploadKey.parse(key)
-    if parts is None or parts.session > max(sessions, default=0):
-        return False
-    return sessions.get(parts.session, ENDED).is_past(parts.lane, parts.number)
+    def _is_dead(self, claim: Claim | None, sessions: Mapping[int, SessionRow]) -> bool:
+        """Return whether no log has an object, nor ever will; the lock is held."""
+        if claim is None or claim.session > max(sessions, default=0):
+            return False
+        is_named = claim.name in (self._segments if claim.lane == PACKING_LANE else self._named)
+        is_past = sessions.get(claim.session, ENDED).is_past(claim.lane, claim.number)
+        return is_past and not is_named

@@ -55,7 +55,7 @@ def test_closed_connection_refuses_calls(blobs):
         blobs.get_range(KEYS[0], 0, 1)
 
 
-def test_directory_has_objects_below_the_cluster(tmp_path):
+def test_directory_has_object_store_below_the_cluster(tmp_path):
     blobs = ObjectBlobStore.open(Address(f"file://{tmp_path}/a%20b").below("cluster"))
     blobs.put(KEYS[0], [b"abc"])
     assert (tmp_path / "a b" / "cluster" / KEYS[0]).read_bytes() == b"abc"

@@ -1,0 +1,222 @@
+"""Packing of the logs that are led here into segments in the object store, in the background.
+
+Rules of this file:
+
+1. Packing is beside everything else: a thread and connections of its own. A store that is slow or
+   away delays nothing but packing.
+2. A log is looked at after each snapshot, and once ``pack_ms`` has passed. What lies before its
+   snapshot in the store is packed if it has ``segment_bytes``, if it has more than ``extents_max``
+   extents, or if it has not been packed for ``pack_ms``. How this is done is in
+   ``storage/replicated/segment_packing.py``.
+3. One segment is packed after the other, so packing has one of them in memory.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from barnabas.broker.cluster.leading.upkeep import LOGS_PER_TURN
+from barnabas.broker.runtime.threads import Pool
+from barnabas.broker.runtime.turns import next_turn
+from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.replicated.log_parts import has_parts
+from barnabas.storage.replicated.segment_packing import (
+    PackLimits,
+    PackNumbers,
+    SegmentPacking,
+    Unpacked,
+    find_unpacked,
+)
+
+if TYPE_CHECKING:
+    from barnabas.broker.runtime.clock import Timer
+    from barnabas.broker.runtime.host import Host
+    from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.replicated.log_index import LogIndex
+    from barnabas.storage.store.log_store import LogStore
+
+logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class PackerSettings:
+    """Intervals and limits of packing."""
+
+    limits: PackLimits = field(default_factory=PackLimits)
+    pack_ms: int = 600_000
+    """Time after which all of a log before its snapshot is packed."""
+    look_ms: int = 2_000
+    """Pause between two rounds over all logs."""
+    retry_ms: int = 30_000
+    """Pause before a log is tried again that could not be packed."""
+
+
+@dataclass(slots=True)
+class _Packed:
+    """State of one log."""
+
+    time_ms: int
+    """Time at which all of it was packed, or at which it was first seen."""
+    looked_offset: int = 0
+    """Its snapshot at the last look."""
+    packed_offset: int = 0
+    """Offset up to which nothing is left to be packed."""
+    unpacked_bytes: int = 0
+    due_ms: int = 0
+    """Time before which it is not looked at."""
+
+
+@dataclass(slots=True)
+class PackerCounts:
+    """Counts since the start, for metrics."""
+
+    segments: int = 0
+    bytes_packed: int = 0
+    failures: int = 0
+    """Number of segments that could not be packed when they were due."""
+
+
+class Packer:
+    """Packing by one broker; on the loop."""
+
+    def __init__(
+        self,
+        host: Host,
+        logs: LogStore,
+        session: Callable[[], int | None],
+        snapshot_offset: Callable[[PartitionLog], int],
+        open_index: Callable[[], LogIndex],
+        open_blobs: Callable[[], BlobStore],
+        settings: PackerSettings | None = None,
+    ) -> None:
+        """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
+
+        Both ``open_`` functions return a new connection, whose end ends its calls; they may block.
+        """
+        self._host = host
+        self._logs = logs
+        self._session = session
+        self._snapshot_offset = snapshot_offset
+        self._open_index = open_index
+        self._open_blobs = open_blobs
+        self._settings = settings or PackerSettings()
+        self._store: tuple[LogIndex, BlobStore] | None = None
+        """The connections, once there are any."""
+        self._numbers = PackNumbers()
+        self._packed: dict[PartitionLog, _Packed] = {}
+        self._thread = Pool("packer", loop=host.loop)
+        self._timer: Timer | None = None
+        self._is_stopped = False
+        self.counts = PackerCounts()
+
+    @property
+    def unpacked_bytes(self) -> int:
+        """Bytes before snapshots that are not packed, as of the last look at each log."""
+        return sum(each.unpacked_bytes for each in self._packed.values())
+
+    @property
+    def oldest_unpacked_ms(self) -> int:
+        """Time since which the log that was packed longest ago has not been packed, or 0."""
+        waiting = [each.time_ms for each in self._packed.values() if each.unpacked_bytes]
+        return self._host.clock.now_ms() - min(waiting) if waiting else 0
+
+    def start(self) -> None:
+        """Start; the first round comes after ``look_ms``."""
+        self._rest()
+
+    def stop(self) -> None:
+        """Stop; closing the connections afterwards ends the current call."""
+        self._is_stopped = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._thread.close()
+
+    def _rest(self) -> None:
+        if not self._is_stopped:
+            self._timer = self._host.clock.call_later(self._settings.look_ms, self._begin)
+
+    def _begin(self) -> None:
+        self._host.spawn(self._run_and_rest(), "packing of logs")
+
+    async def _run_and_rest(self) -> None:
+        try:
+            await self.run_once()
+        except IndexClosed:
+            return
+        self._rest()
+
+    async def run_once(self) -> None:
+        """Pack all that is due; raises IndexClosed."""
+        logs = self._logs.logs
+        for log in [log for log in self._packed if logs.get(log.partition_id) is not log]:
+            del self._packed[log]
+        for number, log in enumerate([*logs.values()], start=1):
+            if number % LOGS_PER_TURN == 0:
+                await next_turn()
+            await self._look(log)
+
+    async def _look(self, log: PartitionLog) -> None:
+        now_ms, snapshot_offset = self._host.clock.now_ms(), self._snapshot_offset(log)
+        state = self._packed.get(log)
+        if state is None:
+            state = self._packed[log] = _Packed(now_ms)
+        session = self._session()
+        if session is None or now_ms < state.due_ms or not has_parts(log):
+            return
+        if snapshot_offset <= state.packed_offset:
+            state.time_ms = now_ms
+            return
+        is_old = now_ms - state.time_ms >= self._settings.pack_ms
+        if is_old or snapshot_offset != state.looked_offset:
+            await self._pack(log, state, session, snapshot_offset, is_old=is_old)
+
+    async def _pack(
+        self, log: PartitionLog, state: _Packed, session: int, end: int, *, is_old: bool
+    ) -> None:
+        index, blobs = await self._aside(self._connect)
+        limits = self._settings.limits
+        begin = max(state.packed_offset, log.log_start_offset)
+        find = partial(find_unpacked, index, log.partition_id, begin, end, limits.segment_bytes)
+        state.looked_offset = end
+        packing = SegmentPacking(log, session, index, blobs, self._aside, self._numbers, limits)
+        left: list[Unpacked] = []
+        portions, reached = await self._aside(find)
+        for portion in portions:
+            is_due = (
+                is_old
+                or portion.size_bytes >= limits.segment_bytes
+                or portion.extents > limits.extents_max
+            )
+            if not is_due or not packing.is_worth_it(portion):
+                left.append(portion)
+            elif self._logs.logs.get(log.partition_id) is not log:
+                return
+            elif await packing.pack(portion):
+                self.counts.segments += 1
+                self.counts.bytes_packed += portion.size_bytes
+            else:
+                self.counts.failures += 1
+                state.due_ms = self._host.clock.now_ms() + self._settings.retry_ms
+                state.looked_offset = 0
+                return
+        state.packed_offset = left[0].begin if left else reached
+        state.unpacked_bytes = sum(each.size_bytes for each in left)
+        if is_old or not left:
+            state.time_ms = self._host.clock.now_ms()
+
+    def _connect(self) -> tuple[LogIndex, BlobStore]:
+        if self._store is None:
+            self._store = self._open_index(), self._open_blobs()
+        return self._store
+
+    def _aside(self, work: Callable[[], Result]) -> Awaitable[Result]:
+        if self._is_stopped:
+            raise IndexClosed
+        return self._thread.run(work)

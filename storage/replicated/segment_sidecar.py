@@ -1,0 +1,189 @@
+"""A packed segment: the batches of a part of a log, and the sidecar with its indexes.
+
+Rules of this file:
+
+* The object has the bytes of a Kafka segment and nothing else. All batches follow each other
+  without a gap, and each is checked before it is added (F12).
+* The sidecar has blocks, offset index, time index, aborted transactions, leader epochs, and the
+  producers at the segment's end if they are known. All but the blocks are in the form of Kafka's
+  files. Each part has a checksum.
+* A block is what one read of the store gets. The blocks come first in the sidecar, so a reader
+  needs only its beginning.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Sequence
+from itertools import accumulate, pairwise
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from crc32c import crc32c
+
+from barnabas.protocol.records import BatchHeader, CorruptBatch, verify_batch
+from barnabas.storage.log.checkpoint import encode_leader_epochs
+from barnabas.storage.log.index import AbortedTransaction, SegmentIndex, TransactionIndex
+from barnabas.storage.replicated.blob_store import SegmentKey
+
+if TYPE_CHECKING:
+    from barnabas.storage.files.file_system import Buffer
+    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.replicated.log_index import ExtentSize
+
+BLOCK_BYTES: Final = 1024 * 1024
+"""Maximum size of a block, except that a larger batch has one of its own."""
+BEGINNING_BYTES: Final = 64 * 1024
+"""Bytes of a sidecar that mostly have all blocks."""
+_INDEX_STEP_BYTES: Final = 4096
+_MAGIC: Final = b"BARNIDX1"
+_PARTS: Final = 6
+_HEADER: Final = struct.Struct(f">8sqqqI{_PARTS}I{_PARTS}I")
+_CHECKSUM: Final = struct.Struct(">I")
+_BLOCK: Final = struct.Struct(">qq")
+_BLOCKS_FROM: Final = _HEADER.size + _CHECKSUM.size
+
+
+class CorruptSidecar(Exception):
+    """The bytes are no sidecar of the segment."""
+
+
+class SidecarHead(NamedTuple):
+    """The fixed part of a sidecar."""
+
+    base_offset: int
+    next_offset: int
+    size_bytes: int
+    """Size of the segment's batches."""
+    checksum: int
+    """CRC32C of the segment's batches."""
+    lengths: tuple[int, ...]
+    checksums: tuple[int, ...]
+
+
+class Block(NamedTuple):
+    """Some batches of a packed segment."""
+
+    base_offset: int
+    next_offset: int
+    position: int
+    length: int
+
+
+class Facts(NamedTuple):
+    """What the leader of a log knows about a part of it, besides its batches."""
+
+    aborted: Iterable[AbortedTransaction]
+    """The aborted transactions whose markers lie in it."""
+    leader_epochs: Iterable[tuple[int, int]]
+    producers: bytes = b""
+    """Producer state at its end, in the format of ``encode_snapshot``, or nothing."""
+
+
+class PackedSegment:
+    """The batches of one part of a log, in order."""
+
+    def __init__(self, base_offset: int) -> None:
+        """Start empty."""
+        self.base_offset = self.next_offset = base_offset
+        self.size_bytes = 0
+        self.leader_epoch = -1
+        """Epoch of the last batch."""
+        self.body: list[Buffer] = []
+        self._index = SegmentIndex(base_offset, _INDEX_STEP_BYTES)
+        self._blocks: list[tuple[int, int]] = []
+        """Base offset and position of each block."""
+        self._checksum = 0
+
+    def add(self, batch: Buffer, header: BatchHeader, leader_epoch: int) -> None:
+        """Add the next batch, which has an epoch; raises CorruptBatch."""
+        verify_batch(batch)
+        if header.base_offset != self.next_offset:
+            raise CorruptBatch(f"no batch of offset {self.next_offset} starts here")
+        if header.partition_leader_epoch not in (leader_epoch, -1):
+            raise CorruptBatch(f"epoch {header.partition_leader_epoch}, expected {leader_epoch}")
+        position, size = self.size_bytes, len(batch)
+        if not self._blocks or position + size - self._blocks[-1][1] > BLOCK_BYTES:
+            self._blocks.append((header.base_offset, position))
+        self._index.append(header.last_offset, header.newest_timestamp, position)
+        self._checksum = crc32c(batch, self._checksum)
+        self.body.append(batch)
+        self.size_bytes = position + size
+        self.next_offset = header.next_offset
+        self.leader_epoch = max(self.leader_epoch, leader_epoch)
+
+    def sidecar(self, facts: Facts) -> bytes:
+        """Return the sidecar of all added batches, of which at least one exists."""
+        self._index.seal()
+        transactions = TransactionIndex()
+        for each in facts.aborted:
+            transactions.append(each)
+        parts = (
+            b"".join(_BLOCK.pack(*each) for each in self._blocks),
+            self._index.offsets.encode(),
+            self._index.times.encode(),
+            transactions.encode(),
+            encode_leader_epochs(facts.leader_epochs),
+            facts.producers,
+        )
+        lengths = map(len, parts)
+        range_and_size = (self.base_offset, self.next_offset, self.size_bytes)
+        header = _HEADER.pack(
+            _MAGIC, *range_and_size, self._checksum, *lengths, *map(crc32c, parts)
+        )
+        return b"".join((header, _CHECKSUM.pack(crc32c(header)), *parts))
+
+
+def read_head(data: bytes) -> SidecarHead:
+    """Return the fixed part of a sidecar from its beginning; raises CorruptSidecar."""
+    if len(data) < _BLOCKS_FROM:
+        raise CorruptSidecar(f"{len(data)} bytes are no sidecar")
+    (checksum,) = _CHECKSUM.unpack_from(data, _HEADER.size)
+    magic, base_offset, next_offset, size_bytes, of_log, *columns = _HEADER.unpack_from(data)
+    if magic != _MAGIC or checksum != crc32c(data[: _HEADER.size]):
+        raise CorruptSidecar("the header is wrong")
+    lengths, checksums = tuple(columns[:_PARTS]), tuple(columns[_PARTS:])
+    return SidecarHead(base_offset, next_offset, size_bytes, of_log, lengths, checksums)
+
+
+def blocks_end(head: SidecarHead) -> int:
+    """Return the number of bytes of a sidecar up to the end of its blocks."""
+    return _BLOCKS_FROM + head.lengths[0]
+
+
+def read_blocks(head: SidecarHead, data: bytes) -> list[Block]:
+    """Return the blocks of a segment from its sidecar's beginning; raises CorruptSidecar."""
+    encoded = data[_BLOCKS_FROM : blocks_end(head)]
+    if crc32c(encoded) != head.checksums[0] or not encoded:
+        raise CorruptSidecar("the blocks are wrong")
+    starts = [*_BLOCK.iter_unpack(encoded), (head.next_offset, head.size_bytes)]
+    return [
+        Block(base_offset, next_offset, position, end - position)
+        for (base_offset, position), (next_offset, end) in pairwise(starts)
+    ]
+
+
+def blocks_of(blobs: BlobStore, segment: ExtentSize) -> list[Block]:
+    """Return the blocks of a packed segment.
+
+    Raises CorruptSidecar, BlobNotFound, BlobStoreError, IndexClosed.
+    """
+    key = SegmentKey.parse(segment.key or "")
+    if key is None:
+        raise CorruptSidecar(f"{segment.key} is no key of a packed segment")
+    data = blobs.get_range(key.sidecar, 0, BEGINNING_BYTES)
+    head = read_head(data)
+    if blocks_end(head) > len(data):
+        data = blobs.get_range(key.sidecar, 0, blocks_end(head))
+    if (head.base_offset, head.next_offset, head.size_bytes) != segment[:3]:
+        raise CorruptSidecar("it is of another segment")
+    return read_blocks(head, data)
+
+
+def read_parts(data: bytes) -> Sequence[bytes]:
+    """Return the parts of a whole sidecar, in order; raises CorruptSidecar."""
+    head = read_head(data)
+    ends = [*accumulate(head.lengths, initial=_BLOCKS_FROM)]
+    parts = [data[begin:end] for begin, end in pairwise(ends)]
+    if len(data) != ends[-1] or tuple(map(crc32c, parts)) != head.checksums:
+        raise CorruptSidecar("a part is wrong")
+    return parts

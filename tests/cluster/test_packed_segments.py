@@ -1,0 +1,77 @@
+"""Three brokers with random faults, whose logs are packed into segments soon after each flush.
+
+Half of the puts fail before or after their effect (F7, F12). Otherwise as ``test_packing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from random import Random
+
+import pytest
+
+from barnabas.broker.cluster.leading import packer, upkeep
+from barnabas.broker.testing.store.log_upkeep import LogUpkeep
+from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.storage.replicated.log_index import SegmentExtent
+from barnabas.storage.replicated.segment_packing import PackLimits
+from tests.cluster.nemesis import HURRIED, STEADY
+from tests.cluster.objects import give_clusters_a_bucket
+from tests.cluster.torture import torture
+from tests.seeds import SEED
+
+# Requests that a broker has just started when it is killed are dropped as they are.
+pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
+
+FLUSHES = {"barnabas.flush.object.min.bytes": "500"}
+"""Many flushes are objects, too."""
+REPLACE = LogUpkeep.replace_by_segment
+
+
+class Failing:
+    """A quarter of the puts of segments fails before its effect, and another one after it."""
+
+    def __init__(self) -> None:
+        self._random = Random(SEED)
+
+    def __call__(self, key: str, put: Callable[[], None]) -> None:
+        fate = self._random.random() if key.startswith("seg/") else 0.5
+        if fate < 0.25:
+            raise BlobStoreError("503 Slow Down")
+        put()
+        if fate > 0.75:
+            raise BlobStoreError("connection reset")
+
+
+@pytest.fixture
+def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SegmentExtent]]:
+    """Pack logs all the time; yield the segments."""
+    segments: list[SegmentExtent] = []
+
+    def replace(index: LogUpkeep, *arguments: object) -> bool:
+        is_replaced = REPLACE(index, *arguments)
+        if is_replaced:
+            segments.append(arguments[-1])
+        return is_replaced
+
+    upkeep_settings = partial(
+        upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, snapshot_ms=50, forget_ms=20
+    )
+    limits = PackLimits(segment_bytes=20_000, object_bytes_min=100, extents_max=4)
+    settings = packer.PackerSettings(limits, pack_ms=200, look_ms=20, retry_ms=50)
+    monkeypatch.setattr(upkeep, "UpkeepSettings", upkeep_settings)
+    monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
+    bucket = give_clusters_a_bucket(monkeypatch)
+    bucket.on_put = Failing()
+    monkeypatch.setattr(LogUpkeep, "replace_by_segment", replace)
+    yield segments
+    assert len(segments) > 20, "little was packed"
+
+
+def test_clients_lose_nothing_while_all_is_packed_f12(packed: list[SegmentExtent]) -> None:
+    torture(SEED, 2.5, HURRIED, FLUSHES)
+
+
+def test_clients_lose_nothing_over_takeovers_of_packed_logs(packed: list[SegmentExtent]) -> None:
+    torture(SEED + 1, 20, STEADY, FLUSHES)
