@@ -15,6 +15,7 @@ from random import Random
 from typing import Protocol
 
 from barnabas.broker.cli.proving.faults import Nemesis
+from barnabas.broker.cli.proving.proxy import Proxy
 from tests.history import checker
 from tests.history.anomalies import Report
 from tests.history.model import COMMITTED, OK, UNCOMMITTED, History, save
@@ -32,7 +33,6 @@ from tests.workload.drivers.confluent import Look
 from tests.workload.fleet import KINDS, WIRE_KINDS, Fleet, Member
 from tests.workload.journal import read_journals
 from tests.workload.judge import Groups, read_at_the_end
-from tests.workload.proxy import Proxy
 from tests.workload.settings import GROUP, INPUTS, PARTITIONS, PLACES, TOPICS, WIRE, Kind
 
 WAIT_S = 120

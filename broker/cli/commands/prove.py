@@ -8,10 +8,11 @@ import sys
 from barnabas.broker.cli.arguments import seconds, whole_number
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.interruption import Interruption
+from barnabas.broker.cli.output import print_json
 from barnabas.broker.cli.printing import print_text
-from barnabas.broker.cli.proving import schedule
+from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.identities import IdRule
-from barnabas.broker.cli.proving.report import lines
+from barnabas.broker.cli.proving.report import as_json, as_junit, lines
 from barnabas.broker.cli.proving.run import NothingTried, Options, Proof, prove
 from barnabas.storage.runtime.chance import random_below
 
@@ -57,7 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument(
         "--faults", type=_faults, default=tuple(schedule.KINDS), metavar="NAME,NAME",
-        help=f"some of {', '.join(schedule.KINDS)}, or none (default all)",
+        help="faults by name, or none (default all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--expect", choices=judge.EXPECTATIONS, default=judge.EXACTLY, metavar="WHAT",
+        help="exactly-once (default), at-least-once, at-most-once",
+    )  # fmt: skip
+    parser.add_argument(
+        "--format", choices=("text", "json", "junit"), default="text",
+        help="the verdict as text, JSON, or JUnit XML",
     )  # fmt: skip
 
 
@@ -77,6 +86,7 @@ def run(arguments: argparse.Namespace) -> int:
         rate=arguments.rate,
         rule=arguments.id,
         faults=arguments.faults,
+        expectation=arguments.expect,
     )
     with Interruption() as interruption:
         try:
@@ -88,11 +98,15 @@ def run(arguments: argparse.Namespace) -> int:
             for line in problem.output.splitlines():
                 print_text(f"  {line}", file=sys.stderr)
             return report(f"nothing was tried: {problem}", USAGE)
-    return _print(proof)
+    return _print(proof, arguments.format)
 
 
-def _print(proof: Proof) -> int:
-    for line in lines(proof):
+def _print(proof: Proof, output_format: str) -> int:
+    if output_format == "json":
+        print_json(as_json(proof))
+    for line in as_junit(proof).splitlines() if output_format == "junit" else ():
+        print_text(line)
+    for line in lines(proof) if output_format == "text" else ():
         print_text(line)
     return OK if proof.verdict.is_proved else FAILED
 

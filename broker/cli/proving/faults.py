@@ -14,6 +14,8 @@ from typing import NamedTuple, Protocol, TypeAlias
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 LOOK_S = 0.05
+_DELAYED = 2.0
+"""Duration of a delayed run, as a multiple of the planned one."""
 
 Partition: TypeAlias = tuple[str, int]
 
@@ -102,13 +104,21 @@ class Healer:
         return {number for each in self._pending for number in each.fault.brokers}
 
     def follow(self, schedule: Iterable[Planned], duration_s: float) -> None:
-        """Perform the faults of a schedule, each at its time, then heal everything."""
-        begun_s = monotonic()
+        """Perform the faults of a schedule, then heal everything.
+
+        A fault that takes long, as the start of a broker does, delays the later ones, which keep
+        their distances. A run that takes twice its duration leaves out the rest of the schedule.
+        """
+        now_s = monotonic()
+        until_s, last_s = now_s + _DELAYED * duration_s, 0.0
         try:
             for at_s, fault in schedule:
-                self._wait_until(begun_s + at_s)
+                self._wait_until(min(monotonic() + at_s - last_s, until_s))
+                if monotonic() >= until_s:
+                    break
+                last_s = at_s
                 self._perform(fault)
-            self._wait_until(begun_s + duration_s)
+            self._wait_until(min(monotonic() + duration_s - last_s, until_s))
         finally:
             self._heal_all()
         self._performer.supervise(self.harmed)

@@ -96,6 +96,7 @@ class Instances:
         self._timeline = timeline
         self._all: dict[int, Instance] = {}
         self._wanted: set[int] = set()
+        self._gone: list[str] = []
         self.ended: list[tuple[str, int]] = []
         """Names and exit codes of processes that ended by themselves."""
 
@@ -106,8 +107,19 @@ class Instances:
     @property
     def processes(self) -> list[Process]:
         """All processes that have not ended."""
-        found = [p for each in self._all.values() for p in (each.process, *each.zombies) if p]
+        instances = list(self._all.values())
+        found = [p for each in instances for p in (each.process, *each.zombies) if p]
         return [each for each in found if each.exit_code is None]
+
+    @property
+    def sessions(self) -> dict[int, str]:
+        """Names of the processes that have not ended, by their session IDs."""
+        return {each.pid: each.name for each in self.processes}
+
+    def take_gone(self) -> list[str]:
+        """Return the names of processes that have ended since the last call."""
+        gone, self._gone = self._gone, []
+        return gone
 
     def start(self, number: int) -> Process:
         """Start the next process of an instance; raises CommandError."""
@@ -168,14 +180,17 @@ class Instances:
                 continue
             if not process.was_killed:
                 self._ended(instance, process, code)
+            self._gone.append(process.name)
             instance.process = None
         for instance in self._all.values():
             instance.zombies = [each for each in instance.zombies if self._runs(each)]
 
     def _runs(self, zombie: Process) -> bool:
         code = zombie.exit_code
-        if code is not None and not zombie.was_killed:
-            self._timeline.note(zombie.name, f"ended by itself, exit code {code}")
+        if code is not None:
+            self._gone.append(zombie.name)
+            if not zombie.was_killed:
+                self._timeline.note(zombie.name, f"ended by itself, exit code {code}")
         return code is None
 
     def _ended(self, instance: Instance, process: Process, code: int) -> None:
@@ -192,7 +207,20 @@ class Instances:
         process = self.of(number).process
         if process is not None and process.exit_code is None:
             process.kill()
+            self._gone.append(process.name)
             self._timeline.note(process.name, "killed (kill -9)")
+
+    def signal_named(self, name: str, number: signal.Signals, reason: str) -> None:
+        """Send a process SIGKILL or SIGSTOP without waiting, from any thread.
+
+        ``supervise`` starts a killed process again.
+        """
+        for process in self.processes:
+            if process.name == name:
+                process.was_killed = process.was_killed or number == signal.SIGKILL
+                process.send(number)
+                word = "killed" if number == signal.SIGKILL else "stopped"
+                self._timeline.note(name, f"{word} ({number.name}) {reason}")
 
     def pause(self, number: int) -> Process | None:
         """Stop the process of an instance in its tracks, or return ``None`` if it does not run."""
@@ -226,6 +254,7 @@ class Instances:
         if process is not None and process.exit_code is None:
             self._timeline.note(process.name, "is stopped (SIGTERM)")
             process.stop()
+            self._gone.append(process.name)
 
     def finish_zombies(self, within_s: float) -> None:
         """Give zombies some time to act and to end by themselves, then kill them."""
@@ -237,6 +266,7 @@ class Instances:
             for zombie in instance.zombies:
                 self._timeline.note(zombie.name, "killed, since its successor runs")
                 zombie.kill()
+                self._gone.append(zombie.name)
             instance.zombies.clear()
 
     def close(self) -> None:

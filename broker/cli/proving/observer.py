@@ -36,6 +36,11 @@ class Observer:
             if each.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                 raise Rejected(each.name, each.error_code, each.error_message)
 
+    def topic_ids(self) -> dict[bytes, str]:
+        """Return the names of the two topics by their IDs."""
+        found = patiently(self._cluster, lambda: self._cluster.topics([self.source, self.target]))
+        return {bytes(each.topic_id): each.name or "" for each in found}
+
     def partitions(self, topic: str) -> list[Partition]:
         """Return the partitions of a topic."""
         return patiently(self._cluster, lambda: self._cluster.partitions(topic))

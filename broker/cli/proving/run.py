@@ -13,15 +13,20 @@ from typing import Final, Self
 from barnabas.broker.admin.offsets import UNCOMMITTED, Offsets
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.proving import judge, schedule
+from barnabas.broker.cli.proving.calls import Topics
 from barnabas.broker.cli.proving.disturbance import Disturbance
 from barnabas.broker.cli.proving.faults import Healer, Planned
 from barnabas.broker.cli.proving.identities import Identities, IdRule
 from barnabas.broker.cli.proving.instances import Instances
 from barnabas.broker.cli.proving.load import Writer
 from barnabas.broker.cli.proving.observer import COMMITTED, Observer, is_consumed
+from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.ports import free_port
+from barnabas.broker.cli.proving.proxy import Proxy
 from barnabas.broker.cli.proving.served import HOST, ServedBroker
+from barnabas.broker.cli.proving.story import Story, story_of
 from barnabas.broker.cli.proving.timeline import Event, Timeline
+from barnabas.broker.cli.proving.wiretap import Wiretap
 from barnabas.broker.client.connection import Address
 from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.storage.runtime.chance import random_below
@@ -78,6 +83,8 @@ class Proof:
     took_s: float
     ended: Sequence[tuple[str, int]] = ()
     """Names and exit codes of processes that ended by themselves."""
+    story: Story | None = None
+    """Story of the first finding that the expectation does not allow."""
 
 
 Say = Callable[[str], None]
@@ -106,20 +113,30 @@ class Run:
         with ExitStack() as stack:
             temporary = tempfile.TemporaryDirectory(prefix="barnabas-prove-")
             directory = Path(stack.enter_context(temporary))
-            self._broker = ServedBroker(directory, free_port(HOST))
+            proxy_port = free_port(HOST)
+            self._broker = ServedBroker(directory, free_port(HOST), free_port(HOST), proxy_port)
             stack.callback(self._broker.kill)
             self._say("starting a broker")
             self._broker.start()
-            servers = f"{HOST}:{self._broker.port}"
             options = self._options
-            self._observer = Observer(
-                stack.enter_context(self._cluster()), options.source, options.target
-            )
+            cluster = stack.enter_context(self._cluster())
+            self._observer = Observer(cluster, options.source, options.target)
             self._observer.create(options.partitions)
             self._starts = self._observer.ends(options.target)
             self._source_starts = self._observer.ends(options.source)
-            self._instances = Instances(options.command, servers, directory, self._timeline)
+            self._instances = Instances(
+                options.command, f"{HOST}:{proxy_port}", directory, self._timeline
+            )
             stack.callback(self._instances.close)
+            self._wiretap = Wiretap(
+                Topics(options.source, options.target, self._observer.topic_ids()),
+                lambda: self._instances.sessions,
+                self._timeline,
+                proxy_port,
+            )
+            proxy = Proxy(self._broker.port, proxy_port, options.seed, self._wiretap.tap)
+            stack.enter_context(proxy)
+            self._passage = Passage(cluster, self._wiretap, self._instances, self._timeline)
             self._stack = stack.pop_all()
         return self
 
@@ -140,17 +157,22 @@ class Run:
             self._say("waiting for the first input to be consumed")
             self._wait_for_start()
             self._say(f"disturbing the program for {options.seconds:g} s, seed {options.seed}")
-            disturbance = Disturbance(self._instances, self._broker, self._timeline)
+            disturbance = Disturbance(
+                self._instances, self._timeline, self._broker, self._wiretap, self._passage
+            )
             healer = Healer(disturbance, Random(f"{options.seed} cures"))  # noqa: S311
             healer.follow(self._planned, options.seconds)
         self._say("waiting until all inputs are consumed and no transaction is open")
         self._settle()
         verdict = judge.judge(self._observed(), options.expectation)
         took_s = monotonic() - begun_s
-        return Proof(
-            options, self._planned, verdict, list(self._timeline.events), took_s,
-            self._instances.ended,
-        )  # fmt: skip
+        events = list(self._timeline.events)
+        story = None
+        if verdict.violations:
+            calls = list(self._wiretap.calls)
+            first = verdict.violations[0]
+            story = story_of(first, calls, events, options.source, options.target)
+        return Proof(options, self._planned, verdict, events, took_s, self._instances.ended, story)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -196,6 +218,7 @@ class Run:
         ends, quiet_since_s = self._observer.ends(self._options.target), monotonic()
         while monotonic() < until_s:
             self._instances.supervise()
+            self._passage.step()
             sleep(_LOOK_S)
             now_ends = self._observer.ends(self._options.target)
             if now_ends != ends or self._observer.open_transactions():

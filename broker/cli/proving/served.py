@@ -32,27 +32,32 @@ _OF_BROKERS: Final = ("KAFKA_", "BARNABAS_")
 class ServedBroker:
     """A durable broker: start, kill -9, start again on the same port and data."""
 
-    def __init__(self, directory: Path, port: int) -> None:
+    def __init__(self, directory: Path, port: int, own_port: int, advertised_port: int) -> None:
+        """``own_port``: listener of the command; ``advertised_port``: that of the proxy."""
         self.port = port
+        self._own_port = own_port
+        self._advertised_port = advertised_port
         self._directory = directory
         self._output = directory / "broker.log"
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def address(self) -> tuple[str, int]:
-        """Address of the listener."""
-        return HOST, self.port
+        """Address of the listener of the command, which no proxy is before."""
+        return HOST, self._own_port
 
     @property
     def is_running(self) -> bool:
         """Whether the process runs."""
         return self._process is not None and self._process.poll() is None
 
-    def start(self, advertised_port: int | None = None) -> None:
+    def start(self) -> None:
         """Start the process, and wait until it accepts requests; raises CommandError."""
+        own = f"COMMAND://{HOST}:{self._own_port}"
         settings = {
-            "listeners": f"PLAINTEXT://{HOST}:{self.port}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{advertised_port or self.port}",
+            "listeners": f"PLAINTEXT://{HOST}:{self.port},{own}",
+            "advertised.listeners": f"PLAINTEXT://{HOST}:{self._advertised_port},{own}",
+            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,COMMAND:PLAINTEXT",
             "log.dirs": str(self._directory / "data"),
             **_SETTINGS,
         }

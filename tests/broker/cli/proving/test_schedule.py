@@ -35,6 +35,14 @@ def test_schedule_has_only_chosen_kinds_and_existing_instances():
     assert schedule.draw(2, 60, (), 3) == []
 
 
+def test_kills_happen_at_requests_most_often():
+    kills = [each.fault for each in schedule.draw(3, 300, (schedule.KILL,), 2)]
+    hows = {how: sum(each.how == how for each in kills) for how in ("", "before", "after")}
+    assert hows["before"] > hows[""] > 0
+    assert hows["after"] > hows[""]
+    assert all(0 <= each.share < 1 for each in kills)
+
+
 class Recorder:
     """Performer that writes down the time of each step."""
 
