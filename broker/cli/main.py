@@ -37,6 +37,7 @@ COMMANDS = {
     "produce": "write lines of standard input to a topic",
     "consume": "print the records of topics",
     "records": "delete records before an offset or a time",
+    "prove": "try a program for exactly once under faults",
     "bench": "measure how fast a broker writes and reads",
     "dump-log": "show the contents of data files",
     "check": "verify a data directory, or the objects of a cluster",

@@ -24,6 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
+from barnabas.broker.cli.proving.faults import Cure, Fault, Nemesis
 from tests.counterparts.postgresql_servers import Pair
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.postgresql.brokers import LEASE_MS, LinkedMember, running
@@ -32,7 +33,6 @@ from tests.torture.nemesis import ClientFaults
 from tests.torture.process_brokers import ProcessBrokers
 from tests.torture.torture import Outcome, Say, Torture
 from tests.workload.access import BROKER_SETTINGS, Access
-from tests.workload.faults import Cure, Fault, Nemesis
 from tests.workload.fleet import Fleet
 from tests.workload.settings import TRANSACTION_TIMEOUT_MS, Kind
 

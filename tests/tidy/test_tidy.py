@@ -33,6 +33,8 @@ MAY_OPEN = {
     "storage/files/io.py",
     "broker/cli/directory/directory_copy.py",
     "broker/cli/commands/init.py",
+    "broker/cli/proving/instances.py",
+    "broker/cli/proving/served.py",
     "broker/cli/properties_file.py",
     "broker/cli/directory/renewal.py",
     "broker/client/credentials.py",

@@ -7,13 +7,13 @@ import signal
 from collections.abc import Collection, Sequence
 from random import Random
 
+from barnabas.broker.cli.proving.faults import Cure, Fault
+from barnabas.broker.cli.proving.proxy import Proxy
 from barnabas.protocol.messages.create_acls import AclCreation
 from tests.broker.security.access_users import add_acls, remove_acls
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
-from tests.workload.faults import Cure, Fault
 from tests.workload.fleet import Fleet, Member
-from tests.workload.proxy import Proxy
 from tests.workload.settings import TRANSACTION_TIMEOUT_MS
 
 CLIENT_FAULTS = {"kill_client": 3, "add_twin": 2, "pause_client": 3, "cut": 3}

@@ -14,6 +14,8 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
+from barnabas.broker.cli.proving.faults import Nemesis
+from barnabas.broker.cli.proving.proxy import Proxy
 from tests.history import checker
 from tests.history.anomalies import Report
 from tests.history.model import COMMITTED, OK, UNCOMMITTED, History, save
@@ -28,11 +30,9 @@ from tests.torture.nemesis import (
 from tests.waiting import wait_until
 from tests.workload.access import Access
 from tests.workload.drivers.confluent import Look
-from tests.workload.faults import Nemesis
 from tests.workload.fleet import KINDS, WIRE_KINDS, Fleet, Member
 from tests.workload.journal import read_journals
 from tests.workload.judge import Groups, read_at_the_end
-from tests.workload.proxy import Proxy
 from tests.workload.settings import GROUP, INPUTS, PARTITIONS, PLACES, TOPICS, WIRE, Kind
 
 WAIT_S = 120

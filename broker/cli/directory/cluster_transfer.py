@@ -84,11 +84,9 @@ CLOSED: Final = (
 def _add_import(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas cluster import DIRECTORY [server.properties] [options]"
     parser.epilog = (
-        "No broker may be using the directory, and the cluster may have no topics and no brokers "
-        "yet. Without --into its address is barnabas.metadata of the configuration. Afterwards no "
-        "broker starts alone in the directory. What was cut short is to be done again: until then "
-        "no broker of the cluster starts. The temporary directory needs room for what a start "
-        "would read back from the journal."
+        "No broker may use the directory; the cluster must have no topics and no brokers. Without "
+        "--into: barnabas.metadata. Afterwards no broker starts alone in it. Repeat an interrupted "
+        "import; until then no broker starts. Temporary files need the journal's size."
     )
     parser.add_argument("directory", metavar="DIRECTORY", help=argparse.SUPPRESS)
     configuration.add_arguments(parser)

@@ -13,8 +13,8 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
+from barnabas.broker.cli.proving.faults import Cure, Fault, Nemesis
 from tests.counterparts.broker_process import BrokerProcess
-from tests.workload.faults import Cure, Fault, Nemesis
 
 KILL_BROKER, KILL_WORKER, PAUSE_WORKER = "kill_broker", "kill_worker", "pause_worker"
 KILLS = (KILL_BROKER, KILL_WORKER)

@@ -1,0 +1,133 @@
+"""``barnabas prove``: try a program for exactly once."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from barnabas.broker.cli.arguments import seconds, whole_number
+from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
+from barnabas.broker.cli.interruption import Interruption
+from barnabas.broker.cli.output import print_json
+from barnabas.broker.cli.printing import print_text
+from barnabas.broker.cli.proving import judge, schedule
+from barnabas.broker.cli.proving.identities import IdRule
+from barnabas.broker.cli.proving.report import as_json, as_junit, lines
+from barnabas.broker.cli.proving.run import NothingTried, Options, Proof, prove
+from barnabas.storage.runtime.chance import random_below
+
+SEEDS = 1_000_000
+INSTANCES_MAX = 16
+PARTITIONS_MAX = 64
+RATE_MAX = 5_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the arguments."""
+    parser.usage = "barnabas prove --input TOPIC --output TOPIC [options] -- PROGRAM..."
+    parser.add_argument("program", nargs="*", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--input", required=True, metavar="TOPIC", help="topic that the program consumes"
+    )
+    parser.add_argument(
+        "--output", required=True, metavar="TOPIC", help="topic that the program writes"
+    )
+    parser.add_argument(
+        "--id", type=_id_rule, default=IdRule(), metavar="PART",
+        help="id: key (default), header:NAME, json:FIELD",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=seconds, default=30.0, metavar="N",
+        help="duration of the faults (default 30)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=whole_number, metavar="N",
+        help="seed of inputs and faults (default: drawn)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--instances", type=lambda text: whole_number(text, least=1, most=INSTANCES_MAX),
+        default=2, metavar="N", help="instances of the program (default 2)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--partitions", type=lambda text: whole_number(text, least=1, most=PARTITIONS_MAX),
+        default=3, metavar="N", help="partitions of each topic (default 3)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rate", type=lambda text: whole_number(text, least=1, most=RATE_MAX),
+        default=50, metavar="N", help="inputs per second, about (default 50)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--faults", type=_faults, default=tuple(schedule.KINDS), metavar="NAME,NAME",
+        help="faults by name, or none (default all)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--expect", choices=judge.EXPECTATIONS, default=judge.EXACTLY, metavar="WHAT",
+        help="exactly-once (default), at-least-once, at-most-once",
+    )  # fmt: skip
+    parser.add_argument(
+        "--format", choices=("text", "json", "junit"), default="text",
+        help="the verdict as text, JSON, or JUnit XML",
+    )  # fmt: skip
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the program, and print the verdict: 0 proved, 1 not, 2 nothing tried."""
+    if not arguments.program:
+        raise CommandError("no program: add -- and its command line", USAGE)
+    seed = random_below(SEEDS) if arguments.seed is None else arguments.seed
+    options = Options(
+        arguments.program,
+        arguments.input,
+        arguments.output,
+        seconds=arguments.seconds,
+        seed=seed,
+        instances=arguments.instances,
+        partitions=arguments.partitions,
+        rate=arguments.rate,
+        rule=arguments.id,
+        faults=arguments.faults,
+        expectation=arguments.expect,
+    )
+    with Interruption() as interruption:
+        try:
+            with interruption.wait():
+                proof = prove(options, _say)
+        except KeyboardInterrupt:
+            return interruption.exit_code
+        except NothingTried as problem:
+            for line in problem.output.splitlines():
+                print_text(f"  {line}", file=sys.stderr)
+            return report(f"nothing was tried: {problem}", USAGE)
+    return _print(proof, arguments.format)
+
+
+def _print(proof: Proof, output_format: str) -> int:
+    if output_format == "json":
+        print_json(as_json(proof))
+    for line in as_junit(proof).splitlines() if output_format == "junit" else ():
+        print_text(line)
+    for line in lines(proof) if output_format == "text" else ():
+        print_text(line)
+    return OK if proof.verdict.is_proved else FAILED
+
+
+def _say(text: str) -> None:
+    print_text(f"barnabas prove: {text}", file=sys.stderr, flush=True)
+
+
+def _id_rule(text: str) -> IdRule:
+    try:
+        return IdRule.parse(text)
+    except ValueError as problem:
+        raise argparse.ArgumentTypeError(str(problem)) from None
+
+
+def _faults(text: str) -> tuple[str, ...]:
+    names = tuple(filter(None, text.split(",")))
+    if names == ("none",):
+        return ()
+    for name in names:
+        if name not in schedule.KINDS:
+            known = ", ".join(schedule.KINDS)
+            raise argparse.ArgumentTypeError(f"{name} is not one of {known}, none")
+    return names

@@ -1,0 +1,182 @@
+"""Faults of a program and of its broker, performed on processes."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Collection
+from typing import NamedTuple
+
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.proving import schedule as names
+from barnabas.broker.cli.proving.faults import Cure, Fault
+from barnabas.broker.cli.proving.instances import Instances, Process
+from barnabas.broker.cli.proving.passing import Passage
+from barnabas.broker.cli.proving.proxy import Act
+from barnabas.broker.cli.proving.served import ServedBroker
+from barnabas.broker.cli.proving.timeline import Timeline
+from barnabas.broker.cli.proving.wiretap import Moment, Wiretap
+from barnabas.storage.runtime.clock import monotonic, sleep
+
+_REQUEST_S = 0.5
+"""Time to wait for the request at which an instance is stopped."""
+_LOOK_S = 0.005
+_TAKEOVER_S = 12.0
+"""Maximum time to wait until another process has the partitions of a zombie."""
+_ZOMBIES_S = 2.0
+"""Time for a zombie to act after the last fault, before it is killed."""
+
+
+class _Sleeper(NamedTuple):
+    """A zombie that may wake up."""
+
+    zombie: Process
+    paused_s: float
+    until_s: float
+
+
+class Disturbance:
+    """Performs the faults of a schedule; a fault whose object is missing does nothing.
+
+    Without a broker of its own it has neither wiretap nor passage, and only kills and pauses.
+    """
+
+    def __init__(
+        self,
+        instances: Instances,
+        timeline: Timeline,
+        broker: ServedBroker | None = None,
+        wiretap: Wiretap | None = None,
+        passage: Passage | None = None,
+    ) -> None:
+        self._instances = instances
+        self._timeline = timeline
+        self._broker = broker
+        self._wiretap = wiretap
+        self._passage = passage
+        self._sleepers: list[_Sleeper] = []
+        if wiretap is not None:
+            wiretap.on_moment = instances.signal_named
+
+    def begin(self, fault: Fault) -> Cure | None:
+        """Perform a fault; return what heals it."""
+        number = int(fault.client or 0)
+        match fault.kind:
+            case names.KILL:
+                return self._kill(fault, number)
+            case names.PAUSE:
+                return self._pause(self._instances.pause(number), fault.how)
+            case names.ZOMBIE:
+                self._wait_for_request(fault, number)
+                return self._sleep(self._instances.replace(number))
+            case names.JOIN:
+                self._instances.start(number)
+                return lambda: self._instances.leave(number)
+            case names.BROKER:
+                return self._kill_broker()
+        assert self._wiretap is not None, f"{fault} needs a broker of the command"
+        return self._at_the_wire(fault, number, self._wiretap)
+
+    def _kill(self, fault: Fault, number: int) -> Cure:
+        """Kill an instance at a request, or at once."""
+        wiretap = self._wiretap
+        if wiretap is not None and fault.how:
+            act = Act.CUT if fault.how == names.BEFORE else Act.SWALLOW
+            api = wiretap.chosen(fault.share)
+            reason = f"{fault.how} its {api} took effect"
+            if wiretap.arm(Moment(api, number, act, signal.SIGKILL, reason)):
+                return lambda: self._end_kill(number, wiretap)
+        self._instances.kill(number)
+        return lambda: self._instances.start(number)
+
+    def _end_kill(self, number: int, wiretap: Wiretap) -> None:
+        """Kill an instance now whose request did not come."""
+        if wiretap.disarm():
+            self._instances.kill(number)
+            self._instances.start(number)
+
+    def _wait_for_request(self, fault: Fault, number: int) -> None:
+        """Stop an instance at its next request of a kind, or at once if none comes."""
+        wiretap = self._wiretap
+        if wiretap is None or not fault.how:
+            return
+        api = wiretap.chosen(fault.share)
+        until_s = monotonic() + _REQUEST_S
+        if wiretap.arm(Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}")):
+            while wiretap.is_armed and monotonic() < until_s:
+                sleep(_LOOK_S)
+            wiretap.disarm()
+
+    def _pause(self, paused: Process | None, how: str) -> Cure | None:
+        if paused is None:
+            return None
+        if how == names.EXPIRES and self._passage is not None:
+            self._passage.expire(paused.name)
+        return lambda: self._instances.resume(paused)
+
+    def _sleep(self, zombie: Process | None) -> Cure | None:
+        """Return the cure of a zombie: it wakes up after another process has its partitions."""
+        cure = self._pause(zombie, names.EXPIRES)
+        if zombie is None or cure is None or self._wiretap is None:
+            return cure
+        paused_s = self._timeline.now_s()
+
+        def allow() -> None:
+            self._sleepers.append(_Sleeper(zombie, paused_s, monotonic() + _TAKEOVER_S))
+
+        return allow
+
+    def _wake(self) -> None:
+        """Wake zombies whose partitions have been taken over, or that have waited long enough."""
+        for each in list(self._sleepers):
+            wiretap = self._wiretap
+            is_over = wiretap is None or wiretap.has_successor(each.zombie.name, each.paused_s)
+            if is_over or monotonic() > each.until_s:
+                self._sleepers.remove(each)
+                self._instances.resume(each.zombie)
+
+    def _at_the_wire(self, fault: Fault, number: int, wiretap: Wiretap) -> Cure | None:
+        match fault.kind:
+            case names.LOADING:
+                wiretap.load_coordinator(number)
+                self._timeline.note("", f"the coordinator loads for instance {number}")
+                return wiretap.end_loading
+            case names.SLOW:
+                self._wait_for_request(fault, number)
+                paused = self._instances.pause(number)
+                if paused is None or self._passage is None:
+                    return None
+                self._passage.time_out(paused.name)
+                return lambda: self._instances.resume(paused)
+        act = Act.CUT if fault.kind == names.CUT_BEFORE else Act.SWALLOW
+        wiretap.arm(Moment(wiretap.chosen(fault.share), number, act))
+        return wiretap.disarm
+
+    def _kill_broker(self) -> Cure | None:
+        if self._broker is None or not self._broker.is_running:
+            return None
+        broker = self._broker
+        broker.kill()
+        self._timeline.note("", "the broker was killed (kill -9)")
+
+        def restart() -> None:
+            broker.start()
+            self._timeline.note("", "the broker runs again")
+
+        return restart
+
+    def supervise(self, harmed: Collection[int]) -> None:
+        """Start instances again that ended by themselves."""
+        del harmed
+        self._instances.supervise()
+        self._wake()
+        if self._passage is not None and (self._broker is None or self._broker.is_running):
+            self._passage.step()
+
+    def finish(self) -> None:
+        """Kill zombies, after a moment in which they can act; raises CommandError."""
+        while self._sleepers:
+            self.supervise(())
+            sleep(_LOOK_S)
+        self._instances.finish_zombies(_ZOMBIES_S)
+        if self._broker is not None and not self._broker.is_running:
+            raise CommandError("the broker of the run ended by itself: this is a bug of Barnabas")

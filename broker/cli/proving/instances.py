@@ -1,0 +1,290 @@
+"""Instances of the user's program: processes that are started, killed, paused and replaced."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.proving.timeline import Timeline
+from barnabas.storage.files.io import private_opener
+from barnabas.storage.runtime.clock import monotonic, sleep
+
+SERVERS, INSTANCE, PROPERTIES = "{servers}", "{instance}", "{properties}"
+"""Texts in the program's arguments that the command replaces."""
+_STOPS_S: Final = 10.0
+_LOOK_S: Final = 0.02
+_SHOWN_CHARACTERS: Final = 1500
+_RESTARTS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
+"""Times before a program that ends by itself is started again, the longest one repeatedly."""
+_RUNS_S: Final = 5.0
+"""Time after which a process has run well."""
+
+
+class Process:
+    """One process of an instance: ``1``, its successor ``1b``, ``1c`` and so on."""
+
+    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+        self.name = name
+        self.started_s = monotonic()
+        self.is_paused = False
+        self.was_killed = False
+        self._process = process
+
+    @property
+    def pid(self) -> int:
+        """Process ID, which is also that of its session."""
+        return self._process.pid
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code, or ``None`` while it runs."""
+        return self._process.poll()
+
+    def send(self, number: signal.Signals) -> None:
+        """Send a signal to the process and to its children."""
+        if self.exit_code is None or number == signal.SIGKILL:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.pid, number)
+
+    def kill(self) -> None:
+        """Kill -9 the process and its children, and wait for the end."""
+        self.was_killed = True
+        self.send(signal.SIGKILL)
+        self._process.wait()
+
+    def stop(self) -> None:
+        """Send SIGTERM, and kill the process if it has not ended in time."""
+        self.was_killed = True
+        self.send(signal.SIGCONT)
+        self.send(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_STOPS_S)
+        self.kill()
+
+
+class Instance:
+    """One instance, and the processes that it has had one after the other."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        self.process: Process | None = None
+        self.zombies: list[Process] = []
+        """Earlier processes that still run, or stand still, beside their successor."""
+        self.started = 0
+        self.early_ends = 0
+        """Number of processes in turn that ended by themselves soon after their start."""
+        self.restart_s = 0.0
+        """Time before which the instance is not started again."""
+
+
+class Instances:
+    """All instances of a program; ``close`` kills their processes."""
+
+    def __init__(
+        self, command: Sequence[str], servers: str, directory: Path, timeline: Timeline
+    ) -> None:
+        self._command = command
+        self._servers = servers
+        self._directory = directory
+        self._timeline = timeline
+        self._all: dict[int, Instance] = {}
+        self._wanted: set[int] = set()
+        self._gone: list[str] = []
+        self.ended: list[tuple[str, int]] = []
+        """Names and exit codes of processes that ended by themselves."""
+
+    def of(self, number: int) -> Instance:
+        """Return an instance by its number."""
+        return self._all.setdefault(number, Instance(number))
+
+    @property
+    def processes(self) -> list[Process]:
+        """All processes that have not ended."""
+        instances = list(self._all.values())
+        found = [p for each in instances for p in (each.process, *each.zombies) if p]
+        return [each for each in found if each.exit_code is None]
+
+    @property
+    def sessions(self) -> dict[int, str]:
+        """Names of the processes that have not ended, by their session IDs."""
+        return {each.pid: each.name for each in self.processes}
+
+    def take_gone(self) -> list[str]:
+        """Return the names of processes that have ended since the last call."""
+        gone, self._gone = self._gone, []
+        return gone
+
+    def start(self, number: int) -> Process:
+        """Start the next process of an instance; raises CommandError."""
+        self._wanted.add(number)
+        instance = self.of(number)
+        name = str(number) + ("" if not instance.started else _letter(instance.started))
+        instance.started += 1
+        instance.process = Process(name, self._launch(number))
+        self._timeline.note(name, f"started, pid {instance.process.pid}")
+        return instance.process
+
+    def _launch(self, number: int) -> subprocess.Popen[bytes]:
+        properties = self._directory / "client.properties"
+        with open(properties, "w", opener=private_opener) as file:
+            file.write(f"bootstrap.servers={self._servers}\n")
+        texts = {SERVERS: self._servers, INSTANCE: str(number), PROPERTIES: str(properties)}
+        command = [replaced(each, texts) for each in self._command]
+        environment = {
+            **os.environ,
+            "KAFKA_BOOTSTRAP_SERVERS": self._servers,
+            "BARNABAS_PROVE_INSTANCE": str(number),
+            "BARNABAS_PROVE_PROPERTIES": str(properties),
+        }
+        try:
+            with open(self._output(number), "ab", opener=private_opener) as output:
+                return subprocess.Popen(  # noqa: S603 - the user's own program
+                    command,
+                    stdin=subprocess.DEVNULL,
+                    stdout=output,
+                    stderr=output,
+                    env=environment,
+                    start_new_session=True,
+                )
+        except OSError as error:
+            words = f"{shlex.join(command)}: {error.strerror or error}"
+            raise CommandError(f"the program cannot be started: {words}", USAGE) from None
+
+    def _output(self, number: int) -> Path:
+        return self._directory / f"instance-{number}.log"
+
+    def last_words(self, number: int) -> str:
+        """Return the end of an instance's output."""
+        path = self._output(number)
+        text = path.read_text(errors="replace") if path.exists() else ""
+        return text[-_SHOWN_CHARACTERS:].strip()
+
+    def supervise(self) -> None:
+        """Start instances again that ended by themselves, as a supervisor of services would."""
+        for number in sorted(self._wanted):
+            instance = self.of(number)
+            process = instance.process
+            if process is None:
+                if monotonic() >= instance.restart_s:
+                    self.start(number)
+                continue
+            code = process.exit_code
+            if code is None:
+                continue
+            if not process.was_killed:
+                self._ended(instance, process, code)
+            self._gone.append(process.name)
+            instance.process = None
+        for instance in self._all.values():
+            instance.zombies = [each for each in instance.zombies if self._runs(each)]
+
+    def _runs(self, zombie: Process) -> bool:
+        code = zombie.exit_code
+        if code is not None:
+            self._gone.append(zombie.name)
+            if not zombie.was_killed:
+                self._timeline.note(zombie.name, f"ended by itself, exit code {code}")
+        return code is None
+
+    def _ended(self, instance: Instance, process: Process, code: int) -> None:
+        self._timeline.note(process.name, f"ended by itself, exit code {code}")
+        self.ended.append((process.name, code))
+        ran_s = monotonic() - process.started_s
+        instance.early_ends = 0 if ran_s >= _RUNS_S else instance.early_ends + 1
+        rest_s = _RESTARTS_S[min(instance.early_ends, len(_RESTARTS_S) - 1)]
+        instance.restart_s = monotonic() + rest_s
+
+    def kill(self, number: int) -> None:
+        """Kill -9 the process of an instance; it stays down until ``start`` is called."""
+        self._wanted.discard(number)
+        process = self.of(number).process
+        if process is not None and process.exit_code is None:
+            process.kill()
+            self._gone.append(process.name)
+            self._timeline.note(process.name, "killed (kill -9)")
+
+    def signal_named(self, name: str, number: signal.Signals, reason: str) -> None:
+        """Send a process SIGKILL or SIGSTOP without waiting, from any thread.
+
+        ``supervise`` starts a killed process again.
+        """
+        for process in self.processes:
+            if process.name == name:
+                process.was_killed = process.was_killed or number == signal.SIGKILL
+                process.send(number)
+                word = "killed" if number == signal.SIGKILL else "stopped"
+                self._timeline.note(name, f"{word} ({number.name}) {reason}")
+
+    def pause(self, number: int) -> Process | None:
+        """Stop the process of an instance in its tracks, or return ``None`` if it does not run."""
+        process = self.of(number).process
+        if process is None or process.exit_code is not None or process.is_paused:
+            return None
+        process.is_paused = True
+        process.send(signal.SIGSTOP)
+        self._timeline.note(process.name, "paused (SIGSTOP)")
+        return process
+
+    def resume(self, process: Process) -> None:
+        """Resume a paused process, which continues as if no time had passed."""
+        process.is_paused = False
+        if process.exit_code is None:
+            process.send(signal.SIGCONT)
+            self._timeline.note(process.name, "woke up (SIGCONT)")
+
+    def replace(self, number: int) -> Process | None:
+        """Pause an instance and start its successor; return the paused process, a zombie."""
+        zombie = self.pause(number)
+        if zombie is not None:
+            self.of(number).zombies.append(zombie)
+            self.start(number)
+        return zombie
+
+    def leave(self, number: int) -> None:
+        """Stop an instance by SIGTERM, and keep it stopped."""
+        self._wanted.discard(number)
+        process = self.of(number).process
+        if process is not None and process.exit_code is None:
+            self._timeline.note(process.name, "is stopped (SIGTERM)")
+            process.stop()
+            self._gone.append(process.name)
+
+    def finish_zombies(self, within_s: float) -> None:
+        """Give zombies some time to act and to end by themselves, then kill them."""
+        until_s = monotonic() + within_s
+        while any(each.zombies for each in self._all.values()) and monotonic() < until_s:
+            self.supervise()
+            sleep(_LOOK_S)
+        for instance in self._all.values():
+            for zombie in instance.zombies:
+                self._timeline.note(zombie.name, "killed, since its successor runs")
+                zombie.kill()
+                self._gone.append(zombie.name)
+            instance.zombies.clear()
+
+    def close(self) -> None:
+        """Kill all processes."""
+        self._wanted.clear()
+        for instance in self._all.values():
+            for process in (instance.process, *instance.zombies):
+                if process is not None:
+                    process.kill()
+
+
+def replaced(text: str, texts: Mapping[str, str]) -> str:
+    """Return a text with the placeholders replaced."""
+    for placeholder, value in texts.items():
+        text = text.replace(placeholder, value)
+    return text
+
+
+def _letter(number: int) -> str:
+    """Return b, c ... z, then .26 and so on, for the successors of a process."""
+    return chr(ord("a") + number) if number < 26 else f".{number}"

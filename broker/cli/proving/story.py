@@ -1,0 +1,157 @@
+"""Story of a finding: a timeline of the processes, requests and faults that led to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from barnabas.broker.cli.proving import calls as names
+from barnabas.broker.cli.proving.calls import Call, Spans
+from barnabas.broker.cli.proving.causes import Cause, causes_of
+from barnabas.broker.cli.proving.judge import Finding, Input, Output
+from barnabas.broker.cli.proving.timeline import Event
+
+LINES_MAX: Final = 40
+_AROUND_S: Final = 0.5
+"""Time before and after the requests concerned whose faults belong to the story."""
+_ERRORS_MAX: Final = 6
+
+
+class Story(NamedTuple):
+    """Timeline of a finding and its usual causes."""
+
+    finding: Finding
+    events: Sequence[Event]
+    causes: Sequence[Cause]
+
+
+def story_of(
+    finding: Finding, calls: Sequence[Call], events: Iterable[Event], source: str, target: str
+) -> Story:
+    """Return the story of a finding; ``source`` and ``target`` are the topics."""
+    teller = _Teller([each for each in calls if each.process], source, target)
+    told = sorted(teller.events(finding))
+    if told:
+        concerned = {each.subject for each in told}
+        first_s, last_s = told[0].at_s - _AROUND_S, told[-1].at_s + _AROUND_S
+        told += [
+            each
+            for each in events
+            if first_s <= each.at_s <= last_s and (not each.subject or each.subject in concerned)
+        ]
+        told += teller.errors(concerned, first_s, last_s)
+    shown = sorted(dict.fromkeys(told))
+    if len(shown) > LINES_MAX:
+        half = LINES_MAX // 2
+        left_out = Event(shown[half].at_s, "", f"... {len(shown) - LINES_MAX} more events ...")
+        shown = [*shown[:half], left_out, *shown[-half:]]
+    return Story(finding, shown, causes_of(finding.kind, calls))
+
+
+class _Teller:
+    """Tells requests in words."""
+
+    def __init__(self, calls: Sequence[Call], source: str, target: str) -> None:
+        self._calls = calls
+        self._source = source
+        self._target = target
+
+    def events(self, finding: Finding) -> Iterator[Event]:
+        """Yield the requests about an input and its outputs."""
+        if finding.source is not None:
+            yield from self._reads(finding.source)
+            yield from self._commits(finding.source)
+        for output in finding.outputs:
+            yield from self._writes(output)
+
+    def errors(self, processes: set[str], first_s: float, last_s: float) -> list[Event]:
+        """Return errors that the processes got in a span of time."""
+        found = [
+            Event(each.at_s, each.process, f"{each.api} got {', '.join(each.errors)}")
+            for each in self._calls
+            if each.errors and each.process in processes and first_s <= each.at_s <= last_s
+        ]
+        return found[:_ERRORS_MAX]
+
+    def _reads(self, source: Input) -> Iterator[Event]:
+        for each in self._calls:
+            if _has(each.read, source.partition, source.offset):
+                isolation = "" if each.isolation else ", read_uncommitted"
+                place = f"{self._source}-{source.partition} offset {source.offset}"
+                yield Event(each.at_s, each.process, f"read the input at {place}{isolation}")
+                yield from self._generation(each)
+
+    def _generation(self, read: Call) -> Iterator[Event]:
+        """Yield the membership in which a process has read."""
+        joined = [
+            each
+            for each in self._calls
+            if each.process == read.process
+            and each.api in {names.JOIN, names.NEW_BEAT}
+            and each.at_s <= read.at_s
+            and each.generation > 0
+            and not each.errors
+        ]
+        if joined:
+            last = joined[-1]
+            text = f"joined group {last.group}, generation {last.generation}"
+            yield Event(last.at_s, last.process, text)
+
+    def _writes(self, output: Output) -> Iterator[Event]:
+        for index, each in enumerate(self._calls):
+            if _has(each.written, output.partition, output.offset):
+                place = f"{self._target}-{output.partition} offset {output.offset}"
+                yield Event(each.at_s, each.process, f"wrote the output at {place}, {_how(each)}")
+                yield from self._end(each, self._calls[index + 1 :])
+
+    def _end(self, write: Call, later: Sequence[Call]) -> Iterator[Event]:
+        """Yield the end of a write's transaction."""
+        if not write.transactional_id:
+            return
+        for each in later:
+            is_same = each.transactional_id == write.transactional_id
+            if is_same and each.api == names.END:
+                verb = "commit" if each.commits else "abort"
+                text = f"requested to {verb} the transaction of {each.transactional_id}"
+                yield Event(each.at_s, each.process, f"{text}: {_result(each)}")
+                return
+            if is_same and each.api == names.INIT:
+                text = f"began again with transactional ID {each.transactional_id}, epoch "
+                yield Event(each.at_s, each.process, f"{text}{each.epoch}: {_result(each)}")
+                return
+
+    def _commits(self, source: Input) -> Iterator[Event]:
+        """Yield the first commit of each process that passes an input."""
+        seen = set()
+        for each in self._calls:
+            offset = each.offsets.get(source.partition, -1)
+            if offset > source.offset and each.process not in seen:
+                seen.add(each.process)
+                how = (
+                    f"in the transaction of {each.transactional_id}"
+                    if each.api == names.COMMIT_IN_TRANSACTION
+                    else "by OffsetCommit, outside of a transaction"
+                )
+                generation = f", generation {each.generation}" if each.generation >= 0 else ""
+                text = f"committed offset {offset} of {self._source}-{source.partition} {how}"
+                yield Event(each.at_s, each.process, f"{text}{generation}: {_result(each)}")
+
+
+def _has(spans: Spans, partition: int, offset: int) -> bool:
+    first, last = spans.get(partition, (0, -1))
+    return first <= offset <= last
+
+
+def _how(write: Call) -> str:
+    if write.transactional_id:
+        producer = f"producer {write.producer_id} epoch {write.epoch}"
+        return f"in the transaction of {write.transactional_id} ({producer})"
+    acks = "all" if write.acks < 0 else write.acks
+    kind = "idempotent" if write.is_idempotent else "not idempotent"
+    return f"outside of a transaction, acks={acks}, {kind}"
+
+
+def _result(call: Call) -> str:
+    if not call.is_answered:
+        return "no response"
+    return ", ".join(call.errors) or "done"

@@ -1,0 +1,298 @@
+"""Wiretap of a run: decodes the requests of a program, and performs faults at chosen requests."""
+
+from __future__ import annotations
+
+import signal
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Final, NamedTuple
+
+from barnabas.broker.api.refusals import mirror, response_class_of
+from barnabas.broker.cli.proving.calls import (
+    COMMIT,
+    COMMIT_IN_TRANSACTION,
+    END,
+    INIT,
+    JOIN,
+    LEAVE,
+    NEW_BEAT,
+    PRODUCE,
+    WATCHED,
+    Call,
+    Topics,
+    requested,
+    responded,
+)
+from barnabas.broker.cli.proving.owners import owner_of
+from barnabas.broker.cli.proving.proxy import Act
+from barnabas.broker.cli.proving.timeline import Timeline
+from barnabas.protocol.api import AnyApi
+from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
+from barnabas.protocol.header import (
+    RequestHeader,
+    decode_request_header,
+    decode_response_header,
+    response_frame,
+)
+from barnabas.protocol.messages import ENTRIES, api_for_key
+from barnabas.storage.runtime.threads import new_lock
+
+CALLS_MAX: Final = 300_000
+"""Requests that are kept, the newest ones."""
+CHANGES: Final = frozenset({PRODUCE, END, COMMIT, COMMIT_IN_TRANSACTION})
+"""Requests at which faults happen."""
+LOADED: Final = frozenset({"InitProducerId", "EndTxn", "AddOffsetsToTxn", "TxnOffsetCommit"})
+"""Requests that a coordinator rejects while it loads its state."""
+_TAKEN_S: Final = 0.3
+"""Time from a commit of offsets to the end of its transaction."""
+_ATTEMPTS_MAX: Final = 20
+"""Requests of a connection at which its process is looked for."""
+_LENGTH_BYTES: Final = 4
+_NAMES: Final = {entry.key: entry.name for entry in ENTRIES.values()}
+
+
+class Moment(NamedTuple):
+    """A request of an instance at which a fault happens."""
+
+    api: str
+    number: int
+    """Number of the instance."""
+    act: Act
+    signal: signal.Signals | None = None
+    """Signal for the process, SIGKILL or SIGSTOP, or ``None`` to harm only the connection."""
+    reason: str = ""
+
+
+class Wiretap:
+    """Taps of all connections of a run; its calls are in the order of the requests."""
+
+    def __init__(
+        self,
+        topics: Topics,
+        sessions: Callable[[], Mapping[int, str]],
+        timeline: Timeline,
+        port: int,
+    ) -> None:
+        """``sessions`` returns the names of processes by session ID; ``port`` is the proxy's."""
+        self.topics = topics
+        self.calls: deque[Call] = deque(maxlen=CALLS_MAX)
+        self.on_moment: Callable[[str, signal.Signals, str], None] = lambda *_arguments: None
+        """Sends a signal to the process of a name, for a reason."""
+        self.now_s = timeline.now_s
+        self.note = timeline.note
+        self._sessions = sessions
+        self._port = port
+        self.members: dict[str, Call] = {}
+        """The last membership of each process."""
+        self.owners: dict[str, str] = {}
+        """The process that has used a transactional id last."""
+        self._lock = new_lock()
+        self._moment: Moment | None = None
+        self._loading: str = ""
+        self._used: set[str] = set()
+        self._reads: dict[str, set[int]] = {}
+        """Partitions of the input that each process has read."""
+        self._committed: dict[int, Call] = {}
+        """The last commit of offsets of each partition."""
+
+    def tap(self, client_port: int) -> ConnectionTap:
+        """Return the tap of a connection."""
+        return ConnectionTap(self, lambda: owner_of(client_port, self._port, self._sessions()))
+
+    # -------------------------------------------------------------------------------------- faults
+
+    def arm(self, moment: Moment) -> bool:
+        """Perform a fault at the next request that fits; return False if another one waits."""
+        with self._lock:
+            if self._moment is not None:
+                return False
+            self._moment = moment
+            return True
+
+    @property
+    def is_armed(self) -> bool:
+        """Whether a fault waits for its request."""
+        return self._moment is not None
+
+    def chosen(self, share: float) -> str:
+        """Return one of the APIs that change something and that the program has used."""
+        used = sorted(self._used) or [PRODUCE]
+        return used[int(share * len(used))]
+
+    def disarm(self) -> bool:
+        """Return whether the fault has not happened, and does not happen any more."""
+        with self._lock:
+            was_armed = self._moment is not None
+            self._moment = None
+            return was_armed
+
+    def load_coordinator(self, number: int) -> None:
+        """Reject an instance's requests to coordinators by COORDINATOR_LOAD_IN_PROGRESS."""
+        self._loading = str(number)
+
+    def end_loading(self) -> None:
+        """Forward all requests again."""
+        self._loading = ""
+
+    def taken(self, call: Call) -> Moment | None:
+        """Return the moment of a request, which then has passed."""
+        with self._lock:
+            moment = self._moment
+            if moment is None or moment.api != call.api or not is_of(call.process, moment.number):
+                return None
+            self._moment = None
+            return moment
+
+    def add(self, call: Call) -> None:
+        """Keep a request."""
+        self.calls.append(call)
+        if call.process and call.api in CHANGES:
+            self._used.add(call.api)
+
+    def answered(self, call: Call) -> None:
+        """Take over a response that says where a process belongs."""
+        if call.errors:
+            return
+        if call.read:
+            self._reads.setdefault(call.process, set()).update(call.read)
+        for partition in call.offsets:
+            self._committed[partition] = call
+        if call.api == INIT and call.transactional_id:
+            self.owners[call.transactional_id] = call.process
+        elif call.api == LEAVE or (call.api == NEW_BEAT and call.generation < 0):
+            self.members.pop(call.process, None)
+        elif call.api in {JOIN, NEW_BEAT}:
+            self.members[call.process] = call
+
+    def happened(self, call: Call, moment: Moment) -> None:
+        """Harm the process of the request that a fault has waited for."""
+        if moment.signal is not None:
+            self.on_moment(call.process, moment.signal, moment.reason)
+        else:
+            when = "before" if moment.act is Act.CUT else "after"
+            self.note(call.process, f"its connection was cut {when} {call.api} took effect")
+
+    def has_successor(self, process: str, since_s: float) -> bool:
+        """Return whether another process has committed offsets of a partition of this one."""
+        commits = [self._committed.get(each) for each in self._reads.get(process, ())]
+        return any(
+            each is not None
+            and each.process != process
+            and since_s < each.at_s < self.now_s() - _TAKEN_S
+            for each in commits
+        )
+
+    def is_loading_for(self, call: Call) -> bool:
+        """Return whether the coordinator of a request loads its state."""
+        loading = self._loading
+        return bool(loading) and call.api in LOADED and is_of(call.process, int(loading))
+
+
+class ConnectionTap:
+    """Decodes the requests and responses of one connection."""
+
+    def __init__(self, wiretap: Wiretap, owner: Callable[[], str]) -> None:
+        """``owner`` returns the name of the process, or an empty text while it is not found."""
+        self._wiretap = wiretap
+        self._owner = owner
+        self._process = ""
+        self._attempts = 0
+        self._from_client = bytearray()
+        self._from_broker = bytearray()
+        self._pending: dict[int, tuple[Call, AnyApi]] = {}
+        self._is_broken = False
+
+    def requests(self, data: bytes) -> tuple[Act, bytes]:
+        """Decode requests; return what the proxy does, and a response in place of the broker's."""
+        self._from_client += data
+        act, frames = Act.FORWARD, 0
+        response = b""
+        while (frame := self._frame(self._from_client)) is not None:
+            frames += 1
+            call, made = self._request(frame)
+            if call is None:
+                continue
+            # A rejection replaces a whole request: nothing else may be in these bytes.
+            if made and frames == 1 and len(data) == len(frame) + _LENGTH_BYTES:
+                response = made
+            moment = self._wiretap.taken(call)
+            if moment is not None:
+                act = moment.act
+                self._wiretap.happened(call, moment)
+        return act, response
+
+    def responses(self, data: bytes) -> Act:
+        """Decode responses."""
+        self._from_broker += data
+        while (frame := self._frame(self._from_broker)) is not None:
+            correlation_id = int.from_bytes(frame[:_LENGTH_BYTES], "big", signed=True)
+            found = self._pending.pop(correlation_id, None)
+            if found is not None:
+                self._response(frame, *found)
+        return Act.FORWARD
+
+    def closed(self) -> None:
+        """Leave the calls without a response as they are."""
+        self._pending.clear()
+
+    def _named(self) -> str:
+        """Return the name of the process; the tables of the system may miss a new connection."""
+        if not self._process and self._attempts < _ATTEMPTS_MAX:
+            self._attempts += 1
+            self._process = self._owner()
+        return self._process
+
+    def _frame(self, received: bytearray) -> memoryview | None:
+        """Remove and return a whole frame without its length."""
+        if self._is_broken or len(received) < _LENGTH_BYTES:
+            return None
+        end = _LENGTH_BYTES + int.from_bytes(received[:_LENGTH_BYTES], "big")
+        if len(received) < end:
+            return None
+        frame = memoryview(bytes(received[_LENGTH_BYTES:end]))
+        del received[:end]
+        return frame
+
+    def _request(self, frame: memoryview) -> tuple[Call | None, bytes]:
+        """Return a watched request, and the bytes of its rejection if its coordinator loads."""
+        try:
+            header, position = decode_request_header(frame)
+            name = _NAMES.get(header.api_key, "")
+            if name not in WATCHED:
+                return None, b""
+            api = api_for_key(header.api_key)
+            call = Call(name, self._named(), self._wiretap.now_s(), header.api_version)
+            request = api.decode_request(frame, position, header.api_version)
+            requested(call, request, self._wiretap.topics)
+        except (Malformed, KafkaError):
+            # The rest of the connection cannot be read: it may not be Kafka's protocol.
+            self._is_broken = True
+            return None, b""
+        self._wiretap.add(call)
+        if self._wiretap.is_loading_for(call):
+            call.is_answered = True
+            call.errors = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,)
+            return call, _rejection(api, header, request)
+        self._pending[header.correlation_id] = call, api
+        return call, b""
+
+    def _response(self, frame: memoryview, call: Call, api: AnyApi) -> None:
+        try:
+            _, position = decode_response_header(frame, api.key, call.version)
+            response = api.decode_response(frame, position, call.version)
+        except (Malformed, KafkaError):
+            self._is_broken = True
+            return
+        responded(call, response, self._wiretap.topics)
+        self._wiretap.answered(call)
+
+
+def _rejection(api: AnyApi, header: RequestHeader, request: Any) -> bytes:  # noqa: ANN401
+    code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    response = mirror(response_class_of(api.name), request, code, None)
+    return b"".join(response_frame(api, header.api_version, header.correlation_id, response))
+
+
+def is_of(process: str, number: int) -> bool:
+    """Return whether a process, ``1`` or its successor ``1b``, belongs to an instance."""
+    return process.rstrip("abcdefghijklmnopqrstuvwxyz").partition(".")[0] == str(number)

@@ -1,0 +1,1 @@
+"""Unit tests of ``barnabas prove``: schedules, ids, the judge, its report."""

@@ -1,0 +1,157 @@
+"""Wiretap: requests by wire, moments of faults, rejections of a loading coordinator."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from barnabas.broker.cli.proving import calls as names
+from barnabas.broker.cli.proving.calls import Topics
+from barnabas.broker.cli.proving.proxy import Act
+from barnabas.broker.cli.proving.timeline import Timeline
+from barnabas.broker.cli.proving.wiretap import ConnectionTap, Moment, Wiretap, is_of
+from barnabas.protocol.client import ClientConnection
+from barnabas.protocol.header import response_frame
+from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
+from barnabas.protocol.messages.init_producer_id import (
+    INIT_PRODUCER_ID,
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from barnabas.protocol.messages.offset_commit import (
+    OFFSET_COMMIT,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
+from barnabas.protocol.messages.produce import (
+    PRODUCE,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+from barnabas.protocol.records import Record, encode_batch
+
+COMMIT_REQUEST = EndTxnRequest("invoicing-1", 4, 2, True)
+
+
+@pytest.fixture
+def wiretap() -> Wiretap:
+    return Wiretap(Topics("orders", "invoices", {}), dict, Timeline(), 1)
+
+
+@pytest.fixture
+def tap(wiretap) -> ConnectionTap:
+    return ConnectionTap(wiretap, lambda: "1b")
+
+
+def sent(api, version: int, request: object) -> bytes:
+    _, chunks = ClientConnection("client").request(api, version, request)
+    return b"".join(chunks)
+
+
+def produce() -> bytes:
+    batch = encode_batch(
+        [Record(index, 0, b"k", b"v", ()) for index in range(3)],
+        producer_id=4, producer_epoch=2, base_sequence=0, transactional=True,
+    )  # fmt: skip
+    data = [PartitionProduceData(1, memoryview(batch))]
+    topic = TopicProduceData(name="invoices", partition_data=data)
+    return sent(PRODUCE, 9, ProduceRequest("invoicing-1", -1, 1000, [topic]))
+
+
+def test_produce_has_its_producer_and_the_offsets_of_the_response(wiretap, tap):
+    assert tap.requests(produce()) == (Act.FORWARD, b"")
+    (call,) = wiretap.calls
+    assert (call.process, call.transactional_id, call.acks) == ("1b", "invoicing-1", -1)
+    assert (call.producer_id, call.epoch, call.is_idempotent) == (4, 2, True)
+    assert (call.counts, call.written, call.is_answered) == ({1: 3}, {}, False)
+    result = PartitionProduceResponse(1, base_offset=17)
+    response = ProduceResponse(
+        [TopicProduceResponse(name="invoices", partition_responses=[result])]
+    )
+    assert tap.responses(b"".join(response_frame(PRODUCE, 9, 0, response))) is Act.FORWARD
+    assert (call.written, call.is_answered, call.errors) == ({1: (17, 19)}, True, ())
+
+
+def test_request_in_pieces_is_one_call(wiretap, tap):
+    data = sent(END_TXN, 3, COMMIT_REQUEST)
+    for index in range(len(data)):
+        assert tap.requests(data[index : index + 1]) == (Act.FORWARD, b"")
+    (call,) = wiretap.calls
+    assert (call.api, call.commits, call.transactional_id) == (names.END, True, "invoicing-1")
+    failed = EndTxnResponse(error_code=47)
+    tap.responses(b"".join(response_frame(END_TXN, 3, 0, failed)))
+    assert call.errors == ("INVALID_PRODUCER_EPOCH",)
+
+
+def test_commit_of_offsets_has_those_of_the_input_only(wiretap, tap):
+    topics = [
+        OffsetCommitRequestTopic(name, partitions=[OffsetCommitRequestPartition(0, 12, -1, "")])
+        for name in ("orders", "others")
+    ]
+    tap.requests(sent(OFFSET_COMMIT, 8, OffsetCommitRequest("g", 5, "m-1", topics=topics)))
+    (call,) = wiretap.calls
+    assert (call.group, call.generation, call.member, call.offsets) == ("g", 5, "m-1", {0: 12})
+
+
+def test_last_process_owns_a_transactional_id(wiretap):
+    for process in ("1", "1b"):
+        tap = ConnectionTap(wiretap, [process].pop)
+        tap.requests(sent(INIT_PRODUCER_ID, 4, InitProducerIdRequest("invoicing-1", 1000)))
+        response = InitProducerIdResponse(producer_id=4, producer_epoch=0)
+        tap.responses(b"".join(response_frame(INIT_PRODUCER_ID, 4, 0, response)))
+    assert wiretap.owners == {"invoicing-1": "1b"}
+
+
+def test_moment_waits_for_its_request_and_instance(wiretap, tap):
+    signals = []
+    wiretap.on_moment = lambda *arguments: signals.append(arguments)
+    assert wiretap.arm(Moment(names.END, 1, Act.SWALLOW, signal.SIGKILL, "after EndTxn"))
+    assert not wiretap.arm(Moment(names.PRODUCE, 1, Act.CUT))
+    assert tap.requests(produce())[0] is Act.FORWARD
+    other = ConnectionTap(wiretap, lambda: "2")
+    assert other.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
+    assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.SWALLOW
+    assert signals == [("1b", signal.SIGKILL, "after EndTxn")]
+    assert not wiretap.is_armed
+    assert not wiretap.disarm()
+    assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
+
+
+def test_chosen_request_is_one_that_the_program_sends(wiretap, tap):
+    assert wiretap.chosen(0.9) == names.PRODUCE
+    tap.requests(produce())
+    tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))
+    assert {wiretap.chosen(share / 10) for share in range(10)} == {names.PRODUCE, names.END}
+
+
+def test_loading_coordinator_rejects_in_the_form_of_the_api(wiretap, tap):
+    wiretap.load_coordinator(1)
+    connection = ClientConnection("client")
+    _, chunks = connection.request(END_TXN, 3, COMMIT_REQUEST)
+    act, response = tap.requests(b"".join(chunks))
+    assert act is Act.FORWARD
+    connection.receive_data(response)
+    _, decoded = connection.next_response()
+    assert decoded.error_code == 14
+    wiretap.end_loading()
+    assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST)) == (Act.FORWARD, b"")
+
+
+def test_bytes_that_are_not_kafkas_pass_unread(wiretap, tap):
+    assert tap.requests(b"\x00\x00\x00\x04\x00\x00\xff\xff") == (Act.FORWARD, b"")
+    assert tap.requests(produce()) == (Act.FORWARD, b"")
+    assert not wiretap.calls
+
+
+@pytest.mark.parametrize(
+    ("process", "number", "expected"),
+    [("1", 1, True), ("1b", 1, True), ("11", 1, False), ("11c", 11, True), ("1.26", 1, True)],
+)
+def test_process_belongs_to_the_instance_of_its_number(process, number, expected):
+    assert is_of(process, number) is expected
