@@ -153,7 +153,12 @@ class RecordScan:
             number = data[position]
             position += 1
             if number >= 0x80:
-                number, position = _long_number(data, position - 1)
+                following: i64 = data[position]
+                if following < 0x80:
+                    number += (following - 1) << 7
+                    position += 1
+                else:
+                    number, position = _long_number(data, position - 1)
             if number & 1:
                 raise InvalidBatch("a record of negative length")
             end: i64 = position + (number >> 1)
@@ -177,7 +182,12 @@ class RecordScan:
             number = data[position]
             position += 1
             if number >= 0x80:
-                number, position = _long_number(data, position - 1)
+                following = data[position]
+                if following < 0x80:
+                    number += (following - 1) << 7
+                    position += 1
+                else:
+                    number, position = _long_number(data, position - 1)
             if number != index << 1:
                 raise InvalidBatch(f"record {index} has another offset delta")
             number = data[position]
@@ -286,7 +296,12 @@ def _after_value(data: bytes, start: i64, end: i64) -> i64:
     number: i64 = data[position]
     position += 1
     if number >= 0x80:
-        number, position = _long_number(data, start)
+        following: i64 = data[position]
+        if following < 0x80:
+            number += (following - 1) << 7
+            position += 1
+        else:
+            number, position = _long_number(data, start)
     if number & 1 == 0:
         position += number >> 1
     elif number != 1:
