@@ -319,7 +319,7 @@ nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
 	@$(if $(ARGS),,$(BIN)/python -m tests.counterparts tools && $(PYTEST) --quiet -m nightly tests/package)
 	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
-	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster)
+	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster tests/protocol)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(if $(ARGS),,LOOKS=full $(PYTEST) --quiet $(CROWDED) tests/browser)
 	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
