@@ -59,7 +59,7 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
-PARTS := check-and-prepare unit-and-property crash-and-postgresql compiled attack-small interop browser-and-package
+PARTS := check-and-prepare unit-and-property crash-and-postgresql compiled attack-small interop browser
 
 .PHONY: test
 test: ## Everything that must be green, and the seconds of each part
@@ -74,14 +74,14 @@ test: ## Everything that must be green, and the seconds of each part
 	[ -z "$$failed" ] || { echo "make test: $$failed failed" >&2; exit 1; }; \
 	printf '\nmake test: all passed\n'
 
-# Compiling and checking keep a processor busy each, and collecting what is left of both. The checks
-# collect at their end, too.
+# Compiling keeps a processor busy, and the checks and the packages another one. In a new checkout
+# collecting takes what is left of both.
 .PHONY: check-and-prepare
-check-and-prepare: $(VENV)/.dev $(VENV)/.compiler ## What `make test` begins with: the checks, beside them the compiling
+check-and-prepare: $(VENV)/.dev $(VENV)/.compiler ## What `make test` begins with: checks and packages, beside them the compiling
 	@$(MAKE) --no-print-directory $(COMPILED)/.built & compiling=$$!; \
-	$(MAKE) --no-print-directory collected & collecting=$$!; \
-	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts; } \
-		|| { kill $$compiling $$collecting; exit 1; }; \
+	$(MAKE) --no-print-directory build/.collected & collecting=$$!; \
+	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts \
+		&& $(MAKE) --no-print-directory package; } || { kill $$compiling $$collecting; exit 1; }; \
 	wait $$compiling; wait $$collecting
 
 # ------------------------------------------------------------------------------------------------ set-up
@@ -229,26 +229,27 @@ unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
 	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis and not nightly" $(or $(ARGS),$(UNIT))
 
-# `make compiled` runs this file.
-IGNORED := --ignore=tests/cluster/test_at_random.py
+# `make compiled` runs these files, as the image has the code. `make unit` and `make nightly` run them interpreted.
+IGNORED = $(addprefix --ignore=,$(COMPILED_UNIT))
 
 .PHONY: unit-and-property
 unit-and-property: $(VENV)/.dev ## Both at once: the tests are collected only once
 	$(call heading,unit and property tests)
-	@$(STRICT_PYTEST) --quiet $(ONE_MORE) -m "not nightly" $(or $(ARGS),$(UNIT) $(IGNORED))
+	@$(STRICT_PYTEST) --quiet $(ONE_MORE) -m "not nightly" $(or $(ARGS),$(filter-out $(COMPILED_UNIT),$(UNIT)) $(IGNORED))
 
 # In a new checkout pytest rewrites the asserts of every file that it imports and keeps the result,
 # ours of src/ included, which have a plugin: two thirds of what collecting costs. Four workers that
-# begin together would each do it. This runs while Spark is being installed: files that import Spark are
-# left out, and tests.without_spark refuses to import Spark on every machine.
+# begin together would each do it. Later only files that change are rewritten. This runs while Spark is
+# being installed: files that import Spark are left out, and tests.without_spark refuses to import Spark
+# on every machine.
 COLLECTED := $(UNIT) $(addprefix tests/,crash attack postgresql soak torture) \
 	$(filter-out tests/interop/test_spark.py,$(wildcard tests/interop/test_*.py))
 
-.PHONY: collected
-collected: $(VENV)/.dev ## Have the asserts of the tests rewritten and kept, before many workers need them
+build/.collected: | $(VENV)/.dev
 	@mkdir -p build
 	@$(PYTEST) -p tests.without_spark --quiet --quiet --collect-only $(COLLECTED) >build/collected.log \
 		|| { cat build/collected.log; exit 1; }
+	@touch $@
 
 .PHONY: property
 property: $(VENV)/.dev ## Property tests (HYPOTHESIS_PROFILE=exhaustive for a long run)
@@ -319,7 +320,7 @@ nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
 	@$(if $(ARGS),,$(PYTEST) --quiet -m nightly tests/package)
 	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
-	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster)
+	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/broker tests/spark_connector tests/cluster tests/protocol)
 	@SHAPES=full $(PYTEST) --quiet tests/attack/shapes
 	@$(if $(ARGS),,LOOKS=full $(PYTEST) --quiet $(CROWDED) tests/browser)
 	@$(if $(ARGS),,for part in spark-crash soak torture torture-simulated soak-cluster; do \
@@ -393,10 +394,6 @@ spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark
 package: $(VENV)/.interop ## The wheel, installed and run outside of this directory
 	$(call heading,package)
 	@$(PYTEST) --quiet -m "not nightly" $(or $(ARGS),tests/package)
-
-.PHONY: browser-and-package
-browser-and-package: $(VENV)/.counterparts ## Both at once: each waits for other programs half of its time
-	$(call both,package,browser)
 
 # The newest Spark, in an environment of its own; the interop tests have the one before.
 COMPAT := $(VENV)-compat

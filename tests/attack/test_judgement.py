@@ -8,6 +8,7 @@ import asyncio
 from tests.attack.process import COMPLAINT
 from tests.attack.run import run
 from tests.attack.scenario import DirectoryScenario, Limits, Scenario, Sent
+from tests.products import for_the_night
 
 NOTHING_IS_ALLOWED = Limits(
     neighbour_s=0,
@@ -47,11 +48,13 @@ def test_every_limit_is_judged(tmp_path):
         assert any(what in each for each in found), (what, found)
 
 
+@for_the_night(beside="tests/attack/test_judgement.py::test_every_limit_is_judged")
 def test_a_broker_that_dies_is_noticed(tmp_path):
     found = run(Scenario("kill", _kill), 1, 0.1, tmp_path).violations
     assert "the broker is gone" in found
 
 
+@for_the_night(beside="tests/attack/test_judgement.py::test_every_limit_is_judged")
 def test_findings_of_a_directory_attack_are_kept(tmp_path):
     def attack(workshop, seed, duration_s):
         with workshop.broker() as broker:

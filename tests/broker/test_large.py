@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import random
 import socket
 import struct
 
@@ -53,6 +54,7 @@ from tests.broker.large_requests import fillings, large_requests, one_drawn
 from tests.broker.sample_requests import SAMPLES, error_codes
 from tests.garbage import collector_of_a_daemon
 from tests.products import case
+from tests.seeds import SEED
 from tests.waiting import wait_until
 
 HELD_MS_MOST = 250
@@ -65,8 +67,12 @@ UNREAD = 500
 """Pipelined requests; of far fewer the responses fit into the buffers of a socket."""
 
 APIS = [route.name for route in ROUTES if route.key != PRODUCE_KEY]
-CHOICES = [case(one_drawn, in_test=True), case(fillings, in_test=False)]
-"""Requests that are sent to an API: one of them in `make test`, all in `make nightly`."""
+DRAWN = random.Random(SEED).sample(APIS, len(APIS) // 3)
+"""The APIs of `make test`, each with one request. All have all of their requests at night."""
+CASES = [
+    *(case(name, one_drawn, in_test=True) for name in DRAWN),
+    *(case(name, fillings, in_test=False) for name in APIS),
+]
 
 
 @pytest.fixture(scope="module")
@@ -111,8 +117,7 @@ def ask(broker, api, version, message):
     return answer[1]
 
 
-@pytest.mark.parametrize("choose", CHOICES)
-@pytest.mark.parametrize("name", APIS)
+@pytest.mark.parametrize(("name", "choose"), CASES)
 def test_no_array_of_any_api_holds_the_loop(running, name, caplog, choose):
     route = next(route for route in ROUTES if route.name == name)
     topic_id = running.call(lambda: running.server.catalogue.topic("kept").topic_id)
@@ -134,8 +139,7 @@ def test_no_array_of_any_api_holds_the_loop(running, name, caplog, choose):
     assert not [each for each in caplog.records if each.levelno >= logging.ERROR]
 
 
-@pytest.mark.parametrize("choose", CHOICES)
-@pytest.mark.parametrize("name", APIS)
+@pytest.mark.parametrize(("name", "choose"), CASES)
 def test_an_absurd_array_of_any_api_is_refused(running, name, caplog, choose):
     route = next(route for route in ROUTES if route.name == name)
     topic_id = running.call(lambda: running.server.catalogue.topic("kept").topic_id)

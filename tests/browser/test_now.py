@@ -14,6 +14,7 @@ from tests.browser.looking import axe_check, in_each_theme, screenshot, state_of
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.interop.clients import kafka
+from tests.products import for_the_night
 from tests.waiting import wait_until
 
 LIVE = re.compile("Live")
@@ -42,6 +43,10 @@ def test_screen_follows_a_producer_without_a_reload(now, broker, topic):
     assert now.evaluate("window.isTheSame")
 
 
+@for_the_night(
+    beside="tests/browser/test_screens.py"
+    "::test_every_screen_and_the_details_of_its_rows_are_accessible"
+)
 def test_nothing_is_against_wcag_in_either_theme(now, broker, topic):
     create(broker.bootstrap_servers, topic, partitions=1)
     with producing(broker, topic):

@@ -34,6 +34,7 @@ from tests.history.anomalies import (
     UNSEEN,
 )
 from tests.history.model import FAILED, OK, UNKNOWN, Write
+from tests.products import case
 from tests.seeds import SEED
 from tests.waiting import wait_until
 from tests.workload.judge import wait_for_ends
@@ -48,7 +49,11 @@ LATE_MS = 3000
 """Delay of a coordinator's response: longer than the end of a transaction takes."""
 
 pytestmark = [
-    pytest.mark.parametrize("is_broken", [False, True], ids=["whole", "broken"]),
+    pytest.mark.parametrize(
+        "is_broken",
+        [case(False, in_test=True), case(True, in_test=False)],
+        ids=["whole", "broken"],
+    ),
     # Requests that a broker has just started when it is killed are dropped as they are.
     pytest.mark.filterwarnings("ignore:coroutine .* was never awaited"),
 ]

@@ -19,6 +19,7 @@ from barnabas.storage.replicated.log_index import Flush, FlushAnswer, Outcome
 from barnabas.storage.runtime.threads import start_thread
 from tests.broker.raw_producer import TIMEOUT_MS
 from tests.cluster.stage import Stage, running_stage
+from tests.products import case
 from tests.seeds import SEED
 from tests.waiting import wait_until
 from tests.workload.routing import GROUP, Coordinated, Led
@@ -89,14 +90,18 @@ def stage() -> Iterator[Stage]:
         yield made
 
 
-@pytest.mark.parametrize("is_committed", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("victim", range(3), ids=["coordinator", "data", "offsets"])
 # How the first transaction ends; the second one is committed without being prepared.
-@pytest.mark.parametrize(
-    ("version", "keeps", "commits"),
-    [(CLASSIC, True, True), (IMPLICIT, False, False)],
-    ids=["v1-prepared-commit", "v2-abort"],
-)
+ENDS = ((CLASSIC, True, True), (IMPLICIT, False, False))
+DEATHS = [
+    case(*ends, victim, is_committed, in_test=is_committed == ((victim + turn) % 2 == 0))
+    for turn, ends in enumerate(ENDS)
+    for victim in (COORDINATOR, DATA, OFFSETS)
+    for is_committed in (False, True)
+]
+"""In `make test` each victim dies before and after a commit, with one of the ends each."""
+
+
+@pytest.mark.parametrize(("version", "keeps", "commits", "victim", "is_committed"), DEATHS)
 def test_a_broker_that_dies_at_a_commit_leaves_no_transaction_in_part(
     stage, monkeypatch, version, keeps, commits, victim, is_committed
 ):

@@ -46,7 +46,7 @@ from tests.crash.transaction_load import Client, Load
 from tests.history.logs import require
 
 NONE = ErrorCode.NONE
-SEEDS = seeds(in_test=2, at_night=4)
+SEEDS = seeds(in_test=1, at_night=4)
 POINTS_PER_SEED = 50
 UNREAD = -1
 

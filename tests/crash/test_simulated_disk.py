@@ -16,7 +16,7 @@ from tests.crash.checker import check_recovery
 from tests.crash.crashes import CrashRun, Keep
 from tests.crash.workload import Workload
 
-SEEDS = seeds(in_test=3, at_night=10)
+SEEDS = seeds(in_test=2, at_night=10)
 POINTS_PER_SEED = 170
 
 

@@ -30,7 +30,7 @@ from tests.crash.crashes import Keep
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life, copy_of, new_metastore
 from tests.crash.transaction_load import TIMEOUT_MS, Load
 
-SEEDS = seeds(in_test=2, at_night=4)
+SEEDS = seeds(in_test=1, at_night=4)
 LIVES = 3
 STEPS_PER_LIFE = 300
 SHARE = 0.3

@@ -18,6 +18,7 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerProcess
 from tests.interop.administration import create
 from tests.interop.dump import complaints, segment_files
+from tests.products import for_the_night
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
 
@@ -156,6 +157,10 @@ def test_the_latest_of_every_key_is_left(broker, topic):
     assert compacted_values(servers, topic) == living
 
 
+@for_the_night(
+    beside="tests/storage/test_cleaner_random.py"
+    "::test_readers_see_no_difference_after_random_compaction"
+)
 def test_records_of_transactions_are_compacted(broker, topic):
     servers = broker.bootstrap_servers
     create(servers, topic, partitions=1, configs=COMPACTED)

@@ -399,8 +399,8 @@ delta = Pipeline(
 
 @pytest.mark.timeout(1800)
 @for_the_night(
-    beside="tests/spark/test_crash_table.py"
-    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
+    beside="tests/interop/sink_cores/test_clusters.py"
+    "::test_batches_continue_after_one_broker_is_lost_and_another_is_cut_off"
 )
 def test_spark_on_a_cluster(shell):
     on_cluster, submitted, yarn, kubernetes = [

@@ -22,13 +22,12 @@ STATIC = {"static-classic", "static-consumer"}
 NAMES = {
     "fewer": {
         "confluent-cooperative",
-        "kafka-python-eager",
         "aiokafka-eager",
         *STATIC,
     },
     "all": {kind.name for kind in KINDS},
 }
-"""Names of groups; the fewer have each library of Python, each protocol, and static members."""
+"""Names of groups; the fewer have each kind of assignment, each protocol, and static members."""
 
 
 @pytest.fixture(scope="module", params=[case("fewer", in_test=True), case("all", in_test=False)])

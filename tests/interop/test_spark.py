@@ -9,6 +9,7 @@ import pytest
 
 from tests.interop.administration import create
 from tests.interop.transactional import Confluent as Transactional
+from tests.products import for_the_night
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -20,6 +21,7 @@ UNWOKEN_MS = 20_000
 WAIT_S = 200
 
 
+@for_the_night(beside="tests/spark/test_sinks.py::test_every_row_arrives_once_with_all_it_has")
 def test_a_streaming_job_survives_its_restart_and_the_brokers_kill(
     spark, own_broker, tmp_path, say
 ):

@@ -73,7 +73,7 @@ def test_compiled_wheel_has_each_module_that_is_listed_for_mypyc(compiled):
 
 
 @for_the_night(
-    beside="tests/package/test_wheel.py::test_two_builds_in_two_directories_have_the_same_bytes"
+    beside="tests/package/test_wheel.py::test_version_of_a_wheel_has_the_commit_of_the_checkout"
 )
 def test_two_builds_of_the_compiled_wheel_have_the_same_bytes(compiled, sdist, tmp_path):
     python = INTERPRETERS[0]

@@ -22,6 +22,7 @@ from tests.counterparts.probe import free_port
 from tests.image.clients import brokers_by_token
 from tests.issuer import AUDIENCE, ISSUER, standard_set, token
 from tests.package.test_compose import FILES, project
+from tests.products import for_the_night
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = ("postgresql", "security")
@@ -175,6 +176,7 @@ def python_of_the_image(tmp_path_factory):
     return python
 
 
+@for_the_night(beside="tests/package/test_locks.py::test_image_installs_locked_packages_only")
 def test_token_login_works_with_the_packages_of_the_image(python_of_the_image, tmp_path):
     (tmp_path / "keys.json").write_bytes(standard_set())
     port = free_port()

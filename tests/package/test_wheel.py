@@ -22,6 +22,7 @@ from tests.checkout import ROOT
 from tests.counterparts.probe import free_port
 from tests.package.builds import build_pure_wheel, build_sdist, run, sha256
 from tests.package.installed import environment_with, serve_a_client
+from tests.products import for_the_night
 
 PACKAGES = ("broker", "protocol", "coordinator", "storage", "spark_connector")
 IN_SDIST = {
@@ -69,6 +70,9 @@ def test_sdist_has_what_a_wheel_is_built_from_and_no_more(sdist):
     assert {f"src/barnabas/{package}/__init__.py" for package in PACKAGES} <= {*names}
 
 
+@for_the_night(
+    beside="tests/package/test_wheel.py::test_version_of_a_wheel_has_the_commit_of_the_checkout"
+)
 def test_two_builds_in_two_directories_have_the_same_bytes(sdist, wheel, tmp_path):
     again = build_sdist(tmp_path / "elsewhere" / "sdist")
     assert sha256(again) == sha256(sdist)

@@ -34,6 +34,7 @@ from barnabas.storage.replicated.cluster_transfer import (
 )
 from barnabas.testing import Broker
 from tests.counterparts.postgresql_servers import Server
+from tests.products import for_the_night
 
 CONFIG = load_config().config
 TOPIC = "t"
@@ -125,6 +126,7 @@ def begin_new_counters(base: PostgreSqlBase) -> None:
     assert contents.boot_epoch == 1 << 24
 
 
+@for_the_night(beside="tests/postgresql/test_migration.py::test_a_directory_goes_into_a_cluster")
 def test_killed_migration_leaves_no_partial_result_and_is_repeated(tmp_path):
     source, exported = tmp_path / "source", tmp_path / "exported"
     with Broker(storage=source) as broker:

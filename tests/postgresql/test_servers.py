@@ -7,6 +7,7 @@ import pytest
 from psycopg.pq import PGconn
 
 from tests.counterparts.postgresql_servers import PostgreSqlFailed, Server
+from tests.products import for_the_night
 
 WAITING = "SELECT count(*) = 1 FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
@@ -31,6 +32,7 @@ def inserting(server, number):
         client.finish()
 
 
+@for_the_night(beside="tests/postgresql/test_servers.py::test_the_standby_confirms_and_takes_over")
 def test_committed_rows_survive_a_crash():
     with Server() as server:
         server.execute("CREATE TABLE numbers (number int)")
@@ -54,6 +56,7 @@ def test_the_standby_confirms_and_takes_over(pair):
         assert connection.info.port == pair.primary.port
 
 
+@for_the_night(beside="tests/postgresql/test_servers.py::test_the_standby_confirms_and_takes_over")
 def test_commit_waits_for_a_stopped_standby(pair):
     pair.primary.execute("CREATE TABLE numbers (number int)")
     pair.standby.stop()
@@ -63,6 +66,7 @@ def test_commit_waits_for_a_stopped_standby(pair):
         pair.primary.wait_for("SELECT count(*) = 1 FROM numbers")
 
 
+@for_the_night(beside="tests/postgresql/test_servers.py::test_the_standby_confirms_and_takes_over")
 def test_old_primary_has_rows_that_were_never_acknowledged(pair):
     pair.primary.execute("CREATE TABLE numbers (number int)")
     pair.cut()

@@ -17,6 +17,7 @@ from tests.postgresql.test_cluster import (
     produced_and_consumed,
     values_of,
 )
+from tests.products import for_the_night
 
 NEWER = Migration(
     migrations()[-1].number + 1,
@@ -31,6 +32,9 @@ NEWER = Migration(
 REFUSED = f"the database has version {NEWER.number} of the schema, this release knows"
 
 
+@for_the_night(
+    beside="tests/postgresql/test_base.py::test_a_newer_release_migrates_while_an_older_one_runs"
+)
 def test_brokers_continue_after_a_newer_release_changed_the_schema(server, tmp_path):
     members = [Member(tmp_path / f"broker-{number}", server.url) for number in range(3)]
     with running(members):

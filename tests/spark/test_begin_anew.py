@@ -19,7 +19,7 @@ from barnabas.spark_connector.cluster.cluster import Cluster
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.spark import QUICK_PYTHONPATH, quick_launcher, quick_start
 from tests.interop.administration import TIMEOUT_S, admin, create
-from tests.products import case, for_the_night
+from tests.products import for_the_night
 from tests.spark.conftest import SETTINGS
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE, Job
 from tests.spark.judge import PARTITIONS, feed, log_ends, results, until
@@ -73,12 +73,11 @@ def is_about(sentence, topic, before, now):
     return f"topic {topic} had the id {before} and has {now}," in sentence
 
 
-def sinks(in_test: str) -> list[object]:
-    """Return the cases of a test of each sink."""
-    return [case(each, in_test=each == in_test) for each in EXACT_SINKS]
-
-
-@pytest.mark.parametrize("sink", sinks(TWO_PHASE))
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py"
+    "::test_a_topic_that_was_made_again_between_two_runs_is_refused"
+)
+@pytest.mark.parametrize("sink", EXACT_SINKS)
 def test_topics_made_again_between_two_runs(barnabas, driver, tmp_path, sink):
     job = job_of(barnabas, tmp_path, sink, "between-runs")
     feed(job, range(BATCH))
@@ -103,7 +102,11 @@ def test_topics_made_again_between_two_runs(barnabas, driver, tmp_path, sink):
     assert output_ends(job) == ends
 
 
-@pytest.mark.parametrize("sink", sinks(DATA_SOURCE))
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py"
+    "::test_a_topic_that_is_made_again_between_two_batches_is_refused"
+)
+@pytest.mark.parametrize("sink", EXACT_SINKS)
 def test_the_source_made_again_between_two_batches(barnabas, driver, tmp_path, sink):
     job = job_of(barnabas, tmp_path, sink, "between-batches")
     feed(job, range(3 * BATCH))
@@ -118,6 +121,10 @@ def test_the_source_made_again_between_two_batches(barnabas, driver, tmp_path, s
     assert output_ends(job) == ends
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py"
+    "::test_a_topic_that_is_made_again_in_the_middle_of_a_batch_is_refused"
+)
 def test_refused_commit_is_reported_regardless_of_the_abort(barnabas, driver, tmp_path):
     """Spark aborts what was not committed, and would say only that writing failed."""
     job = job_of(barnabas, tmp_path, DATA_SOURCE, "commit-refuses")
@@ -133,7 +140,11 @@ def test_refused_commit_is_reported_regardless_of_the_abort(barnabas, driver, tm
     assert results(job, BATCH).is_exact
 
 
-@pytest.mark.parametrize("sink", sinks(SINGLE))
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py"
+    "::test_old_copy_of_the_checkpoint_is_refused_and_fences_no_driver"
+)
+@pytest.mark.parametrize("sink", EXACT_SINKS)
 def test_an_old_copy_of_the_checkpoint(barnabas, driver, tmp_path, sink):
     job = job_of(barnabas, tmp_path, sink, "copied")
     feed(job, range(BATCH))
@@ -172,7 +183,9 @@ def run(directory, servers, *arguments):
     return done.returncode, done.stderr
 
 
-@for_the_night(beside="tests/spark/test_begin_anew.py::test_topics_made_again_between_two_runs")
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py::test_recreated_broker_is_refused_by_both_its_ids"
+)
 def test_a_broker_whose_directory_was_emptied(tmp_path):
     with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
         servers = broker.bootstrap_servers

@@ -26,10 +26,7 @@ def unpacked(tmp_path_factory) -> Installed:
     return unpacked_wheel(tmp_path_factory.mktemp("unpacked"))
 
 
-@for_the_night(
-    beside="tests/spark/test_crash_table.py"
-    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
-)
+@for_the_night(beside="tests/interop/sink_cores/test_crashes.py::test_a_crash_at_every_step")
 @pytest.mark.parametrize("way", [CONNECT, DECLARATIVE])
 def test_killed_queries_of_the_examples_write_each_record_once(way, barnabas, unpacked, tmp_path):
     servers = barnabas.bootstrap_servers

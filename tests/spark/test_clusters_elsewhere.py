@@ -127,6 +127,10 @@ def servers(tmp_path: Path) -> Iterator[str]:
         yield broker.bootstrap_servers
 
 
+@for_the_night(
+    beside="tests/spark/test_clusters_elsewhere.py"
+    "::test_executor_receives_the_options_of_its_variables"
+)
 def test_spark_submit_takes_the_options_for_yarn():
     ended = run(documented("spark-submit --master yarn"))
     assert ended.returncode == 1
@@ -135,7 +139,8 @@ def test_spark_submit_takes_the_options_for_yarn():
 
 
 @for_the_night(
-    beside="tests/spark/test_clusters_elsewhere.py::test_spark_submit_takes_the_options_for_yarn"
+    beside="tests/spark/test_clusters_elsewhere.py"
+    "::test_executor_receives_the_options_of_its_variables"
 )
 def test_the_page_submits_a_pod_that_the_entry_point_understands(api, servers, tmp_path):
     words = documented("spark-submit --master k8s://")

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.products import case, for_the_night
+from tests.products import for_the_night
 from tests.spark.cluster import SPECULATION, spark_cluster
 from tests.spark.crash_table import (
     Play,
@@ -41,7 +41,7 @@ class Rows(NamedTuple):
     kills_on_kafka: tuple[Row, ...] = ()
 
 
-IN_TEST = Rows(
+FIRST = Rows(
     kills=(
         Row(SINGLE, "P1-before-end"),
         Row(TWO_PHASE, "C4-after", loses_checkpoint=True),
@@ -50,7 +50,7 @@ IN_TEST = Rows(
     ),
     overtaken=(Row(DATA_SOURCE, "C4-after"),),
 )
-FOR_THE_NIGHT = Rows(
+MORE = Rows(
     kills=(
         Row(DATA_SOURCE, "W1"),
         Row(TWO_PHASE, "C3", operator=AGGREGATION, state_format=1),
@@ -80,25 +80,26 @@ FOR_THE_NIGHT = Rows(
     kills_on_kafka=(Row(SINGLE, "P1-before-end"), Row(SINGLE, "P1-after-end")),
 )
 RAISING = (
-    case(Row(SINGLE, "P1-after-end"), in_test=False),
-    case(Row(TWO_PHASE, "C4-after"), in_test=False),
-    case(Row(DATA_SOURCE, "C5-middle"), in_test=True),
+    Row(SINGLE, "P1-after-end"),
+    Row(TWO_PHASE, "C4-after"),
+    Row(DATA_SOURCE, "C5-middle"),
 )
 KILLED_WORKERS = (
-    case(Row(TWO_PHASE, "W1-middle"), in_test=True),
-    case(Row(DATA_SOURCE, "W1"), in_test=False),
+    Row(TWO_PHASE, "W1-middle"),
+    Row(DATA_SOURCE, "W1"),
 )
 STOPPED = (
-    case(Row(TWO_PHASE, "W1"), in_test=False),
-    case(Row(DATA_SOURCE, "W1-middle"), in_test=True),
+    Row(TWO_PHASE, "W1"),
+    Row(DATA_SOURCE, "W1-middle"),
 )
 COPIED = Row(DATA_SOURCE, "W1")
 
 
+@for_the_night(beside="tests/interop/sink_cores/test_crashes.py::test_a_crash_at_every_step")
 @pytest.mark.parametrize(
     "rows",
-    [case(IN_TEST, in_test=True), case(FOR_THE_NIGHT, in_test=False)],
-    ids=["in-test", "for-the-night"],
+    [FIRST, MORE],
+    ids=["first", "more"],
 )
 def test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record(
     rows, barnabas, driver, request, tmp_path
@@ -117,23 +118,33 @@ def test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record(
         kill_driver(old, driver, plays)
 
 
+@for_the_night(beside="tests/interop/sink_cores/test_crashes.py::test_a_crash_at_every_step")
 @pytest.mark.parametrize("row", RAISING, ids=str)
 def test_a_commit_raises(row, barnabas, driver, tmp_path):
     raise_in(driver, Play(row, "raising", barnabas, tmp_path))
 
 
+@for_the_night(
+    beside="tests/interop/sink_cores/test_crashes.py"
+    "::test_losing_and_zombie_tasks_are_invisible_and_block_no_reader"
+)
 @pytest.mark.parametrize("row", KILLED_WORKERS, ids=str)
 def test_a_python_worker_dies(row, barnabas, driver, tmp_path):
     kill_worker(driver, Play(row, "worker", barnabas, tmp_path))
 
 
+@for_the_night(
+    beside="tests/interop/sink_cores/test_crashes.py"
+    "::test_a_driver_that_comes_too_late_leaves_nothing_open"
+)
 @pytest.mark.parametrize("row", STOPPED, ids=str)
 def test_a_query_is_stopped_and_leaves_a_task_behind(row, barnabas, driver, tmp_path):
     stop_query(driver, Play(row, "stopped", barnabas, tmp_path))
 
 
 @for_the_night(
-    beside="tests/spark/test_crash_table.py::test_a_query_is_stopped_and_leaves_a_task_behind"
+    beside="tests/interop/sink_cores/test_crashes.py"
+    "::test_losing_and_zombie_tasks_are_invisible_and_block_no_reader"
 )
 def test_a_task_has_a_copy(barnabas, tmp_path):
     with (

@@ -21,7 +21,7 @@ from barnabas.spark_connector.session.jars import spark_kafka_jars
 from examples import spark_data
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.spark import QUICK_PYTHONPATH, quick_start
-from tests.products import case, for_the_night
+from tests.products import for_the_night
 from tests.spark.cluster import spark_cluster
 from tests.spark.command import start_command, submit, words_of
 from tests.spark.conftest import SETTINGS
@@ -158,7 +158,10 @@ def kill_one(executors: Callable[[], list[int]]) -> None:
     os.kill(executors()[0], signal.SIGKILL)
 
 
-@for_the_night(beside="tests/spark/test_crash_table.py::test_a_python_worker_dies")
+@for_the_night(
+    beside="tests/interop/sink_cores/test_crashes.py"
+    "::test_losing_and_zombie_tasks_are_invisible_and_block_no_reader"
+)
 def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
     file = write_pipelines(tmp_path, servers, "local-cluster")
     master = "local-cluster[2,1,1024]"
@@ -171,10 +174,7 @@ def test_the_command_on_executors_of_which_one_dies(servers, tmp_path):
     check(servers, "local-cluster")
 
 
-@for_the_night(
-    beside="tests/spark/test_crash_table.py"
-    "::test_overtaken_and_dead_drivers_and_a_lost_broker_lose_no_record"
-)
+@for_the_night(beside="tests/interop/sink_cores/test_crashes.py::test_a_crash_at_every_step")
 def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(servers, tmp_path):
     file = write_pipelines(tmp_path, servers, "submitted", HALF)
     with spark_cluster(tmp_path / "cluster") as cluster:
@@ -209,7 +209,7 @@ def test_spark_submit_to_a_cluster_stopped_in_the_middle_and_an_executor_dies(se
     check(servers, "submitted")
 
 
-@for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
+@for_the_night(beside="tests/interop/sink_cores/test_crashes.py::test_a_crash_at_every_step")
 def test_the_java_process_of_spark_submit_is_killed(servers, tmp_path):
     """The whole driver dies without a line, and no process continues."""
     file = write_pipelines(tmp_path, servers, "killed")
@@ -232,29 +232,29 @@ def program_of(submitted: int, file: str) -> int:
     return found
 
 
+@for_the_night(
+    beside="tests/spark/test_failures.py::test_invalid_arguments_end_the_command_with_one_line"
+)
 @pytest.mark.parametrize(
     ("options", "arguments", "code", "says"),
     [
-        case(
+        (
             ["--master", "local[1]"],
             ["--servers", "{servers}"],
             1,
             "refused-two_phase: Spark has no Kafka connector: give spark-submit the option --jars",
-            in_test=False,
         ),
-        case(
+        (
             ["--master", "local[1]"],
             ["--master", "local[2]"],
             2,
             "--master, --packages, --conf and --ui are for spark-submit to say here",
-            in_test=True,
         ),
-        case(
+        (
             ["--master", "spark://127.0.0.1:1", "--deploy-mode", "cluster"],
             [],
             1,
             "Cluster deploy mode is currently not supported for python applications on standalone",
-            in_test=False,
         ),
     ],
     ids=["without-jars", "settings-in-the-wrong-place", "cluster-mode"],

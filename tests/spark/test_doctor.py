@@ -43,6 +43,27 @@ def with_module(tmp_path, monkeypatch):
     return put
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _each_good_python_is_probed_once():
+    """Keep the report of a Python that has all packages: importing them takes long."""
+    run_probe, reports = worker_python._run_probe, {}
+
+    def run(command, report, errors):
+        key = (*command, os.environ.get("PYTHONPATH"))
+        if key in reports:
+            report.write(reports[key])
+            return 0
+        code = run_probe(command, report, errors)
+        if code == 0:
+            report.seek(0)
+            reports[key] = report.read()
+        return code
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(worker_python, "_run_probe", run)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _jars_and_python(monkeypatch):
     spark_kafka_jars()  # Or says how to get them.

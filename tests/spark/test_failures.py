@@ -215,29 +215,27 @@ def goes_on(run: Run, per_batch: int = RECORDS) -> None:
         assert kind == STOCK or written.total() == RECORDS, kind
 
 
-@pytest.mark.parametrize(
-    "run",
-    [case(KINDS[:1], in_test=True), case(KINDS, in_test=False)],
-    ids=["one", "all"],
-    indirect=True,
+@for_the_night(
+    beside="tests/real/spark_connector/test_spark_end.py"
+    "::test_death_of_java_by_itself_stays_the_failure"
 )
+@pytest.mark.parametrize("run", [KINDS], ids=["each"], indirect=True)
 def test_the_java_process_is_killed(run):
     line = ended_by(run, partial(kill_java, run))
     assert line.startswith("Spark's Java process was killed by SIGKILL; start again")
-    # Another start of Spark. A driver that continues after a kill is in test_crash_table.py, too.
-    if len(run.kinds) > 1:
-        goes_on(run)
+    goes_on(run)
 
 
 @for_the_night(
-    beside="tests/spark/test_losses.py::test_python_workers_killed_at_each_attempt_end_the_query"
+    beside="tests/interop/sink_cores/test_crashes.py"
+    "::test_losing_and_zombie_tasks_are_invisible_and_block_no_reader"
 )
 def test_the_python_workers_are_killed(run):
     line = ended_by(run, partial(kill_workers, run))
     assert line.startswith("a Python worker process died in the middle of a batch"), line
 
 
-@for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
+@for_the_night(beside="tests/interop/sink_cores/test_crashes.py::test_a_crash_at_every_step")
 def test_the_driver_is_killed(run):
     """The command cannot print a line then; Java ends, too, and the next start continues."""
     batches = run.start()
@@ -300,7 +298,10 @@ def delete(run: Run, topic: str) -> None:
     client.delete_topics([topic])[topic].result(PATIENCE_S)
 
 
-@for_the_night(beside="tests/spark/test_losses.py::test_deleted_output_topic_ends_the_query")
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py"
+    "::test_a_topic_that_was_deleted_between_two_batches_is_missed"
+)
 @pytest.mark.parametrize("run", [(kind,) for kind in KINDS], ids=KINDS, indirect=True)
 def test_the_source_topic_is_deleted(run):
     topic = f"in-{run.name}"
@@ -309,7 +310,10 @@ def test_the_source_topic_is_deleted(run):
     assert line.startswith(says), line
 
 
-@for_the_night(beside="tests/spark/test_losses.py::test_deleted_output_topic_ends_the_query")
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py"
+    "::test_a_topic_that_was_deleted_between_two_batches_is_missed"
+)
 @pytest.mark.parametrize("run", [(kind,) for kind in EXACT_KINDS], ids=EXACT_KINDS, indirect=True)
 def test_the_output_topic_is_deleted(run):
     (topic,) = run.outputs
@@ -348,7 +352,8 @@ def damage(checkpoint: Path) -> str:
 
 
 @for_the_night(
-    beside="tests/spark/test_losses.py::test_other_checkpoint_ends_the_query_before_it_writes"
+    beside="tests/interop/sink_cores/test_refusals.py"
+    "::test_another_query_is_refused_and_what_was_decided_stays"
 )
 @pytest.mark.parametrize(
     ("change", "says"),
@@ -518,7 +523,10 @@ runner.TOLD_S = spark_process.TOLD_S = 60.0
 """
 
 
-@for_the_night(beside="tests/spark/test_failures.py::test_the_java_process_is_killed")
+@for_the_night(
+    beside="tests/real/spark_connector/test_spark_end.py"
+    "::test_sigterm_of_workers_then_program_then_java_is_recognized"
+)
 @pytest.mark.parametrize(
     "order",
     [(PROGRAM, JAVA), (JAVA, PROGRAM), (WORKERS, JAVA, PROGRAM)],

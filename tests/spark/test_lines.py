@@ -23,7 +23,7 @@ from barnabas.spark_connector.pipelines.sink import Sink
 from barnabas.spark_connector.session.cache import cache_directory
 from barnabas.spark_connector.settings.options import LEDGER_TOPIC
 from examples import spark_data
-from tests.products import case, for_the_night
+from tests.products import for_the_night
 from tests.spark.command import PATIENT_VIEW, start_command
 from tests.spark.packages import avro_numbers, package
 from tests.spark.test_pipeline import committed
@@ -75,22 +75,21 @@ for name in NAMES:
         sink=Sink(sink_id=name, topic=f"out-{{name}}", kind=kind, **MORE.get(what, {{}})))
 print("a file that prints something")
 """
-IN_TEST = (
+FIRST = (
     *(f"{what}-{kind}" for what in ("doubled", "joined") for kind in ("two_phase", "stock")),
     *(f"counted-{kind}" for kind in ("auto", "single_transaction")),
     *(f"{what}-two_phase" for what in ("whole", "hours", "avro")),
 )
-FOR_THE_NIGHT = (
+SECOND = (
     *(f"{what}-single_transaction" for what in ("doubled", "joined")),
     *(f"counted-{kind}" for kind in ("two_phase", "stock")),
 )
 """Pipelines that one command runs together."""
 
 
-def kinds_of(what: str) -> list[object]:
-    """Return the cases of a test of each kind of pipelines."""
-    names = [name for name in (*IN_TEST, *FOR_THE_NIGHT) if name.startswith(f"{what}-")]
-    return [case(name.partition("-")[2], in_test=name in IN_TEST) for name in names]
+def kinds_of(what: str) -> list[str]:
+    """Return the kinds of the pipelines of an operation."""
+    return [each.partition("-")[2] for each in (*FIRST, *SECOND) if each.startswith(f"{what}-")]
 
 
 # Two a batch. The watermark of the batch before decides which rows are late, so 20 is.
@@ -108,7 +107,7 @@ class Batches:
 
     def __getitem__(self, name: str) -> list[dict[str, Any]]:
         if name not in self._found:
-            self._run(IN_TEST if name in IN_TEST else FOR_THE_NIGHT)
+            self._run(FIRST if name in FIRST else SECOND)
         return self._found[name]
 
     def write(self, names: Sequence[str]) -> str:
@@ -121,7 +120,7 @@ class Batches:
         spark_data.create_topics(self.servers, [f"out-{name}" for name in names], 2)
         # Spark adds fetched packages beside the connector's jars.
         cache = f"spark.jars.ivy={cache_directory() / 'ivy'}"
-        more = ("--packages", package("spark-avro"), "--conf", cache) if names is IN_TEST else ()
+        more = ("--packages", package("spark-avro"), "--conf", cache) if names is FIRST else ()
         file = self.write(names)
         with start_command(self.directory, file, self.servers, "--once", *more) as process:
             try:
@@ -153,6 +152,7 @@ def total(batches, name):
     return sum(batch[name] for batch in batches)
 
 
+@for_the_night(beside="tests/spark_connector/test_progress.py::test_rows_are_those_of_the_result")
 @pytest.mark.parametrize("kind", kinds_of("joined"))
 def test_rows_are_those_of_the_result_and_not_those_that_were_read(batches, barnabas, kind):
     doubled, joined = batches[f"doubled-{kind}"], batches[f"joined-{kind}"]
@@ -170,10 +170,14 @@ def test_rows_are_those_of_the_result_and_not_those_that_were_read(batches, barn
             assert durations == (None, None) if kind == "stock" else min(durations) > 0
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_progress.py"
+    "::test_state_and_watermark_are_in_the_line_where_the_query_has_them"
+)
 @pytest.mark.parametrize(
     "names",
-    [case(IN_TEST, in_test=True), case(FOR_THE_NIGHT, in_test=False)],
-    ids=["in-test", "for-the-night"],
+    [FIRST, SECOND],
+    ids=["first", "second"],
 )
 def test_state_and_watermark_are_null_where_there_are_none(batches, names):
     for name in names:
@@ -184,6 +188,10 @@ def test_state_and_watermark_are_null_where_there_are_none(batches, names):
             assert (batch["watermark"] is not None) == name.startswith("hours")
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_progress.py"
+    "::test_state_and_watermark_are_in_the_line_where_the_query_has_them"
+)
 def test_late_rows_and_the_watermark_they_come_behind(batches, barnabas):
     hours = batches["hours-two_phase"]
     assert total(hours, "late_rows") == 1
@@ -195,6 +203,10 @@ def test_late_rows_and_the_watermark_they_come_behind(batches, barnabas):
     assert total(hours, "rows") == 1
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_broker_view.py"
+    "::test_the_rows_of_a_batch_are_those_that_were_decided"
+)
 @pytest.mark.parametrize("kind", kinds_of("counted"))
 def test_results_that_change_are_written_by_each_kind_and_each_once(batches, barnabas, kind):
     counted = batches[f"counted-{kind}"]
@@ -213,6 +225,10 @@ def test_results_that_change_are_written_by_each_kind_and_each_once(batches, bar
     )
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_broker_view.py"
+    "::test_the_rows_of_a_batch_are_those_that_were_decided"
+)
 def test_whole_results_are_written_with_each_batch(batches, barnabas):
     whole = batches["whole-two_phase"]
     assert [batch["rows"] for batch in whole] == [ACCOUNTS] * 2
@@ -220,6 +236,10 @@ def test_whole_results_are_written_with_each_batch(batches, barnabas):
     assert len(written) == 2 * ACCOUNTS
 
 
+@for_the_night(
+    beside="tests/spark/test_schema_registry.py"
+    "::test_records_of_two_schemas_and_tombstones_are_decoded"
+)
 def test_rows_in_the_format_of_a_fetched_package(batches, barnabas):
     assert total(batches["avro-two_phase"], "rows") == RECORDS
     found = avro_numbers(barnabas.bootstrap_servers, "out-avro-two_phase", 2, RECORDS)
@@ -249,8 +269,8 @@ pipeline = Pipeline(
 
 
 @for_the_night(
-    beside="tests/spark/test_lines.py"
-    "::test_rows_are_those_of_the_result_and_not_those_that_were_read"
+    beside="tests/spark_connector/test_broker_view.py"
+    "::test_the_rows_of_a_batch_are_those_that_were_decided"
 )
 @pytest.mark.usefixtures("batches")  # Since there is something to read then.
 @pytest.mark.parametrize(("kind", "mode"), PLACES)
@@ -293,14 +313,11 @@ def test_a_batch_that_was_decided_and_is_repeated_says_what_was_decided(
 # -------------------------------------------------------------------------------------------- UI
 
 
-@for_the_night(
-    beside="tests/spark/test_lines.py"
-    "::test_rows_are_those_of_the_result_and_not_those_that_were_read"
-)
+@for_the_night(beside="tests/spark/test_pipeline.py::test_the_examples_write_each_result_once")
 def test_sparks_ui_is_where_the_command_says(batches):
     arguments = ("--pipeline", "doubled-stock", "--ui", "--conf", "spark.ui.port=0")
     assert batches["doubled-stock"]
-    file = batches.write(IN_TEST)
+    file = batches.write(FIRST)
     with start_command(batches.directory, file, batches.servers, *arguments) as process:
         try:
             assert process.stderr.readline() == "a file that prints something\n"

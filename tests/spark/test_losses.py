@@ -15,7 +15,7 @@ import pytest
 
 from tests.counterparts.broker_process import BrokerProcess
 from tests.interop.administration import TIMEOUT_S, admin
-from tests.products import case, for_the_night
+from tests.products import for_the_night
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE, Job
 from tests.spark.judge import feed, judge, until
 
@@ -75,13 +75,12 @@ def delete(servers: str, topic: str) -> None:
     until(lambda: topic in client.list_topics(timeout=TIMEOUT_S).topics, False, "deleted")
 
 
-@pytest.mark.parametrize(
-    "sinks",
-    [case({TWO_PHASE}, in_test=True), case({*EXACT_SINKS}, in_test=False)],
-    ids=["one", "all"],
+@for_the_night(
+    beside="tests/spark_connector/test_incarnation.py"
+    "::test_a_topic_that_was_deleted_between_two_batches_is_missed"
 )
-def test_deleted_output_topic_ends_the_query(jobs, barnabas, driver, sinks):
-    running = [each for each in jobs(barnabas) if each.sink in sinks]
+def test_deleted_output_topic_ends_the_query(jobs, barnabas, driver):
+    running = jobs(barnabas)
     for job in running:
         feed(job, range(2 * BATCH))
         driver.begin_until(job, PLACES[job.sink])
@@ -94,6 +93,10 @@ def test_deleted_output_topic_ends_the_query(jobs, barnabas, driver, sinks):
         assert driver.sentence(job).startswith(expected)
 
 
+@for_the_night(
+    beside="tests/interop/sink_cores/test_crashes.py"
+    "::test_losing_and_zombie_tasks_are_invisible_and_block_no_reader"
+)
 def test_python_workers_killed_at_each_attempt_end_the_query(jobs, barnabas, driver):
     (job,) = [each for each in jobs(barnabas) if each.sink == TWO_PHASE]
     feed(job, range(BATCH))
@@ -104,6 +107,10 @@ def test_python_workers_killed_at_each_attempt_end_the_query(jobs, barnabas, dri
     judge([barnabas], job, BATCH)
 
 
+@for_the_night(
+    beside="tests/interop/sink_cores/test_refusals.py"
+    "::test_another_query_is_refused_and_what_was_decided_stays"
+)
 def test_other_checkpoint_ends_the_query_before_it_writes(jobs, barnabas, driver):
     for job in jobs(barnabas):
         feed(job, range(BATCH))

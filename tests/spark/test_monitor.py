@@ -20,6 +20,7 @@ from barnabas.spark_connector.pipelines.sink import Sink
 from barnabas.spark_connector.settings.options import LEDGER_TOPIC
 from tests.interop.administration import admin
 from tests.interop.transactional import COMMITTED, read_with_confluent
+from tests.products import for_the_night
 from tests.spark.job import DATA_SOURCE, EXACT_SINKS, SINGLE, TWO_PHASE, Job
 from tests.spark.judge import PARTITIONS, feed, log_ends, open_transactions
 from tests.waiting import wait_until
@@ -74,6 +75,9 @@ def entry_of(job):
     return entry
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_query_monitor.py::test_the_five_metrics_of_a_query"
+)
 def test_five_metrics_of_each_kind_of_query_on_one_endpoint(barnabas, driver, tmp_path):
     servers = barnabas.bootstrap_servers
     url = driver.monitor(servers)

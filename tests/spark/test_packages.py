@@ -52,7 +52,9 @@ def run(barnabas, tmp_path_factory):
     return start
 
 
-@for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
+@for_the_night(
+    beside="tests/spark/test_schema_registry.py::test_records_of_two_schemas_and_tombstones_are_decoded"
+)
 def test_a_pipeline_that_writes_avro(run, barnabas):
     # Where the next run finds them, too.
     cache = f"spark.jars.ivy={cache_directory() / 'ivy'}"
@@ -63,7 +65,9 @@ def test_a_pipeline_that_writes_avro(run, barnabas):
     assert found == list(range(RECORDS))
 
 
-@for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
+@for_the_night(
+    beside="tests/spark/test_schema_registry.py::test_records_of_two_schemas_and_tombstones_are_decoded"
+)
 def test_missing_package_is_named(run):
     code, lines, errors = run()
     assert (code, lines) == (1, [])
@@ -74,7 +78,9 @@ def test_missing_package_is_named(run):
     )
 
 
-@for_the_night(beside="tests/spark/test_lines.py::test_rows_in_the_format_of_a_fetched_package")
+@for_the_night(
+    beside="tests/spark/test_schema_registry.py::test_records_of_two_schemas_and_tombstones_are_decoded"
+)
 def test_a_package_that_there_is_not(run):
     code, lines, errors = run("--packages", package("spark-no-such-thing"))
     assert (code, lines) == (1, [])

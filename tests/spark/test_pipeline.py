@@ -177,6 +177,10 @@ def check_sessions(sessions: list[dict]) -> None:
     assert sorted(found) == sorted(expected)
 
 
+@for_the_night(
+    beside="tests/real/spark_connector/test_failures.py"
+    "::test_exception_of_a_transform_is_reported_with_its_line"
+)
 def test_a_failure_is_one_line_and_1(command):
     code, output, errors = command.run(FAILING, "--once", "--pipeline", "failing")
     assert (code, output) == (1, [])
@@ -189,7 +193,9 @@ def test_a_failure_is_one_line_and_1(command):
     assert "ValueError" in log.read_text()
 
 
-@for_the_night(beside="tests/spark/test_pipeline.py::test_a_failure_is_one_line_and_1")
+@for_the_night(
+    beside="tests/spark/test_failures.py::test_invalid_arguments_end_the_command_with_one_line"
+)
 def test_wrong_columns_are_one_line_and_2(command):
     # What the source has and the sink does not: offset, timestampType.
     code, output, errors = command.run(FAILING, "--once", "--pipeline", "columns")

@@ -14,12 +14,12 @@ from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
 from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
-from barnabas.spark_connector.sinks.foreach_batch import two_phase
 from tests.checkout import ROOT
 from tests.counterparts.apicurio import Registry
 from tests.counterparts.jars import avro_jars
 from tests.interop.administration import create
 from tests.interop.transactional import COMMITTED, read_with_confluent
+from tests.products import for_the_night
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.filterwarnings("ignore")]
 
@@ -114,9 +114,15 @@ def test_schema_that_is_registered_later_ends_the_query(spark, barnabas, registr
         frame.collect()
 
 
+@for_the_night(
+    beside="tests/spark/test_schema_registry.py"
+    "::test_records_of_two_schemas_and_tombstones_are_decoded"
+)
 def test_results_of_a_pipeline_are_read_by_the_client_of_the_registry(
     spark, barnabas, registry, client, tmp_path
 ):
+    from barnabas.spark_connector.sinks.foreach_batch import two_phase
+
     servers = barnabas.bootstrap_servers
     for topic in ("payments", "amounts"):
         create(servers, topic, partitions=1)

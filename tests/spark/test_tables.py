@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.products import case, for_the_night
+from tests.products import for_the_night
 from tests.spark.crash_table import BATCH, RECORDS, Play, Row, for_each, overtake
 from tests.spark.harness import SparkDriver
 from tests.spark.job import DELTA, PARQUET, TABLES
@@ -42,11 +42,6 @@ OVERTAKEN = (
 UNDECIDED = ("T-written", "C3")
 
 
-def sinks(*in_test: str) -> list[object]:
-    """Return the cases of a test of each sink."""
-    return [case(each, in_test=each in in_test) for each in TABLES]
-
-
 def driver_for(sink: str, request: pytest.FixtureRequest) -> SparkDriver:
     """Return a driver that files share; only Delta takes one with more jars."""
     driver: SparkDriver = request.getfixturevalue(
@@ -56,7 +51,9 @@ def driver_for(sink: str, request: pytest.FixtureRequest) -> SparkDriver:
 
 
 # Rows with Parquet are also in test_crash_table.py.
-@for_the_night(beside="tests/spark/test_tables.py::test_batch_is_not_started_with_other_offsets")
+@for_the_night(
+    beside="tests/spark_connector/test_table.py::test_second_driver_sees_that_a_batch_was_started"
+)
 def test_a_driver_is_overtaken_and_dies_between_table_and_topic(barnabas, store_driver, tmp_path):
     driver = store_driver
     with SparkDriver(tmp_path / "old", **delta_settings()) as old:
@@ -79,7 +76,11 @@ def what_is_not_decided_can_be_told(play: Play) -> None:
         assert in_decided == (BATCH if play.row.place in UNDECIDED else 2 * BATCH)
 
 
-@pytest.mark.parametrize("sink", sinks("P1-parquet"))
+@for_the_night(
+    beside="tests/spark_connector/test_table.py"
+    "::test_started_batch_is_not_started_with_other_offsets"
+)
+@pytest.mark.parametrize("sink", TABLES)
 def test_batch_is_not_started_with_other_offsets(sink, barnabas, request, tmp_path):
     """Spark plans the batch again, and longer, after the checkpoint was put back to before it."""
     driver = driver_for(sink, request)
@@ -106,7 +107,10 @@ def test_batch_is_not_started_with_other_offsets(sink, barnabas, request, tmp_pa
         play.judge()
 
 
-@pytest.mark.parametrize("sink", sinks("P2-parquet"))
+@for_the_night(
+    beside="tests/spark_connector/test_table.py::test_started_batch_continues_with_its_own_offsets"
+)
+@pytest.mark.parametrize("sink", TABLES)
 def test_a_batch_without_rows(sink, barnabas, request, tmp_path):
     driver = driver_for(sink, request)
     play = Play(Row(sink, "T-written"), "without-rows", barnabas, tmp_path)
@@ -119,6 +123,7 @@ def test_a_batch_without_rows(sink, barnabas, request, tmp_path):
     assert in_topic(play.job) == in_table(play.job)
 
 
+@for_the_night(beside="tests/spark_connector/test_table.py::test_started_batch_is_not_decided")
 def test_a_table_that_fails_is_said_so(barnabas, driver, tmp_path):
     play = Play(Row("P2-parquet", "T-aside"), "failing", barnabas, tmp_path)
     Path(play.job.table).write_text("no directory")

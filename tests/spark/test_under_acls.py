@@ -14,7 +14,7 @@ from tests.broker.security.access_users import PASSWORD, acl, add_acls, remove_a
 from tests.counterparts.secured import SecuredBarnabas, client_settings
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
-from tests.products import case
+from tests.products import for_the_night
 from tests.spark.command import start_command
 from tests.spark.conftest import SETTINGS
 from tests.spark.movements import committed
@@ -58,15 +58,14 @@ WORDS = {
 """The message for each missing permission. The ledger is created once; without two-phase commit the
 sink continues, as with Apache Kafka."""
 REFUSED = [
-    case("two_phase", ("write the output",), in_test=True),
-    case("two_phase", ("read the source", "write the ledger", "write the ids"), in_test=False),
-    case(
+    ("two_phase", ("write the output",)),
+    ("two_phase", ("read the source", "write the ledger", "write the ids")),
+    (
         "single_transaction",
         ("read the ledger", "ask for the ledger's settings", "read the group"),
-        in_test=False,
     ),
 ]
-"""Each once, since each takes a start of Spark; `make test` has only one complete run."""
+"""Each once, since each takes a start of Spark."""
 PIPELINE = """
 import json
 from pathlib import Path
@@ -121,6 +120,9 @@ def run_without(broker, directory, kind, name):
     return errors
 
 
+@for_the_night(
+    beside="tests/spark_connector/test_sender.py::test_permanent_error_is_raised_in_one_sentence"
+)
 @pytest.mark.parametrize(("kind", "refused"), REFUSED)
 def test_with_the_rights_of_the_documentation(broker, tmp_path, kind, refused):
     """A line names the missing permission; once it is back, no record is missing or duplicated."""

@@ -49,17 +49,19 @@ def test_makes_list_finds_the_target_by_its_name():
     assert [line.partition(":")[0] for line in listed] == PHONY
 
 
-SOURCES_ONLY = {"check-and-prepare", "compiled", "package"}
+SOURCES_ONLY = {"check", "check-and-prepare", "compiled", "package"}
 """Parts of `make test` that start no broker as a process, or that of the wheel of the sources."""
 
 
 def suites() -> set[str]:
-    """Return the parts of `make test`, and both of each part that runs two at once."""
+    """Return the parts of `make test`, the targets that they call, and both of two at once."""
     (parts,) = re.findall(r"^PARTS := (.+)", MAKEFILE, re.MULTILINE)
     found = set()
     for part in parts.split():
-        both = re.search(r"\$\(call both,([\w-]+),([\w-]+)\)", RULES[part]["recipe"])
-        found |= {*both.groups()} if both else {part}
+        recipe = RULES[part]["recipe"]
+        both = re.search(r"\$\(call both,([\w-]+),([\w-]+)\)", recipe)
+        called = re.findall(r"\$\(MAKE\) --no-print-directory ([\w-]+)(?![\w/-])", recipe)
+        found |= {*both.groups()} if both else {part, *called}
     return found
 
 

@@ -6,7 +6,6 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable
 
 import pytest
 
@@ -53,31 +52,32 @@ def left_whole() -> dict[str, str]:
     }
 
 
-def functions(marks: str, more: Iterable[str] = ()) -> set[str]:
-    """Return the test functions that have a case with these marks; ``more`` are more files."""
+@pytest.fixture(scope="module")
+def collected() -> list[tuple[str, str]]:
+    """Return the test functions of these files, by case: "nightly" or "test", and the name."""
+    beside = {name.partition("::")[0] for name in left_whole().values()}
     command = [sys.executable, "-m", "pytest", "-p", "tests.without_spark", "--collect-only"]
-    collected = subprocess.run(
-        [*command, "--quiet", "-m", marks, *FILES, *DIRECTORIES, *more],
+    command += ["-p", "tests.tidy.when", "--quiet", "--quiet", *FILES, *DIRECTORIES]
+    collecting = subprocess.run(
+        [*command, *sorted(beside - {*FILES})],
         cwd=ROOT,
         capture_output=True,
         text=True,
         timeout=300,
         check=False,
     )
-    assert collected.returncode == 0, collected.stdout
-    lines = collected.stdout.splitlines()
-    return {line.partition("[")[0] for line in lines if "::" in line}
+    assert collecting.returncode == 0, collecting.stdout
+    return re.findall(r"^when: (nightly|test) ([^[\n]+)", collecting.stdout, re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def nightly() -> set[str]:
-    return functions("nightly")
+def nightly(collected) -> set[str]:
+    return {name for when, name in collected if when == "nightly"}
 
 
 @pytest.fixture(scope="module")
-def in_test() -> set[str]:
-    beside = {name.partition("::")[0] for name in left_whole().values()}
-    return functions("not nightly", sorted(beside - {*FILES}))
+def in_test(collected) -> set[str]:
+    return {name for when, name in collected if when == "test"}
 
 
 def test_every_nightly_case_has_a_sibling_that_make_test_runs(nightly, in_test):

@@ -76,8 +76,8 @@ def in_time(run):
 @pytest.mark.parametrize(
     ("kind", "places"),
     [
-        ("single", ["P1-middle", "P1-before-end"]),
-        ("two-phase", ["W1-middle", "C1", "C3", "C4-after"]),
+        case("single", ["P1-middle", "P1-before-end"], in_test=False),
+        case("two-phase", ["W1-middle", "C1", "C3", "C4-after"], in_test=True),
     ],
     ids=["single", "two-phase"],
 )
@@ -177,7 +177,7 @@ FORGETFUL = {
 }
 
 
-@pytest.mark.parametrize("kind", ["single", "data-source"])
+@pytest.mark.parametrize("kind", [case("single", in_test=True), case("data-source", in_test=False)])
 def test_driver_continues_after_its_transactional_id_expired(
     killed_broker, topic, monkeypatch, start, kind
 ):
