@@ -67,7 +67,7 @@ def alter_settings(
 ) -> Exchange[None]:
     """Change settings of one topic or broker; raises Rejected.
 
-    Those of one broker are changed by it alone.
+    A change of a broker's settings must go to that broker.
     """
     configs = [
         AlterableConfig(key, _UNSET if value is None else _SET, value) for key, value in changes

@@ -93,7 +93,7 @@ def respond_to(respond: Callable[[Response], object], response: Response, topic_
 
 
 class PendingResponse(Generic[Response]):
-    """A response that is true once a journal group is durable; if it is refused, an error."""
+    """A response to send once its commit group is durable, or an error if the group is refused."""
 
     __slots__ = ("_refuse", "_respond", "_response", "_topic_name")
 

@@ -84,7 +84,7 @@ class GroupPartition:
 
 @dataclass(frozen=True)
 class GroupDescription:
-    """A group with its lag, the sum of those that are known, or ``None`` if none is."""
+    """A group; its lag is the sum of the known lags, or ``None`` without a known one."""
 
     group: str
     state: str

@@ -15,7 +15,7 @@ from types import FrameType
 from typing import Any, Final, Self
 
 Wait = Callable[[], AbstractContextManager[None]]
-"""``with wait():`` around what may be given up in the middle."""
+"""Context manager for a wait that Ctrl-C may interrupt."""
 
 _SIGNALS: Final = (signal.SIGINT, signal.SIGTERM)
 

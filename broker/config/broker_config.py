@@ -557,7 +557,7 @@ class BrokerConfig(SecurityConfig):
 _FIELDS = {each.name: key_of(BrokerConfig, each) for each in fields(BrokerConfig) if each.metadata}
 
 BROKER_CONFIGS: Final[Mapping[str, ConfigKey]] = {key.name: key for key in _FIELDS.values()}
-"""Every broker key that means something here, by Kafka's name."""
+"""The supported broker keys, by Kafka's name."""
 
 FIELD_NAMES: Final[Mapping[str, str]] = {key.name: name for name, key in _FIELDS.items()}
 """The attribute of BrokerConfig that holds a key's value."""

@@ -291,7 +291,7 @@ class SparkQueryRow:
     transactions: int
     """Number of transactions of its tasks, or 0 if one transaction has the whole batch."""
     is_pinned: bool
-    """Whether these had no timeout (two-phase commit, KIP-939)."""
+    """Whether these transactions had no timeout (two-phase commit, KIP-939)."""
     open_transactions: int
     """Number of open transactions of the sink, as far as they are visible."""
     open_transactional_ids: tuple[str, ...]

@@ -70,7 +70,7 @@ class Submission:
     refuse: Refuse | None = None
     """Makes the response to an error of the log, or None if the command has no client."""
     ticket: int | None = None
-    """The number under which the command is parked, if a later decision answers it."""
+    """Number of the parked command, or None unless a later decision completes it."""
     admit: Admit | None = None
     expiry: Expiry | None = None
     """The timer whose command it is."""

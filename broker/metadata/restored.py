@@ -22,8 +22,8 @@ RESTORED_MARK: Final = "barnabas-restored"
 _TEXT: Final = b"Restored: the next start begins new producer ids and leader epochs.\n"
 _YEAR_2026_S: Final = 1_767_225_600
 _SECONDS_PER_EPOCH: Final = 2
-"""Every start takes one epoch and lasts longer than this. The epochs reach 2^30, above which
-recovery does not believe those of markers, in 2094."""
+"""Seconds for each epoch: a start takes one epoch, and lasts longer than this. The epochs reach
+2^30 in 2094; recovery ignores markers with larger ones."""
 _EPOCHS_MIN: Final = 1 << 16
 """Smallest step, if the clock is wrong: more starts than a broker has had since the backup."""
 _ERA_BITS: Final = 24

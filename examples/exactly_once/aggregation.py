@@ -47,7 +47,7 @@ def described(totals: dict[str, int]) -> list[str]:
 
 
 def main(servers: str) -> None:
-    """Show it."""
+    """Show a sum that counts each record once."""
     print("B. An aggregation with its state in a changelog, killed before it commits a batch")
     name = common.fresh_name("aggregation")
     common.create_topics(servers, f"{name}-payments", f"{name}-totals")

@@ -44,7 +44,7 @@ WAYS = {"without a transaction": plain_worker, "in one transaction": transaction
 
 
 def main(servers: str) -> None:
-    """Show it."""
+    """Show a crash between two transactions."""
     print("C. A crash between the output and the offset")
     common.show("numbers", NUMBERS)
     for way, worker in WAYS.items():

@@ -34,7 +34,7 @@ def worker(servers: str, name: str, crash_in_batch: int | None) -> None:
 
 
 def main(servers: str) -> None:
-    """Show it."""
+    """Show a filter that copies each record once."""
     print("A. A stateless filter, killed in the middle of its second batch")
     name = common.fresh_name("filter")
     common.create_topics(servers, f"{name}-orders", f"{name}-large")

@@ -48,7 +48,7 @@ def _values(batch: list[Message]) -> str:
 
 
 def main(servers: str) -> None:
-    """Show it."""
+    """Show that a fenced instance cannot commit."""
     print("D. A zombie instance")
     name = common.fresh_name("zombie")
     common.create_topics(servers, f"{name}-tasks", f"{name}-done")

@@ -36,7 +36,7 @@ def raising(function: str) -> Iterator[None]:
 
 @contextmanager
 def beginning() -> Iterator[None]:
-    """Replace Spark's errors at the start of a query by Raised: often they only name a value."""
+    """Replace Spark's errors at the start of a query, which often lack the key, by Raised."""
     try:
         yield
     except (Refusal, SinkError):

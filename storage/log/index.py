@@ -228,9 +228,9 @@ class TimeIndex:
 
 
 class AbortedTransaction(NamedTuple):
-    """One aborted transaction with data; ``last_offset`` is its marker's.
+    """An aborted transaction with data; ``last_offset`` is the offset of its marker.
 
-    ``last_stable_offset`` is the partition's right after that marker.
+    ``last_stable_offset`` is the last stable offset of the partition after that marker.
     """
 
     producer_id: int

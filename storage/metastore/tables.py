@@ -1,4 +1,4 @@
-"""The tables of a metadata store, and what the engines do alike with their rows."""
+"""The tables of a metadata store, and the code on their rows that all engines share."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ class _Silent(Exception):
 
 
 class _Warned(Exception):
-    """A server answered, but with a warning."""
+    """A server responded, with a warning."""
 
 
 class _Connection(psycopg.Connection[Row]):

@@ -140,10 +140,10 @@ class ClusterIndex(Protocol):
         """
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
-        """Make live sessions the leaders of partitions; return the partitions led as requested.
+        """Make live sessions the leaders of partitions; return the partitions with that leader.
 
-        By this call or an earlier one. The others have another epoch, or their session takes no
-        more partitions.
+        They include assignments of earlier calls. The other partitions have another epoch, or
+        their session takes no more partitions.
         """
 
     def hand_over(self, session: int, partitions: Sequence[HandOver]) -> None:

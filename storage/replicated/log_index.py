@@ -104,7 +104,7 @@ class Outcome(enum.Enum):
 
     COMMITTED = "committed"
     REFUSED = "refused"
-    """Another broker leads some of its partitions. Its number is the next flush's."""
+    """Another broker leads some of the flush's partitions. The next flush uses its number."""
     FENCED = "fenced"
     """The session has ended."""
 

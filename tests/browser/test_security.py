@@ -92,5 +92,5 @@ def test_user_without_permission_sees_the_missing_permission(page, secured):
 
 def test_without_access_control_it_says_what_holds(page, broker):
     page.goto(f"{broker.url}/security")
-    expect(page.get_by_text("Without access control everybody may do everything")).to_be_visible()
+    expect(page.get_by_text("Without an authorizer every user has all permissions")).to_be_visible()
     axe_check(page)

@@ -54,6 +54,22 @@ logger.configs.level=WARN
 """
 
 
+def started(
+    main_class: str, directory: Path, settings: Mapping[str, str], output_path: Path
+) -> subprocess.Popen[bytes]:
+    """Start a Java process of Kafka Connect with ``settings`` as its properties file."""
+    properties = directory / "worker.properties"
+    properties.write_text("".join(f"{k}={v}\n" for k, v in settings.items()))
+    logging = directory / "log4j2.properties"
+    logging.write_text(_LOGGING)
+    options = [*JVM_OPTIONS, f"-Dlog4j2.configurationFile={logging}"]
+    command = [str(java()), *options, "-cp", connect_class_path(), main_class, str(properties)]
+    with output_path.open("ab") as output:
+        return subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+        )
+
+
 class ConnectWorker(Service):
     """`with ConnectWorker(directory, servers) as worker:` a worker that is ready for connectors.
 
@@ -84,16 +100,7 @@ class ConnectWorker(Service):
     def launch(self) -> None:
         """Start the process, and return before it is ready."""
         self._link_plugins()
-        properties = self.directory / "worker.properties"
-        properties.write_text("".join(f"{k}={v}\n" for k, v in self._settings.items()))
-        logging = self.directory / "log4j2.properties"
-        logging.write_text(_LOGGING)
-        options = [*JVM_OPTIONS, f"-Dlog4j2.configurationFile={logging}"]
-        command = [str(java()), *options, "-cp", connect_class_path(), MAIN_CLASS, str(properties)]
-        with self._output_path.open("ab") as output:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
-            )
+        self._process = started(MAIN_CLASS, self.directory, self._settings, self._output_path)
 
     def _link_plugins(self) -> None:
         """Make the directory of plugins, which has a link to each of them."""

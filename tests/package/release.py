@@ -6,6 +6,7 @@ The files are written to ``dist/VERSION``. docs/development/release.md describes
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import re
 import shutil
@@ -170,9 +171,18 @@ def write_sbom(wheel: Path, environment: Path, path: Path) -> None:
 def interpreters() -> list[str]:
     """Return the Pythons of this machine that compiled wheels are built for."""
     running = sys.version_info[1]
-    found = {minor: shutil.which(f"python3.{minor}") for minor in MINORS if minor != running}
-    working = {minor: python for minor, python in found.items() if python and _works(python)}
-    return [path for _, path in sorted({**working, running: sys.executable}.items())]
+    others = {minor: _python(minor) for minor in MINORS if minor != running}
+    found = {minor: python for minor, python in others.items() if python}
+    return [path for _, path in sorted({**found, running: sys.executable}.items())]
+
+
+def _python(minor: int) -> str | None:
+    """Return a Python 3 of this minor version on the path or among those of pyenv, if any works."""
+    on_path = shutil.which(f"python3.{minor}")
+    root = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    installed = sorted(root.glob(f"versions/3.{minor}.*/bin/python3.{minor}"))
+    candidates = [*([on_path] if on_path else []), *map(str, installed)]
+    return next((python for python in candidates if _works(python)), None)
 
 
 def _works(python: str) -> bool:

@@ -1,7 +1,7 @@
 """``barnabas init``: write the configuration of a first broker that asks who its clients are.
 
 Into one directory: certificates of an authority made for it, settings of the broker, settings of
-clients of one user who may do everything. Nothing that is secret is printed.
+clients of one super user. No secret is printed.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ _PASSWORD_BYTES: Final = 24
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _PUBLIC_FILE: Final = 0o644
 _HEAD: Final = """\
-# Made by 'barnabas init --secure', for 'barnabas serve'. 'barnabas config' shows every other key.
-# {user} may do everything; who else may do what is up to 'barnabas users' and 'barnabas acls'. The
-# password is in the files {user}.*, not here: here is what it is verified by.
+# Written by 'barnabas init --secure', for 'barnabas serve'. 'barnabas config' shows every other key.
+# {user} is a super user; 'barnabas users' and 'barnabas acls' manage the others. The
+# password is in the files {user}.*; this file has the credential that verifies it.
 """
 
 
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas init --secure|--renew DIRECTORY [options]"
     parser.add_argument("directory", metavar="DIRECTORY", help=argparse.SUPPRESS)
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--secure", action="store_true", help="with TLS, a login and access control")
+    what.add_argument("--secure", action="store_true", help="with TLS, authentication and ACLs")
     what.add_argument("--renew", action="store_true", help="only create another server certificate")
     parser.add_argument(
         "--host", type=_host, action="append", default=[], metavar="NAME",
@@ -239,18 +239,18 @@ def _print_result(directory: str, arguments: argparse.Namespace, *, is_new: bool
         print_json({"changed": is_new, "server": server, "clients": clients})
         return
     if not is_new:
-        print(f"{directory}: it was done before; nothing is changed")
+        print(f"{directory} is set up already; no change was made")
         return
     print(f"""\
 Start the broker:
   barnabas serve {server}
 
-{arguments.user} may do everything. The password is in these files, which only you can read:
+{arguments.user} is a super user. The password is in these files, which only you can read:
   Java, kafka-*.sh and barnabas:  --command-config {clients["java"]}
   librdkafka, kcat:               -F {clients["librdkafka"]}
   kafka-python:                   KafkaProducer(**json.load(open("{clients["kafka-python"]}")))
 
 Clients trust {os.path.join(directory, "ca.pem")}.
-Keep ca.key somewhere else: whoever has it can make certificates. The broker's own holds for
-{CERTIFICATE_DAYS} days; this makes another one:
+Move ca.key to another machine: it can sign certificates that all clients trust. The certificate of
+the broker is valid for {CERTIFICATE_DAYS} days. To renew it:
   barnabas init --renew {directory} --ca-key .../ca.key""")

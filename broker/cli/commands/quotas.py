@@ -99,7 +99,7 @@ def _entity(arguments: argparse.Namespace) -> dict[str, str | None]:
 
 
 def list_quotas(cluster: Cluster, arguments: argparse.Namespace) -> None:
-    """Print the limits of all entities that the options mean, all by default."""
+    """Print the quotas of the entities that the options select, by default of all."""
     _print(cluster.run(quotas.list_quotas(arguments.entity)), arguments.format)
 
 

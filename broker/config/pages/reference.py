@@ -54,7 +54,7 @@ barnabas.http.listener | address of metrics and console; empty: none | [Monitori
 barnabas.http.bearer.token | token for them | [HTTP port](security/reference.md#http-port)
 sasl.enabled.mechanisms | how users authenticate | [Passwords](security/passwords.md)
 authorizer.class.name | turns ACLs on | [ACLs](security/acls.md)
-super.users | users that may do everything | [ACLs](security/acls.md)
+super.users | users with all permissions | [ACLs](security/acls.md)
 barnabas.metadata | the PostgreSQL of a cluster; without it, no cluster | [A cluster](cluster.md)
 node.id | number of a broker in its cluster | [A cluster](cluster.md)"""
 """Purpose of the keys that the quick start and the pages about production, security and clusters

@@ -47,7 +47,7 @@ FieldValue: TypeAlias = "str | int | dict[str, str | None] | Headers"
 CONFIRM: Final = "confirm"
 BASED_ON: Final = "based_on"
 _CHECKED_LATER: Final = (CONFIRM, BASED_ON)
-"""Texts of a body that are in no list of fields."""
+"""Texts of a body that no action declares as fields."""
 _INT64_MOST: Final = 2**63 - 1
 
 

@@ -1,4 +1,4 @@
-"""A request for records: what it may see, what it asks for, whom records wait for."""
+"""A request for records: its permissions, its range, and the transactions that block records."""
 
 from __future__ import annotations
 

@@ -284,8 +284,8 @@ class Reader:
     ) -> tuple[memoryview, int] | None:
         """Return batches and the next offset, or None if they are uncached or too large.
 
-        Many are left in the page cache: a ``FileSlice`` represents them, and only its length is
-        used until the connection sends it.
+        Large results stay in the page cache: a ``FileSlice`` refers to them, and the broker reads
+        only its length until the connection sends it.
         """
         if isinstance(plan, MemorySlice):
             chunks = plan.chunks

@@ -12,7 +12,7 @@ _USER: Final = "user_"
 
 
 class PlainUsers:
-    """User names, and for each what proves that a password is theirs."""
+    """User names, each with the data that verifies the user's password."""
 
     def __init__(self, options: Mapping[str, str]) -> None:
         """``options`` are those of the login module; ``user_NAME`` is the password of NAME.

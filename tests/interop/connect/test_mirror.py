@@ -1,8 +1,9 @@
 """MirrorMaker 2 from one Barnabas to another, with exactly-once support, through kills.
 
-The source has transactions and sends of several libraries. The worker and both brokers are killed
-with -9. Then the copy has the committed records of the source, each once and in their order, and
-no translated offset of a group is after a record that the group has not read.
+It runs as connectors of a Connect worker, and as its own program. The source has transactions and
+sends of several libraries. The worker and both brokers are killed with -9. Then the copy has the
+committed records of the source, each once and in their order, and no translated offset of a group
+is after a record that the group has not read.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -20,6 +21,7 @@ import pytest
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.counterparts.connect import ConnectWorker
+from tests.counterparts.mirror_maker import MirrorMakerProcess
 from tests.history import checker
 from tests.history.model import (
     COMMITTED,
@@ -83,7 +85,7 @@ class Mirrored(Torture):
     def __init__(
         self,
         brokers: Sequence[BrokerProcess],
-        worker: ConnectWorker,
+        worker: ConnectWorker | MirrorMakerProcess,
         directory: Path,
         kinds: Sequence[Kind] = KINDS,
     ) -> None:
@@ -113,42 +115,66 @@ def brokers(tmp_path) -> Iterator[list[BrokerProcess]]:
         yield [source, target]
 
 
-@pytest.fixture
-def worker(brokers, tmp_path) -> Iterator[ConnectWorker]:
-    """A worker with the connectors of MirrorMaker 2; its topics are at the target."""
-    source, target = (each.bootstrap_servers for each in brokers)
-    both = {
+BOTH = {
+    "replication.policy.class": f"{MIRROR}.IdentityReplicationPolicy",
+    "tasks.max": "2",
+    "topics": ",".join(TOPICS),
+    "groups": GROUP,
+}
+COPYING = {
+    "replication.factor": "1",
+    "offset-syncs.topic.replication.factor": "1",
+    "refresh.topics.interval.seconds": "2",
+    # Without it Connect refuses exactly-once support: it would copy aborted records.
+    "source.consumer.isolation.level": "read_committed",
+}
+TRANSLATING = {
+    "checkpoints.topic.replication.factor": "1",
+    "sync.group.offsets.enabled": "true",
+    "sync.group.offsets.interval.seconds": "1",
+    "emit.checkpoints.interval.seconds": "1",
+    "refresh.groups.interval.seconds": "2",
+}
+TASKS = frozenset(
+    {"MirrorSourceConnector-0", "MirrorSourceConnector-1", "MirrorCheckpointConnector-0"}
+)
+
+
+@contextmanager
+def connectors(source: str, target: str, directory: Path) -> Iterator[ConnectWorker]:
+    """Run a worker with the connectors of MirrorMaker 2; its topics are at the target."""
+    both = BOTH | {
         "source.cluster.alias": "source",
         "target.cluster.alias": "target",
         "source.cluster.bootstrap.servers": source,
         "target.cluster.bootstrap.servers": target,
-        "replication.policy.class": f"{MIRROR}.IdentityReplicationPolicy",
         "key.converter": BYTES,
         "value.converter": BYTES,
-        "tasks.max": "2",
-        "topics": ",".join(TOPICS),
-        "groups": GROUP,
     }
-    copying = {
+    copying = COPYING | {
         "connector.class": f"{MIRROR}.MirrorSourceConnector",
         "exactly.once.support": "required",
-        # Without it Connect refuses the connector: it would copy aborted records.
-        "source.consumer.isolation.level": "read_committed",
-        "replication.factor": "1",
-        "offset-syncs.topic.replication.factor": "1",
-        "refresh.topics.interval.seconds": "2",
     }
-    translating = {
-        "connector.class": f"{MIRROR}.MirrorCheckpointConnector",
-        "checkpoints.topic.replication.factor": "1",
-        "sync.group.offsets.enabled": "true",
-        "sync.group.offsets.interval.seconds": "1",
-        "emit.checkpoints.interval.seconds": "1",
-        "refresh.groups.interval.seconds": "2",
-    }
-    with ConnectWorker(tmp_path / "connect", target) as running:
+    translating = TRANSLATING | {"connector.class": f"{MIRROR}.MirrorCheckpointConnector"}
+    with ConnectWorker(directory, target) as running:
         running.configure("copying", both | copying)
         running.configure("translating", both | translating)
+        yield running
+
+
+@contextmanager
+def program(source: str, target: str, directory: Path) -> Iterator[MirrorMakerProcess]:
+    """Run MirrorMaker 2 as its own program."""
+    settings = {**BOTH, **COPYING, **TRANSLATING}
+    with MirrorMakerProcess(directory, source, target, settings=settings, tasks=TASKS) as running:
+        yield running
+
+
+@pytest.fixture(params=[connectors, program], ids=lambda way: way.__name__)
+def worker(request, brokers, tmp_path) -> Iterator[ConnectWorker | MirrorMakerProcess]:
+    """A process that copies the source to the target."""
+    source, target = (each.bootstrap_servers for each in brokers)
+    with request.param(source, target, tmp_path / "connect") as running:
         yield running
 
 

@@ -116,7 +116,7 @@ def test_nothing_is_overwritten(made):
     again = barnabas("init", "--secure", directory, "--if-not-exists", cwd=directory)
     assert (again.returncode, again.stdout) == (
         0,
-        f"{directory}: it was done before; nothing is changed\n",
+        f"{directory} is set up already; no change was made\n",
     )
     assert {each.name: each.read_bytes() for each in directory.iterdir()} == before
 
