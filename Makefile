@@ -271,7 +271,7 @@ SOURCES := pyproject.toml $(shell find -L src -name '*.py')
 SDIST := build/sdist/.built
 COMPILED := build/compiled
 COMPILED_UNIT := tests/compiled tests/storage tests/coordinator/transactions \
-	tests/broker/world tests/cluster/test_at_random.py \
+	tests/broker/world tests/cluster/test_at_random.py tests/cluster/test_garbage.py \
 	$(addprefix tests/protocol/test_,codec_fuzz.py codec_round_trip.py frame.py header.py records.py tuned.py wire.py) \
 	tests/broker/test_pytest_plugin.py $(addprefix tests/real/test_,testing.py tls_transport.py)
 COMPILE := HATCH_BUILD_HOOK_ENABLE_MYPYC=1

@@ -224,7 +224,7 @@ class BrokerServer:
         self._engine = LoopEngine(self.loop, self.flush_answers)
         self.fetch_waits = FetchWaits(self.loop, self.clock)
         self.fetch_sessions = fetch_sessions_of(self.config)
-        self.readers = DiskReaders(self.loop)
+        self.readers = DiskReaders(self.loop, self.clock)
         self.pattern_thread = PatternThread(self.loop)
         self.inspector = Inspector(self.loop, lambda: self.config.queued_max_request_bytes)
         self._make_sockets()

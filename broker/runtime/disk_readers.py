@@ -7,11 +7,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
 
+from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.runtime.threads import Pool
 from barnabas.storage.runtime.clock import monotonic
 
 T = TypeVar("T")
 
+_MS_PER_S: Final = 1000
 THREADS: Final = 4
 STORE_THREADS: Final = 16
 """Threads that wait for old records in the store of a cluster."""
@@ -20,10 +22,12 @@ STORE_THREADS: Final = 16
 class DiskReaders:
     """Runs reads and decompression aside; at most ``THREADS`` at a time, the others queue."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, clock: Clock) -> None:
+        """``clock`` ends waits for the store."""
         self._pool = Pool("reader", THREADS, loop=loop)
         self._store_pool = Pool("store-reader", STORE_THREADS, loop=loop)
         self._loop = loop
+        self._clock = clock
         self.parked = 0
         """Number of reads that wait for the store of a cluster, or for a thread for that."""
 
@@ -38,7 +42,9 @@ class DiskReaders:
         after ``wait_s`` at the latest. ``work`` runs nevertheless, unless the future is cancelled.
         """
         running = self._store_pool.run(partial(work, monotonic() + wait_s))
-        return _Parked(self, running, self._loop, wait_s).done
+        parked = _Parked(self, running, self._loop.create_future())
+        parked.timer = self._clock.call_later(wait_s * _MS_PER_S, parked.end)
+        return parked.done
 
     def run_then(self, work: Callable[[], object], on_done: Callable[[], None]) -> None:
         """Run ``work`` on a thread, then ``on_done`` on the loop, whether it succeeded or not."""
@@ -53,24 +59,25 @@ class DiskReaders:
 class _Parked:
     """A wait for the store, which ends with its work, its time, or its client."""
 
-    __slots__ = ("_readers", "_running", "_timer", "done")
+    __slots__ = ("_readers", "_running", "done", "timer")
 
     def __init__(
         self,
         readers: DiskReaders,
         running: asyncio.Future[object],
-        loop: asyncio.AbstractEventLoop,
-        wait_s: float,
+        done: asyncio.Future[None],
     ) -> None:
         self._readers = readers
         self._running = running
-        self.done: asyncio.Future[None] = loop.create_future()
-        self._timer = loop.call_later(wait_s, self._time_is_over)
+        self.done = done
+        self.timer: Timer | None = None
+        """Ends the wait."""
         readers.parked += 1
         running.add_done_callback(self._has_run)
-        self.done.add_done_callback(self._end)
+        done.add_done_callback(self._ended)
 
-    def _time_is_over(self) -> None:
+    def end(self) -> None:
+        """End the wait, since its time is over."""
         if not self.done.done():
             self.done.set_result(None)
 
@@ -83,8 +90,9 @@ class _Parked:
         else:
             self.done.set_result(None)
 
-    def _end(self, done: asyncio.Future[None]) -> None:
-        self._timer.cancel()
+    def _ended(self, done: asyncio.Future[None]) -> None:
+        if self.timer is not None:
+            self.timer.cancel()
         self._readers.parked -= 1
         if done.cancelled():
             self._running.cancel()

@@ -32,7 +32,7 @@ def test_topics_groups_and_transactions_leave_no_cycles(world: World, cluster: C
         for number in range(3):
             world.run(come_and_go(cluster.brokers[number], number + 1))
         world.sleep(5)
-    assert not found
+    assert not found, found
 
 
 @pytest.mark.parametrize("topic", ["t", GROUP_OFFSETS, TRANSACTION_STATE])
@@ -41,7 +41,7 @@ def test_partitions_that_move_leave_no_cycles(world: World, cluster: Cluster, to
         for number in (0, 1, 2, 0):
             cluster.move(topic, 0, number)
         world.sleep(5)
-    assert not found
+    assert not found, found
 
 
 def test_brokers_that_do_not_reach_each_other_leave_no_cycles(world: World, cluster: Cluster):
@@ -51,7 +51,7 @@ def test_brokers_that_do_not_reach_each_other_leave_no_cycles(world: World, clus
         cluster.mend(0, 1)
         world.sleep(30)
         world.run(come_and_go(cluster.brokers[0], 10))
-    assert not found
+    assert not found, found
 
 
 async def write_in_transactions(cluster: Cluster, count: int) -> None:
@@ -77,7 +77,7 @@ def test_peer_that_does_not_respond_leaves_no_cycles(world: World, cluster: Clus
         cluster.resume(2)
         world.sleep(60)
     cluster.wait_until_served()
-    assert not found
+    assert not found, found
 
 
 def test_requests_without_a_lease_leave_no_cycles(world: World, cluster: Cluster):
@@ -95,4 +95,4 @@ def test_requests_without_a_lease_leave_no_cycles(world: World, cluster: Cluster
         cluster.mend_to_store(leader)
         world.sleep(30)
     cluster.wait_until_served()
-    assert not found
+    assert not found, found

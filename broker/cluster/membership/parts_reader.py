@@ -55,7 +55,7 @@ class PartsReader:
             self._waiting.append(wanted)
         try:
             while wanted.parts is None:
-                # The query that runs now may have begun without this log.
+                # The query that runs now may have started without this log.
                 self._cold.read(_KEY, self._read_waiting, patiently=True)
         except OSError as error:
             raise IndexClosed from error

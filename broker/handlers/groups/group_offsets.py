@@ -417,28 +417,52 @@ def _fetch_group(
         return
     by_id = context.api_version >= FETCH_TOPIC_IDS_SINCE
     refused = _take_out_unknown_of_fetch(catalogue, access, group, by_id=by_id)
-
-    def finish(answer: OffsetFetchResponseGroup) -> None:
-        if not answer.error_code:
-            # For all topics: hidden ones are omitted.
-            if group.topics is None and not access.is_open:
-                answer.topics = [each for each in answer.topics if access.may_see(TOPIC, each.name)]
-            answer.topics += refused
-        respond(answer)
-
-    refuse = partial(_fetch_error, group)
+    finish = partial(_finish_fetch, group, access, refused, respond)
+    submit = partial(_submit_fetch, groups, group, command, finish)
     partition_id = None if leadership_check is None else groups.log.partition_id_of(group.group_id)
     if leadership_check is None or partition_id is None:
-        groups.submit(group.group_id, command, finish, refuse)
-        return
+        submit()
+    else:
+        leadership_check.check(partition_id, partial(_fetch_checked, group, submit, respond))
 
-    def checked(is_led: bool) -> None:  # noqa: FBT001  a callback's only argument
-        if is_led:
-            groups.submit(group.group_id, command, finish, refuse)
-        else:
-            respond(refuse(ErrorCode.NOT_COORDINATOR))
 
-    leadership_check.check(partition_id, checked)
+# Functions with their arguments, not nested functions: compiled, those form cycles.
+
+
+def _finish_fetch(
+    group: OffsetFetchRequestGroup,
+    access: Access,
+    refused: list[OffsetFetchResponseTopics],
+    respond: Callable[[OffsetFetchResponseGroup], None],
+    answer: OffsetFetchResponseGroup,
+) -> None:
+    if not answer.error_code:
+        # For all topics: hidden ones are omitted.
+        if group.topics is None and not access.is_open:
+            answer.topics = [each for each in answer.topics if access.may_see(TOPIC, each.name)]
+        answer.topics += refused
+    respond(answer)
+
+
+def _submit_fetch(
+    groups: Groups,
+    group: OffsetFetchRequestGroup,
+    command: OffsetFetch,
+    finish: Callable[[OffsetFetchResponseGroup], None],
+) -> None:
+    groups.submit(group.group_id, command, finish, partial(_fetch_error, group))
+
+
+def _fetch_checked(
+    group: OffsetFetchRequestGroup,
+    submit: Callable[[], object],
+    respond: Callable[[OffsetFetchResponseGroup], None],
+    is_led: bool,  # noqa: FBT001  A callback's only argument.
+) -> None:
+    if is_led:
+        submit()
+    else:
+        respond(_fetch_error(group, ErrorCode.NOT_COORDINATOR))
 
 
 def _take_out_unknown_of_fetch(

@@ -100,13 +100,46 @@ def add_partitions_to_txn(
         request.v3_and_below_producer_epoch,
         topics=request.v3_and_below_topics,
     )
-
-    def respond(errors: Errors) -> None:
-        topics = _topic_results(wanted.topics, errors, context.api_version)
-        pending.complete(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics))
-
+    respond = partial(_respond_to_client, pending, wanted.topics, context.api_version)
     _add(catalogue, transactions, context, wanted, respond)
     return pending
+
+
+def _respond_to_client(
+    pending: Deferred[AddPartitionsToTxnResponse],
+    topics: list[AddPartitionsToTxnTopic],
+    version: int,
+    errors: Errors,
+) -> None:
+    results = _topic_results(topics, errors, version)
+    pending.complete(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results))
+
+
+class _Several:
+    """Results of the transactions of one request, whose response leaves with the last of them."""
+
+    __slots__ = ("_missing", "_pending", "_results", "_version", "_wanted")
+
+    def __init__(
+        self,
+        pending: Deferred[AddPartitionsToTxnResponse],
+        wanted: list[AddPartitionsToTxnTransaction],
+        version: int,
+    ) -> None:
+        self._pending = pending
+        self._wanted = wanted
+        self._version = version
+        self._results: list[AddPartitionsToTxnResult] = [AddPartitionsToTxnResult()] * len(wanted)
+        self._missing = len(wanted)
+
+    def respond(self, number: int, errors: Errors) -> None:
+        """Take the result of one transaction."""
+        wanted = self._wanted[number]
+        topics = _topic_results(wanted.topics, errors, self._version)
+        self._results[number] = AddPartitionsToTxnResult(wanted.transactional_id, topics)
+        self._missing -= 1
+        if not self._missing:
+            self._pending.complete(AddPartitionsToTxnResponse(results_by_transaction=self._results))
 
 
 def _add_several(
@@ -116,26 +149,16 @@ def _add_several(
     wanted: list[AddPartitionsToTxnTransaction],
     pending: Deferred[AddPartitionsToTxnResponse],
 ) -> None:
-    results: list[AddPartitionsToTxnResult] = [AddPartitionsToTxnResult()] * len(wanted)
-    missing = len(wanted)
-
-    def respond(number: int, errors: Errors) -> None:
-        nonlocal missing
-        topics = _topic_results(wanted[number].topics, errors, context.api_version)
-        results[number] = AddPartitionsToTxnResult(wanted[number].transactional_id, topics)
-        missing -= 1
-        if not missing:
-            pending.complete(AddPartitionsToTxnResponse(results_by_transaction=results))
-
     if not wanted:
         pending.complete(AddPartitionsToTxnResponse())
+    several = _Several(pending, wanted, context.api_version)
     for number, transaction in enumerate(wanted):
         _add(
             catalogue,
             transactions,
             context,
             transaction,
-            partial(respond, number),
+            partial(several.respond, number),
         )
 
 
@@ -154,38 +177,58 @@ def _add(
     if not key:
         respond(dict.fromkeys(topic_partitions, ErrorCode.INVALID_REQUEST))
         return
-    producer = (wanted.producer_id, wanted.producer_epoch)
     link = context.connection.link
-
+    finish = partial(_finish, respond, topic_partitions)
     if wanted.verify_only:
-        verification = VerifyPartitions(key, *producer, topic_partitions)
-        transactions.submit(
-            lambda: verification,
-            lambda outcome: respond(_errors(topic_partitions, outcome)),
-            key=key,
-            waits=link is None,
-        )
+        command = partial(_verification, wanted, topic_partitions)
+        transactions.submit(command, finish, key=key, waits=link is None)
         return
-
-    def command() -> AddPartitions | Outcome:
-        errors = _refused(catalogue, context, key, topic_partitions)
-        if errors:
-            return Outcome(partition_errors=errors)
-        # A leader adds what is written to it, which only clients of KIP-890 leave to it.
-        version = CLASSIC if link is None else TRANSACTIONS_V2
-        return AddPartitions(key, *producer, topic_partitions, version)
-
     refused = _refused(catalogue, context, key, topic_partitions)
     if refused:
         respond(refused)
         return
     transactions.submit(
-        command,
-        lambda outcome: respond(_errors(topic_partitions, outcome)),
+        partial(_addition, catalogue, context, wanted, topic_partitions),
+        finish,
         key=key,
         context=context if context.api_version < BATCHED_SINCE else None,
         waits=link is None,
     )
+
+
+# Functions with their arguments, not nested functions: compiled, those form cycles.
+
+
+def _finish(
+    respond: Callable[[Errors], None],
+    topic_partitions: frozenset[TopicPartition],
+    outcome: Outcome,
+) -> None:
+    respond(_errors(topic_partitions, outcome))
+
+
+def _verification(
+    wanted: AddPartitionsToTxnTransaction, topic_partitions: frozenset[TopicPartition]
+) -> VerifyPartitions:
+    return VerifyPartitions(
+        wanted.transactional_id, wanted.producer_id, wanted.producer_epoch, topic_partitions
+    )
+
+
+def _addition(
+    catalogue: Catalogue,
+    context: RequestContext,
+    wanted: AddPartitionsToTxnTransaction,
+    topic_partitions: frozenset[TopicPartition],
+) -> AddPartitions | Outcome:
+    key = wanted.transactional_id
+    errors = _refused(catalogue, context, key, topic_partitions)
+    if errors:
+        return Outcome(partition_errors=errors)
+    # A leader adds what is written to it, which only clients of KIP-890 leave to it.
+    version = CLASSIC if context.connection.link is None else TRANSACTIONS_V2
+    producer = (wanted.producer_id, wanted.producer_epoch)
+    return AddPartitions(key, *producer, topic_partitions, version)
 
 
 def _refused(
