@@ -29,6 +29,7 @@ from barnabas.broker.metrics.maintenance import (
     scrubbing_families,
     upkeep_families,
 )
+from barnabas.broker.metrics.objects import object_families
 from barnabas.broker.metrics.own import serving_families, storage_families
 from barnabas.broker.metrics.process import process_families
 from barnabas.broker.metrics.transactions import (
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from barnabas.broker.upkeep.scrubbing import LogScrubber
     from barnabas.storage.counts import FlushCounts
     from barnabas.storage.replicated.cold_store import ColdStore
+    from barnabas.storage.replicated.counted_blobs import ObjectCounts
+    from barnabas.storage.replicated.flush_committer import FlushCommitter
     from barnabas.storage.store.log_store import LogStore
 
 
@@ -110,6 +113,16 @@ def register_cold_reads(metrics: Metrics, cold: ColdStore) -> None:
 def register_packing(metrics: Metrics, packer: Packer) -> None:
     """Register the metrics of packing logs into segments in the object store."""
     metrics.register(lambda: packing_families(packer))
+
+
+def register_objects(
+    metrics: Metrics,
+    counts: ObjectCounts,
+    committer: FlushCommitter,
+    away_s: Callable[[], float | None],
+) -> None:
+    """Register the metrics of a cluster's object store; ``away_s`` is None if it responds."""
+    metrics.register(lambda: object_families(counts, committer.uploads, away_s))
 
 
 def register_coordinators(broker: Measured) -> None:

@@ -18,10 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
+from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.objects.probe import probe
 from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.replicated.log_index import IndexClosed
 
@@ -60,8 +62,11 @@ class ObjectBlobStore:
     repeats_calls: Final = False
     is_object_store: Final = True
 
-    def __init__(self, puts: ObjectStore, others: ObjectStore, secrets: Sequence[str] = ()) -> None:
-        """``puts`` repeats no call. ``secrets`` are not shown in errors."""
+    def __init__(
+        self, puts: ObjectStore, others: ObjectStore, url: str = "", secrets: Sequence[str] = ()
+    ) -> None:
+        """``puts`` repeats no call. ``secrets`` are not shown in errors, ``url`` is."""
+        self.url = url
         self._puts = puts
         self._others = others
         self._secrets = [each for each in secrets if each]
@@ -75,12 +80,28 @@ class ObjectBlobStore:
             if address.url.startswith("file:"):
                 path = unquote(urlsplit(address.url).path)
                 return DirectoryBlobStore(path)
-            return cls(_store(address, 0), _store(address, _REPEATS), secrets)
+            return cls(_store(address, 0), _store(address, _REPEATS), address.url, secrets)
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object."""
         with self._calling():
             obstore.put(self._puts, key, list(body), use_multipart=False)
+
+    def put_new(self, key: str, body: Buffer) -> bool:
+        """Store an object unless the key has one, and return whether it was stored."""
+        with self._calling():
+            try:
+                obstore.put(self._puts, key, bytes(body), mode="create", use_multipart=False)
+            except (AlreadyExistsError, FileExistsError):
+                return False
+            return True
+
+    def check(self, name: str) -> None:
+        """See ``BlobStore``."""
+        try:
+            probe(self, name)
+        except StoreUnusable as error:
+            raise StoreUnusable(f"the object store at {self.url} cannot be used: {error}") from None
 
     def get_range(self, key: str, position: int, length: int) -> bytes:
         """Return bytes of an object."""
@@ -130,7 +151,7 @@ class DirectoryBlobStore(ObjectBlobStore):
 
     def __init__(self, path: str) -> None:
         store = LocalStore(prefix=path, mkdir=True)
-        super().__init__(store, store)
+        super().__init__(store, store, f"file://{path}")
         self._path = path
         self._files = LocalFileSystem()
         self._synced: set[str] = set()

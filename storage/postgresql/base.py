@@ -16,6 +16,7 @@ from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
+from barnabas.storage.replicated.counted_blobs import CountedBlobs, ObjectCounts
 from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.threads import new_lock
@@ -54,14 +55,14 @@ class PostgreSqlBase:
         self._open_objects = open_objects
         self._cluster_id: str | None = None
         self._objects = None if open_objects is None else ObjectReader(self._object_store)
+        self.object_counts = None if open_objects is None else ObjectCounts()
+        """Counts of calls of the object store, or None without one."""
         self._new_cluster_id = new_cluster_id
         self._patience_s = patience_s
         self._lock = new_lock()
         self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False
-        self.has_object_store = open_objects is not None
-        """Whether logs are packed into objects; PostgreSQL as the store of them gains nothing."""
         self.has_answered = False
         """Whether the server was found suitable once."""
         self.warning: str | None = None
@@ -89,6 +90,7 @@ class PostgreSqlBase:
 
     def _object_store(self) -> BlobStore:
         assert self._open_objects is not None, "an object store is configured"
+        assert self.object_counts is not None, "an object store is configured"
         with self._lock:
             cluster_id = self._cluster_id
         if cluster_id is None:
@@ -97,7 +99,7 @@ class PostgreSqlBase:
                 cluster_id = cluster_id_of(primary, self._new_cluster_id)
         with self._lock:
             self._cluster_id = cluster_id
-        return self._open_objects(cluster_id)
+        return CountedBlobs(self._open_objects(cluster_id), self.object_counts)
 
     def cluster_index(self) -> PostgreSqlClusterIndex:
         """Return a new index of the cluster's brokers and leaders."""

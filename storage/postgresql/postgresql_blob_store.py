@@ -40,6 +40,9 @@ class PostgreSqlBlobStore:
         """Connect, and bring the schema to this release's form; as ``PostgreSqlLogIndex.begin``."""
         return cls(primary, primary.start(bring_up_to_date))
 
+    def check(self, name: str) -> None:
+        """Accept the store: it is the index itself."""
+
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object."""
         claim = claim_of(key)

@@ -139,6 +139,12 @@ class BlobStore(Protocol):
         If not, their bytes belong to the index then, which deletes them.
         """
 
+    def check(self, name: str) -> None:
+        """Raise StoreUnusable unless the store does what this interface says.
+
+        ``name`` is of this check alone. Called when a broker starts.
+        """
+
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object whose bytes are ``body``. Raises BlobStoreError, IndexClosed."""
 

@@ -117,6 +117,11 @@ class FlushCommitter(Committer):
         """Session of these flushes, or None after its known end."""
         return None if self._session == _NO_SESSION else self._session
 
+    @property
+    def uploads(self) -> Uploads | None:
+        """Uploads of large flushes, or None without any."""
+        return self._uploads
+
     def end_session(self, session: int) -> None:
         """Treat ``session`` as ended, as another module has detected.
 

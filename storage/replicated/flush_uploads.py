@@ -94,6 +94,8 @@ class Uploads:
         """Called after each upload that has got its key."""
         self.hedges = True
         """Whether a late attempt gets another one beside it."""
+        self.hedged = 0
+        """Number of attempts beside late ones."""
         self._now_s = now_s
         self._changed = new_condition()
         self._open: list[Upload] = []
@@ -102,6 +104,11 @@ class Uploads:
         """Numbers of attempts, never used again in this process; sessions are its own."""
         self._durations_s: deque[float] = deque(maxlen=_DURATIONS_KEPT)
         self._is_closed = False
+
+    @property
+    def open_count(self) -> int:
+        """Number of uploads without a key."""
+        return len(self._open)
 
     def begin(self, session: int, number: int, body: Sequence[Buffer]) -> Upload:
         """Open the upload of a flush's body; it gets its key later."""
@@ -133,6 +140,7 @@ class Uploads:
             upload = self._next_due()
             if upload is None or upload.due_s > now_s:
                 return None
+            self.hedged += bool(upload.running)
             upload.running += 1
             may_hedge = self.hedges and upload.running < _ATTEMPTS_AT_ONCE
             upload.due_s = now_s + self._hedge_s() if may_hedge else math.inf

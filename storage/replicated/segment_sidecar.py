@@ -14,7 +14,7 @@ Rules of this file:
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,7 +27,6 @@ from barnabas.storage.replicated.blob_store import SegmentKey
 
 if TYPE_CHECKING:
     from barnabas.storage.files.file_system import Buffer
-    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import ExtentSize
 
 BLOCK_BYTES: Final = 1024 * 1024
@@ -162,18 +161,18 @@ def read_blocks(head: SidecarHead, data: bytes) -> list[Block]:
     ]
 
 
-def blocks_of(blobs: BlobStore, segment: ExtentSize) -> list[Block]:
-    """Return the blocks of a packed segment.
+def blocks_of(get_range: Callable[[str, int, int], bytes], segment: ExtentSize) -> list[Block]:
+    """Return the blocks of a packed segment; ``get_range`` as that of ``BlobStore``.
 
-    Raises CorruptSidecar, BlobNotFound, BlobStoreError, IndexClosed.
+    Raises CorruptSidecar, and the errors of ``get_range``.
     """
     key = SegmentKey.parse(segment.key or "")
     if key is None:
         raise CorruptSidecar(f"{segment.key} is no key of a packed segment")
-    data = blobs.get_range(key.sidecar, 0, BEGINNING_BYTES)
+    data = get_range(key.sidecar, 0, BEGINNING_BYTES)
     head = read_head(data)
     if blocks_end(head) > len(data):
-        data = blobs.get_range(key.sidecar, 0, blocks_end(head))
+        data = get_range(key.sidecar, 0, blocks_end(head))
     if (head.base_offset, head.next_offset, head.size_bytes) != segment[:3]:
         raise CorruptSidecar("it is of another segment")
     return read_blocks(head, data)

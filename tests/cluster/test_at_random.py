@@ -18,6 +18,7 @@ from tests.cluster.torture import torture
 from tests.products import case
 from tests.seeds import SEED
 from tests.storage.scripted_blobs import FaultyBlobs, LedgerUploads
+from tests.storage.scripted_objects import clusters_with_objects
 
 UPLOADED = {"barnabas.flush.object.min.bytes": "1"}
 """Settings with which each flush that has records is uploaded."""
@@ -48,6 +49,22 @@ def test_clients_lose_nothing_while_all_flushes_are_uploaded(
     deleted = LedgerUploads.deleted
     torture(SEED + number, 10, HURRIED, UPLOADED)
     assert LedgerUploads.deleted > deleted, "failed and late attempts leave objects"
+
+
+@pytest.mark.parametrize("number", [case(each, in_test=each < 1) for each in range(4)])
+def test_clients_lose_nothing_while_all_flushes_are_in_an_object_store(
+    number: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each call fails before or after its effect, comes late or as a ghost; listings lag.
+
+    Objects are deleted as soon as nothing lies in them, and never before.
+    """
+    settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20)
+    monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
+    with clusters_with_objects(SEED + number, failures=0.05) as stores:
+        torture(SEED + number, 10, HURRIED, UPLOADED | {"barnabas.objects.delete.delay.ms": "0"})
+    assert sum(each.deleted for each in stores), "failed and late attempts leave objects"
+    assert sum(len(each.bodies) for each in stores), "large flushes are objects"
 
 
 def test_one_seed_writes_one_log() -> None:

@@ -1,4 +1,4 @@
-"""Brokers as processes over PostgreSQL and a directory of objects, one of them killed at any time."""
+"""Brokers as processes over PostgreSQL and a directory of objects, killed at any time."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ class Taken:
 
 @pytest.fixture
 def taken(base, tmp_path):
-    made = Taken(base, 60_000 + base.has_object_store, str(tmp_path))
+    made = Taken(base, 60_000 + (base.object_counts is not None), str(tmp_path))
     yield made
     made.close()
 

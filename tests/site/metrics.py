@@ -19,6 +19,7 @@ from tests.broker.metrics.committing import commit
 from tests.broker.metrics.in_spark import KNOWN_QUERY
 from tests.certificates import self_signed
 from tests.checkout import ROOT
+from tests.storage.scripted_objects import clusters_with_objects
 
 PAGE: Final = ROOT / "docs" / "metrics.md"
 
@@ -112,7 +113,7 @@ def alone() -> dict[str, Metric]:
 
 def in_cluster() -> dict[str, Metric]:
     """Return the metrics of a broker of a cluster, by name."""
-    with World(), Cluster(brokers=1) as cluster:
+    with World(), clusters_with_objects(), Cluster(brokers=1) as cluster:
         cluster.create_topic("t")
         (broker,) = cluster.brokers
         markers = broker.server.transactions.remote_markers

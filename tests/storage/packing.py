@@ -1,7 +1,5 @@
 """Packing of one log into segments, step by step, over objects that fail on demand."""
 
-from functools import partial
-
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.storage.replicated.blob_store import BlobStoreError, SegmentKey
 from barnabas.storage.replicated.segment_packing import (
@@ -110,7 +108,7 @@ def packed_extents(index, partition_id=1):
 
 def check_segments(index):
     """Assert that each packed segment is there with its sidecar, and that the sidecar is of it."""
-    get = partial(MemoryBlobStore(index.uploads).get_range)
+    get = MemoryBlobStore(index.uploads).get_range
     for size in packed_extents(index):
         key = SegmentKey.parse(size.key)
         body, sidecar = get(key.text, 0, MANY**2), get(key.sidecar, 0, MANY**2)
@@ -118,6 +116,6 @@ def check_segments(index):
         assert (head.base_offset, head.next_offset, head.size_bytes) == size[:3]
         assert len(body) == size.length
         assert len(read_parts(sidecar)) == 6
-        blocks = blocks_of(MemoryBlobStore(index.uploads), size)
+        blocks = blocks_of(get, size)
         assert sum(each.length for each in blocks) == size.length
         assert index.dead_keys([key.text, key.sidecar]) == []

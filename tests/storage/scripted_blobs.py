@@ -28,6 +28,8 @@ class LedgerUploads(MemoryUploads):
         super().__init__()
         self.bodies = {}
         """Bytes of all keys that were ever put."""
+        self.objects = None
+        """The object store that has them instead, or None."""
         self.named = set()
 
     def put(self, key, body):
@@ -58,7 +60,9 @@ class Ledger(MemoryIndex):
     def commit_flush(self, session, flush):
         place = session, flush.lane, flush.number
         if flush.key is not None:
-            assert flush.key in self.uploads.bodies, f"{flush.key} is named before it is durable"
+            objects = self.uploads.objects
+            known = self.uploads.bodies if objects is None else objects.bodies
+            assert flush.key in known, f"{flush.key} is named before it is durable"
         assert self.called.setdefault(place, flush.key) == flush.key, f"another key of {place}"
         answer = super().commit_flush(session, flush)
         if answer.outcome is not Outcome.COMMITTED:

@@ -1,11 +1,13 @@
 """Uploads, commits and deletes of objects in every order, over a store that fails in every way.
 
 Hypothesis decides what happens next. The ledger fails on what breaks F6 to F10. The log has each
-acknowledged batch once, in the order of placement.
+acknowledged batch once, in the order of placement. The objects are in the index, or in an object
+store.
 """
 
 from itertools import count
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -13,26 +15,57 @@ from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.journal.journal import CommitGroup
-from barnabas.storage.replicated.blob_garbage import delete_dead_objects
+from barnabas.storage.replicated.blob_garbage import (
+    delete_dead_objects,
+    delete_dereferenced_objects,
+)
 from barnabas.storage.replicated.flush_committer import FlushCommitter
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings
+from barnabas.storage.replicated.log_index import LogSnapshot
+from barnabas.storage.replicated.wal_object import read_footer
 from tests.storage.flushes import Stranger, assign, register
 from tests.storage.journals import group_of
 from tests.storage.scripted_blobs import Ledger
+from tests.storage.scripted_objects import LAGS_MOST, live_keys_of, open_scripted
 
 SIZES = (10, 600, 1_500)
 PARTITIONS = (1, 2)
 
 
+class AtOnce:
+    """Reads of objects by their caller."""
+
+    def __init__(self, objects):
+        self.objects = objects
+
+    def bodies(self, extents):
+        return [each if each.place is None else self._body(each) for each in extents]
+
+    def _body(self, extent):
+        key, position, length, size = extent.place
+        assert len(self.objects.get_range(key, 0, 10**9)) == size.size_bytes
+        footer = self.objects.get_range(key, size.footer_at, size.size_bytes - size.footer_at)
+        assert any(item.position == position for item in read_footer(footer))
+        return extent._replace(data=self.objects.get_range(key, position, length), place=None)
+
+
 class Uploading:
     """One broker's committer, its store of objects, other leaders, and a janitor that is late."""
 
-    def __init__(self):
+    def __init__(self, *, in_object_store):
         self.now_s = 0.0
         self.index = Ledger()
-        self.blobs = MemoryBlobStore(self.index.uploads)
-        self.way = MemoryLogIndex(self.index)
-        self.uploads = Uploads(UploadSettings(bytes_min=500, most=3), lambda: self.now_s)
+        self.in_object_store = in_object_store
+        if in_object_store:
+            self.objects, open_blobs = open_scripted(self.index, 0, failures=0)
+            self.index.uploads.objects = self.objects
+            self.blobs = open_blobs()
+        else:
+            self.objects = self.index.uploads
+            self.blobs = MemoryBlobStore(self.index.uploads)
+        self.way = MemoryLogIndex(self.index, objects=AtOnce(self.objects))
+        settings = UploadSettings(bytes_min=500, most=3, in_object_store=in_object_store)
+        self.uploads = Uploads(settings, lambda: self.now_s)
         self.committer = FlushCommitter(self.way, self, flush_bytes_max=2_000, uploads=self.uploads)
         self.lives = count()
         self.run_number = 0
@@ -111,7 +144,7 @@ class Uploading:
     def confirm(self, number):
         if self.attempts:
             attempt = self.attempts.pop(number % len(self.attempts))
-            self.index.uploads.put(attempt.key, body_of(attempt))
+            self.objects.put(attempt.key, body_of(attempt))
             self.uploads.confirm(attempt)
 
     def commit(self, _number):
@@ -122,14 +155,14 @@ class Uploading:
         if self.attempts:
             attempt = self.attempts.pop(number % len(self.attempts))
             if number % 3 == 1:
-                self.index.uploads.put(attempt.key, body_of(attempt))
+                self.objects.put(attempt.key, body_of(attempt))
             elif number % 3:
                 self.ghosts.append((attempt.key, body_of(attempt)))
             self.uploads.fail(attempt)
 
     def ghost_arrives(self, number):
         if self.ghosts:
-            self.index.uploads.put(*self.ghosts.pop(number % len(self.ghosts)))
+            self.objects.put(*self.ghosts.pop(number % len(self.ghosts)))
 
     def lose_results_of_commits(self, number):
         self.way.lose_answers(number % 4)
@@ -150,11 +183,24 @@ class Uploading:
         delete_dead_objects(self.index, self.blobs, 1 + number)
 
     def janitor_falls_asleep(self, _number):
-        self.dead += self.index.dead_keys([*self.index.uploads])
+        self.dead += self.index.dead_keys([*self.objects])
 
     def janitor_wakes(self, _number):
         self.blobs.delete(self.dead)
         self.dead.clear()
+
+    def records_are_deleted(self, number):
+        """Delete the first records of a log, and what they have in the store."""
+        partition_id = PARTITIONS[number % 2]
+        row = self.index.rows[partition_id]
+        if row.leader_session != self.session or not row.log_end_offset:
+            return
+        row.log_start_offset = max(row.log_start_offset, row.log_end_offset - number % 3)
+        row.snapshot = LogSnapshot(row.log_end_offset, b"", b"")
+        self.index.collect_garbage(1 + number)
+
+    def dereferenced_objects_are_deleted(self, number):
+        delete_dereferenced_objects(self.index, self.blobs, 0, 1 + number)
 
     # -- what holds --------------------------------------------------------------------------------
 
@@ -167,16 +213,18 @@ class Uploading:
             row = self.index.rows[partition_id]
             offsets = [
                 header.base_offset
-                for extent in row.extents
+                for extent in self.way.bodies(row.extents)
                 for _, header in iterate_batches(memoryview(extent.data))
             ]
-            assert offsets == [*range(row.log_end_offset)]
-            assert self.durable_offsets[partition_id] == offsets
+            begin = row.extents[0].base_offset if row.extents else row.log_end_offset
+            assert begin <= row.needless_offset
+            assert offsets == [*range(begin, row.log_end_offset)]
+            assert self.durable_offsets[partition_id] == [*range(row.log_end_offset)]
 
     def objects_of_flushes_to_come_exist(self):
         uploads = [each.upload for each in self.committer._placed if each.upload is not None]
         keys = {each.key for each in uploads} - {None}
-        assert keys - {*self.index.dead_keys([*keys])} <= {*self.index.uploads}
+        assert keys - {*self.index.dead_keys([*keys])} <= {*self.objects}
 
     def end(self):
         """Check that a store without failures gets all, and that all garbage is deleted."""
@@ -192,8 +240,10 @@ class Uploading:
         while self.ghosts:
             self.ghost_arrives(0)
         self.index.fence(self.session)
-        delete_dead_objects(self.index, self.blobs)
-        assert [*self.index.uploads] == []
+        for _ in range(LAGS_MOST + 2):
+            delete_dead_objects(self.index, self.blobs)
+        delete_dereferenced_objects(self.index, self.blobs, 0)
+        assert {*self.objects} == live_keys_of(self.index)
 
 
 def body_of(attempt):
@@ -215,15 +265,22 @@ EVENTS = {
     Uploading.janitor_looks_at_all: 2,
     Uploading.janitor_falls_asleep: 1,
     Uploading.janitor_wakes: 1,
+    Uploading.records_are_deleted: 1,
+    Uploading.dereferenced_objects_are_deleted: 1,
 }
 """Weights of the events."""
 WEIGHED = [event for event, weight in EVENTS.items() for _ in range(weight)]
 
 
+@pytest.mark.parametrize("in_object_store", [False, True], ids=["index", "object store"])
 @settings(max_examples=200, deadline=None)
-@given(st.lists(st.tuples(st.sampled_from(WEIGHED), st.integers(0, 8)), min_size=30, max_size=80))
-def test_uploads_keep_their_rules_under_all_failures_of_the_store(events):
-    uploading = Uploading()
+@given(
+    events=st.lists(
+        st.tuples(st.sampled_from(WEIGHED), st.integers(0, 8)), min_size=30, max_size=80
+    )
+)
+def test_uploads_keep_their_rules_under_all_failures_of_the_store(in_object_store, events):
+    uploading = Uploading(in_object_store=in_object_store)
     for event, number in events:
         event(uploading, number)
         uploading.check()

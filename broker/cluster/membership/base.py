@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.cluster_index import ClusterIndex
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
+    from barnabas.storage.replicated.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.log_index import LogIndex
 
 
@@ -35,8 +36,8 @@ class ClusterBase(Protocol):
         """Return a warning for operators about the store's durability, once it is open, or None."""
 
     @property
-    def has_object_store(self) -> bool:
-        """Whether objects lie beside the index, so that logs are packed into some of their own."""
+    def object_counts(self) -> ObjectCounts | None:
+        """Return the counts of calls of the object store, or None without one."""
 
     def log_index(self) -> LogIndex:
         """Return a new connection to the durable logs."""

@@ -131,10 +131,13 @@ class ClusterHome:
         config = self._config
         if not config.objects_uploads_max:
             return None
+        with contextlib.closing(open_blob_store(self._base)) as blobs:
+            blobs.check(str(self.session))
+            is_object_store = blobs.is_object_store
         settings = UploadSettings(
             config.flush_object_min_bytes,
             config.objects_uploads_max,
-            in_object_store=self._base.has_object_store,
+            in_object_store=is_object_store,
         )
         return UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
 

@@ -47,6 +47,7 @@ from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.cluster.start.leading import Service
 from barnabas.broker.cluster.start.metadata_follower import MetadataFollower
 from barnabas.broker.cluster.start.sessions import Sessions
+from barnabas.broker.cluster.start.store_watch import StoreWatch
 from barnabas.broker.config.cluster import CORDONED
 from barnabas.broker.config.features import FEATURES
 from barnabas.broker.metrics.cluster import Standing
@@ -54,6 +55,7 @@ from barnabas.broker.metrics.collectors import (
     register_cluster,
     register_cluster_store,
     register_cold_reads,
+    register_objects,
     register_packing,
 )
 from barnabas.storage.replicated.block_cache import BlockCache
@@ -67,7 +69,6 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.peers.connection import Transport
     from barnabas.broker.cluster.peers.interface import Peers
     from barnabas.broker.cluster.start.cluster_directory import ClusterHome
-    from barnabas.broker.cluster.start.store_watch import StoreWatch
     from barnabas.broker.cluster.view import ClusterView
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.metadata.catalogue import Catalogue
@@ -83,6 +84,8 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 NAMED_MOST: Final = 10
 """Maximum number of damaged partitions that are named."""
+OBJECT_STORE_SAID_EVERY_S: Final = 60.0
+"""Interval, in seconds, of log lines about an object store that does not respond."""
 LEAVE_TIMEOUT_S: Final = 3.0
 """Timeout, in seconds, for ending the session at a stop; without it the lease expires."""
 
@@ -173,10 +176,12 @@ class ClusterMember:
             around.base.blob_stores,
             reload=self._reload,
             cold=self._cold,
-            packs=around.base.has_object_store,
+            packs=around.base.object_counts is not None,
         )
         """Upkeep of the store's copy of the logs that are led here."""
         self._packer = self._new_packer()
+        self._objects_watch = self._new_objects_watch()
+        """Watch of the object store, or None without one."""
         self._service: Service | None = None
         """Service, once this broker leads partitions, or None."""
         self._drain: Drain | None = None
@@ -196,7 +201,7 @@ class ClusterMember:
     def _new_packer(self) -> Packer | None:
         """Return the packer of the logs that are led here, or None without an object store."""
         around, base = self._around, self._around.base
-        if not base.has_object_store:
+        if base.object_counts is None:
             return None
         config = around.host.config
         settings = packer.PackerSettings(PackLimits(config.pack_bytes), config.pack_ms)
@@ -209,6 +214,13 @@ class ClusterMember:
             partial(open_blob_store, base),
             settings,
         )
+
+    def _new_objects_watch(self) -> StoreWatch | None:
+        counts = self._around.base.object_counts
+        if counts is None:
+            return None
+        name, every_s = "the object store of the cluster", OBJECT_STORE_SAID_EVERY_S
+        return StoreWatch(self._around.host.clock, lambda: counts.last_error, name, every_s)
 
     def _reload(self, log: PartitionLog) -> None:
         if self._service is not None:
@@ -294,6 +306,8 @@ class ClusterMember:
         self._upkeep.start()
         if self._packer is not None:
             self._packer.start()
+        if self._objects_watch is not None:
+            self._objects_watch.start()
         self._changed()
 
     def register_metrics(self, metrics: Metrics, leadership: Leadership) -> None:
@@ -314,12 +328,21 @@ class ClusterMember:
             register_cold_reads(metrics, self._cold)
         if self._packer is not None:
             register_packing(metrics, self._packer)
+        watch = self._objects_watch
+        if watch is not None and base.object_counts is not None:
+            register_objects(metrics, base.object_counts, committer, lambda: watch.away_s)
 
     def warnings(self) -> dict[str, str]:
         """Return warnings for operators, in texts that any user may read."""
         away_s, found = self._around.watch.away_s, {}
         if away_s is not None:
             found["store"] = f"away for {away_s:.0f} s: nothing is acknowledged, nothing changes"
+        watch, counts = self._objects_watch, self._around.base.object_counts
+        if watch is not None and counts is not None and watch.away_s is not None:
+            found["objects"] = (
+                f"object store away for {watch.away_s:.0f} s: large flushes and reads of old "
+                f"records wait: {counts.last_error}"
+            )
         if not self.may_serve():
             found["lease"] = "not renewed in time: what is led here is not read either"
         damaged = [] if self._service is None else self._service.leadership.damaged()
@@ -425,6 +448,8 @@ class ClusterMember:
         self._is_closed = True
         self.stop()
         self._around.watch.stop()
+        if self._objects_watch is not None:
+            self._objects_watch.stop()
         self._sessions.close()
         self._upkeep.stop()
         if self._packer is not None:

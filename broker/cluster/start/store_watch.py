@@ -1,4 +1,4 @@
-"""Log lines about outages of a cluster's store, and their duration."""
+"""Log lines about outages of a cluster's stores, and their duration."""
 
 from __future__ import annotations
 
@@ -20,8 +20,19 @@ PATIENCE_S: Final = 1.0
 class StoreWatch:
     """Periodic check of the store's errors, on the event loop."""
 
-    def __init__(self, clock: Clock, last_error: Callable[[], str]) -> None:
-        """``last_error`` returns "" while the store responds."""
+    def __init__(
+        self,
+        clock: Clock,
+        last_error: Callable[[], str],
+        name: str = "the store of the cluster",
+        said_every_s: float | None = None,
+    ) -> None:
+        """``last_error`` returns "" while the store responds; ``name`` is the store's.
+
+        ``said_every_s``: interval of log lines, or None for SAID_EVERY_S.
+        """
+        self._name = name
+        self._said_every_s = SAID_EVERY_S if said_every_s is None else said_every_s
         self._clock = clock
         self._last_error = last_error
         self._timer: Timer | None = None
@@ -50,7 +61,7 @@ class StoreWatch:
         last_error, now_s = self._last_error(), self._clock.monotonic()
         if not last_error:
             if self._logged_s is not None and self._since_s is not None:
-                logger.info("the store of the cluster answers again after_s=%d", self._for(now_s))
+                logger.info("%s answers again after_s=%d", self._name, self._for(now_s))
             self._since_s = self._logged_s = None
             return
         if self._since_s is None:
@@ -58,12 +69,12 @@ class StoreWatch:
         if self._logged_s is None:
             if self._for(now_s) >= PATIENCE_S:
                 self._logged_s, self._logged = now_s, _parts(last_error)
-                logger.warning("the store of the cluster does not answer: %s", last_error)
-        elif now_s - self._logged_s >= SAID_EVERY_S:
+                logger.warning("%s does not answer: %s", self._name, last_error)
+        elif now_s - self._logged_s >= self._said_every_s:
             self._logged_s, logged = now_s, self._logged
             self._logged = _parts(last_error)
             news = "" if self._logged == logged else f" reason={last_error}"
-            logger.warning("the store of the cluster is down for_s=%d%s", self._for(now_s), news)
+            logger.warning("%s is down for_s=%d%s", self._name, self._for(now_s), news)
 
     def _for(self, now_s: float) -> float:
         return 0.0 if self._since_s is None else now_s - self._since_s

@@ -16,6 +16,7 @@ from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.broker.testing.store.metastore import MemoryMetadata, MemoryMetaStore
 from barnabas.broker.testing.store.transfer import MemoryTransfer
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
+from barnabas.storage.replicated.counted_blobs import CountedBlobs, ObjectCounts
 from barnabas.storage.replicated.log_index import Flush, IndexClosed
 from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.clock import monotonic
@@ -67,11 +68,12 @@ class MemoryBase:
         """Create the base; only ``MemoryStore.base`` calls this."""
         self._index = index
         self._open_objects = open_objects
-        self._objects = None if open_objects is None else ObjectReader(open_objects)
+        self._objects = None if open_objects is None else ObjectReader(self._object_store)
+        self.object_counts = None if open_objects is None else ObjectCounts()
+        """Counts of calls of the object store, or None without one."""
         self._metadata = metadata
         self._on_flush = on_flush
         self._on_put = on_put
-        self.has_object_store = open_objects is not None
         self._link = Link()
         self._lock = new_lock()
         self._ways: list[Way] = []
@@ -102,7 +104,12 @@ class MemoryBase:
         """Return new connections to all stores of the bodies of large flushes."""
         in_rows = MemoryBlobStore(self._index.uploads, self._on_put, self._link)
         self._take(in_rows)
-        return [in_rows] if self._open_objects is None else [self._open_objects(), in_rows]
+        return [in_rows] if self._open_objects is None else [self._object_store(), in_rows]
+
+    def _object_store(self) -> BlobStore:
+        assert self._open_objects is not None, "the store has objects"
+        assert self.object_counts is not None, "the store has objects"
+        return CountedBlobs(self._open_objects(), self.object_counts)
 
     def cluster_index(self) -> MemoryClusterIndex:
         """Return a new connection to the members and leaders."""

@@ -1,0 +1,110 @@
+"""Calls of an object store, counted for metrics and for what operators are told of an outage."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from barnabas.storage.counts import Histogram
+from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.runtime.clock import counter_ns, monotonic
+from barnabas.storage.runtime.threads import new_lock
+
+if TYPE_CHECKING:
+    from barnabas.storage.files.file_system import Buffer
+    from barnabas.storage.replicated.blob_store import BlobStore
+
+Result = TypeVar("Result")
+
+OPERATIONS: Final = ("put", "get", "list", "delete")
+RESULTS: Final = ("ok", "missing", "failed")
+_AWAITED: Final = ("put", "get")
+"""Operations that are repeated until they succeed."""
+FORGOTTEN_S: Final = 60.0
+"""Time after which a failure does not count any more: a call that must succeed is repeated earlier.
+"""
+
+
+class ObjectCounts:
+    """Counts of one broker; any thread may read them, and counts."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, str]] = Counter()
+        """Number of calls by operation and result."""
+        self.size_bytes: Counter[str] = Counter()
+        """Bytes put and got."""
+        self.times = {operation: Histogram() for operation in OPERATIONS}
+        """Durations of calls, in nanoseconds."""
+        self._lock = new_lock()
+        self._error = ""
+        self._failed_s = 0.0
+
+    @property
+    def last_error(self) -> str:
+        """Return the reason why the store does not do what is asked of it now, or ""."""
+        with self._lock:
+            return self._error if monotonic() - self._failed_s < FORGOTTEN_S else ""
+
+    def count(self, operation: str, result: str, began_ns: int, error: str = "") -> None:
+        """Count a call that has ended."""
+        with self._lock:
+            self.requests[operation, result] += 1
+            self.times[operation].observe(counter_ns() - began_ns)
+            if operation in _AWAITED:
+                self._error, self._failed_s = error, monotonic()
+
+    def add_bytes(self, operation: str, size_bytes: int) -> None:
+        """Count bytes of a call that has succeeded."""
+        with self._lock:
+            self.size_bytes[operation] += size_bytes
+
+
+class CountedBlobs:
+    """A BlobStore whose calls are counted."""
+
+    def __init__(self, blobs: BlobStore, counts: ObjectCounts) -> None:
+        self._blobs = blobs
+        self._counts = counts
+        self.repeats_calls = blobs.repeats_calls
+        self.is_object_store = blobs.is_object_store
+
+    def check(self, name: str) -> None:
+        """See ``BlobStore``."""
+        self._blobs.check(name)
+
+    def put(self, key: str, body: Sequence[Buffer]) -> None:
+        """See ``BlobStore``."""
+        self._call("put", lambda: self._blobs.put(key, body))
+        self._counts.add_bytes("put", sum(map(len, body)))
+
+    def get_range(self, key: str, position: int, length: int) -> bytes:
+        """See ``BlobStore``."""
+        found = self._call("get", lambda: self._blobs.get_range(key, position, length))
+        self._counts.add_bytes("get", len(found))
+        return found
+
+    def delete(self, keys: Sequence[str]) -> None:
+        """See ``BlobStore``."""
+        self._call("delete", lambda: self._blobs.delete(keys))
+
+    def list(self, prefix: str, after: str, most: int) -> Sequence[str]:
+        """See ``BlobStore``."""
+        return self._call("list", lambda: self._blobs.list(prefix, after, most))
+
+    def close(self) -> None:
+        """See ``BlobStore``."""
+        self._blobs.close()
+
+    def _call(self, operation: str, call: Callable[[], Result]) -> Result:
+        began_ns = counter_ns()
+        try:
+            found = call()
+        except BlobNotFound:
+            self._counts.count(operation, "missing", began_ns)
+            raise
+        except BlobStoreError as error:
+            self._counts.count(operation, "failed", began_ns, str(error))
+            raise
+        self._counts.count(operation, "ok", began_ns)
+        return found

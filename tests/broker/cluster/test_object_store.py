@@ -1,0 +1,113 @@
+"""A broker of a cluster with an object store: what operators see of it, and what is refused."""
+
+import contextlib
+import logging
+import sys
+
+import pytest
+
+from barnabas.broker.cluster.start.object_store import opener_of
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.types import ConfigError
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.testing import Cluster
+from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.broker.metrics.scrape import scrape
+from tests.storage.scripted_objects import ScriptedBlobs, clusters_with_objects
+from tests.waiting import wait_until
+from tests.worlds import world
+
+__all__ = ["world"]
+
+TOPIC = Named("t")
+UPLOADED = {"barnabas.flush.object.min.bytes": "1"}
+METADATA = {"KAFKA_BARNABAS_METADATA": "postgresql://u@h/d"}
+
+
+@contextlib.contextmanager
+def one_broker():
+    with clusters_with_objects() as stores, Cluster(brokers=1, config=UPLOADED) as cluster:
+        cluster.create_topic(TOPIC.name)
+        yield cluster, stores[0]
+
+
+def test_records_are_objects_and_are_counted(world):
+    with one_broker() as (cluster, objects):
+        (broker,) = cluster.brokers
+        with Wire(broker.address) as wire:
+            for number in range(3):
+                assert not wire.produce(TOPIC, batch(b"%d" % number)).error_code
+        seen = scrape(broker)
+        puts = seen("barnabas_object_requests_total", op="put", result="ok")
+        assert puts == len(objects.bodies) >= 3
+        sizes = sum(len(each) for each in objects.bodies.values())
+        assert seen("barnabas_object_bytes_total", op="put") == sizes
+        assert seen("barnabas_object_request_seconds_count", op="put") == puts
+        names = ("uploads", "hedges_total", "store_away_seconds")
+        assert [seen(f"barnabas_object_{name}") for name in names] == [0, 0, 0]
+
+
+def test_object_store_that_fails_is_named_until_it_works_again(world, monkeypatch, caplog):
+    caplog.set_level(logging.INFO, "barnabas.broker")
+
+    def refuse(blobs, key, body):
+        raise BlobStoreError("403 Forbidden")
+
+    def warning():
+        return broker.call(broker.server.cluster_warnings).get("objects", "")
+
+    with one_broker() as (cluster, objects):
+        (broker,) = cluster.brokers
+        with Wire(broker.address) as wire:
+            with monkeypatch.context() as patched:
+                patched.setattr(ScriptedBlobs, "put", refuse)
+                wire.send(PRODUCE, produce_request(9, TOPIC, (0, batch(b"a"))), 9)
+                wait_until(warning)
+                assert "403 Forbidden" in warning()
+                seen = scrape(broker)
+                assert seen("barnabas_object_store_away_seconds") > 0
+                assert seen("barnabas_object_uploads") == 1
+                assert seen("barnabas_object_requests_total", op="put", result="failed") > 1
+                assert not objects.bodies
+            assert not wire.receive().responses[0].partition_responses[0].error_code
+            assert objects.bodies
+        wait_until(lambda: not warning())
+    assert "the object store of the cluster does not answer: 403 Forbidden" in caplog.text
+    assert "the object store of the cluster answers again" in caplog.text
+
+
+# -------------------------------------------------------------------------------- configuration
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["http://bucket", "s3://", "s3://user:secret@bucket", "file://relative", "s3://b?x=1", "b"],
+)
+def test_address_that_names_no_store_is_refused(address):
+    with pytest.raises(ConfigError, match=r"barnabas\.storage"):
+        load_config((), METADATA, [f"barnabas.storage={address}"])
+
+
+def test_object_store_needs_a_cluster():
+    with pytest.raises(ConfigError, match=r"set barnabas\.metadata, too"):
+        load_config((), {}, ["barnabas.storage=s3://bucket/prefix"])
+
+
+def test_secrets_are_read_from_files_and_never_shown(tmp_path):
+    secret = tmp_path / "secret"
+    secret.write_text("SECRET\n")
+    environment = METADATA | {"KAFKA_BARNABAS_STORAGE_SECRET_KEY_FILE": str(secret)}
+    config = load_config((), environment, ["barnabas.storage=s3://bucket"]).config
+    assert config.object_store_secret_key == "SECRET"
+    assert "SECRET" not in repr(config)
+    assert not any("SECRET" in str(each.value) for each in config.describe())
+
+
+def test_missing_package_is_named(monkeypatch):
+    config = load_config((), METADATA, ["barnabas.storage=s3://bucket"]).config
+    monkeypatch.setitem(sys.modules, "obstore", None)
+    name = "barnabas.storage.objects.object_blob_store"
+    monkeypatch.delitem(sys.modules, name, raising=False)
+    with pytest.raises(ConfigError, match=r"needs the package obstore: run pip install"):
+        opener_of(config)
