@@ -230,7 +230,7 @@ class RemoteFile:
     # From the store
 
     def _read_stretches(self, connection: ColdConnection) -> _Stretches:
-        """Read where stretches begin; raises Corrupt."""
+        """Read the bounds of the stretches; raises Corrupt."""
         for _ in range(_ATTEMPTS):
             try:
                 return _Stretches(self._pieces(connection))
@@ -239,7 +239,7 @@ class RemoteFile:
         raise Corrupt(self.path, 0, "a packed segment is missing in the store")
 
     def _pieces(self, connection: ColdConnection) -> Iterator[_Piece]:
-        """Yield what the segment consists of; raises _Moved, Corrupt."""
+        """Yield the pieces of the segment; raises _Moved, Corrupt."""
         from_offset = self._base_offset
         while from_offset < self._end_offset:
             page = connection.index.extent_sizes(

@@ -69,7 +69,7 @@ class Block(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the leader of a log knows about a part of it, besides its batches."""
+    """Facts about a part of a log, besides its batches, as its leader knows them."""
 
     aborted: Iterable[AbortedTransaction]
     """The aborted transactions whose markers lie in it."""
@@ -139,7 +139,7 @@ def read_head(data: bytes) -> SidecarHead:
     (checksum,) = _CHECKSUM.unpack_from(data, _HEADER.size)
     magic, base_offset, next_offset, size_bytes, of_log, *columns = _HEADER.unpack_from(data)
     if magic != _MAGIC or checksum != crc32c(data[: _HEADER.size]):
-        raise CorruptSidecar("the header is wrong")
+        raise CorruptSidecar("the checksum of its header does not match")
     lengths, checksums = tuple(columns[:_PARTS]), tuple(columns[_PARTS:])
     return SidecarHead(base_offset, next_offset, size_bytes, of_log, lengths, checksums)
 
@@ -153,7 +153,7 @@ def read_blocks(head: SidecarHead, data: bytes) -> list[Block]:
     """Return the blocks of a segment from its sidecar's beginning; raises CorruptSidecar."""
     encoded = data[_BLOCKS_FROM : blocks_end(head)]
     if crc32c(encoded) != head.checksums[0] or not encoded:
-        raise CorruptSidecar("the blocks are wrong")
+        raise CorruptSidecar("the checksum of its blocks does not match")
     starts = [*_BLOCK.iter_unpack(encoded), (head.next_offset, head.size_bytes)]
     return [
         Block(base_offset, next_offset, position, end - position)
@@ -174,7 +174,7 @@ def blocks_of(get_range: Callable[[str, int, int], bytes], segment: ExtentSize) 
     if blocks_end(head) > len(data):
         data = get_range(key.sidecar, 0, blocks_end(head))
     if (head.base_offset, head.next_offset, head.size_bytes) != segment[:3]:
-        raise CorruptSidecar("it is of another segment")
+        raise CorruptSidecar("its header names another segment")
     return read_blocks(head, data)
 
 
@@ -184,5 +184,5 @@ def read_parts(data: bytes) -> Sequence[bytes]:
     ends = [*accumulate(head.lengths, initial=_BLOCKS_FROM)]
     parts = [data[begin:end] for begin, end in pairwise(ends)]
     if len(data) != ends[-1] or tuple(map(crc32c, parts)) != head.checksums:
-        raise CorruptSidecar("a part is wrong")
+        raise CorruptSidecar("the checksum of a part does not match")
     return parts
