@@ -42,10 +42,8 @@ FATES = ("", "before", "after", "ghost")
 class PackedHistory(History):
     """One log whose leaders pack it, with a store of objects that fails."""
 
-    make_index = PackedLedger
-
     def __init__(self):
-        super().__init__()
+        super().__init__(PackedLedger())
         self.blobs = FailingOnce(self.index)
         self.packing = Packing(self.leader, self.blobs)
         self.dead = []

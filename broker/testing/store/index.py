@@ -54,6 +54,7 @@ from barnabas.storage.replicated.log_index import (
     Outcome,
     PartitionState,
 )
+from barnabas.storage.replicated.wal_object import FooterBatch, headers_in
 from barnabas.storage.runtime.clock import monotonic
 
 _IMPORT_MS: Final = 60_000
@@ -398,6 +399,10 @@ class MemoryIndex(LogUpkeep):
     def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
         """See ``LogIndex``; an index by itself has no object store."""
         return list(extents)
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """See ``LogIndex``."""
+        return [headers_in(each.data) for each in extents]
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
