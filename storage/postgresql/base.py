@@ -61,6 +61,8 @@ class PostgreSqlBase:
         self._open_objects = open_objects
         self._cluster_id: str | None = None
         self._objects = None if open_objects is None else ObjectReader(self._object_store)
+        self.has_object_store = open_objects is not None
+        """Whether the cluster has an object store beside its index."""
         self.object_counts = ObjectCounts()
         """Counts of calls of the store into which large flushes are uploaded."""
         self._new_cluster_id = new_cluster_id
@@ -69,8 +71,6 @@ class PostgreSqlBase:
         self._witness = Witness()
         self._primaries: list[Primary] = []
         self._is_closed = False
-        self.has_object_store = open_objects is not None
-        """Whether logs are packed into objects; PostgreSQL as the store of them gains nothing."""
         self.has_answered = False
         """Whether the server was found suitable once."""
         self.warning: str | None = None

@@ -27,15 +27,19 @@ from barnabas.storage.replicated.log_index import (
     SegmentExtent,
     StoredSpace,
 )
+from barnabas.storage.replicated.wal_object import headers_in
 
 if TYPE_CHECKING:
     from barnabas.storage.replicated.object_reading import ObjectReader
+    from barnabas.storage.replicated.wal_object import FooterBatch
 
-_COMMIT_FLUSH: Final = (
+_FLUSH: Final = (
     "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"
     " %s::bigint[], %s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[],"
-    " %s::bigint[], %s::integer[], %s::bigint[], %s, %s)"
+    " %s::bigint[], %s::integer[], %s::bigint[]"
 )
+_COMMIT_FLUSH: Final = f"{_FLUSH})"
+_COMMIT_OBJECT: Final = f"{_FLUSH}, %s::bigint, %s::bigint)"
 _EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer, %s::bigint)"
 _BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
 _RECENT_BEGINNINGS: Final = (
@@ -121,9 +125,11 @@ class PostgreSqlLogIndex:
         items = [list(column) for column in zip(*flush.items, strict=True)] or [[]] * 6
         starts = [list(column) for column in zip(*flush.starts, strict=True)] or [[]] * 3
         arguments = (session, flush.lane.value, flush.number, flush.key, flush.payload)
-        size = (None, None) if flush.size is None else (flush.size.size_bytes, flush.size.footer_at)
-        columns = (*arguments, *items, *starts, *size)
-        ((outcome, refused),) = self._primary.execute(_COMMIT_FLUSH, columns)
+        statement, columns = _COMMIT_FLUSH, [*arguments, *items, *starts]
+        if flush.size is not None:
+            statement = _COMMIT_OBJECT
+            columns += (flush.size.size_bytes, flush.size.footer_at)
+        ((outcome, refused),) = self._primary.execute(statement, columns)
         answer = FlushAnswer(Outcome(outcome), frozenset(refused))
         if answer.outcome is Outcome.COMMITTED and flush.lane is Lane.INLINE:
             self._primary.witness.flush_committed(session, flush.number)
@@ -145,10 +151,21 @@ class PostgreSqlLogIndex:
         """Return the same extents with their bytes."""
         if self._objects is not None:
             return self._objects.bodies(extents)
+        self._require_here(extents)
+        return list(extents)
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """Return the batches of extents as footers have them."""
+        if self._objects is not None:
+            return self._objects.headers(extents)
+        self._require_here(extents)
+        return [headers_in(each.data) for each in extents]
+
+    @staticmethod
+    def _require_here(extents: Sequence[Extent]) -> None:
         missing = next((each.place.key for each in extents if each.place is not None), None)
         if missing is not None:
             raise ObjectDamaged(f"object {missing} is in an object store, which is not configured")
-        return list(extents)
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
@@ -251,8 +268,7 @@ class PostgreSqlLogIndex:
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
         """Replace extents; return False if another broker leads or the log starts later."""
-        places = (each[:4] for each in extents)
-        bases, nexts, epochs, bodies = map(list, zip(*places, strict=True))
+        bases, nexts, epochs, bodies, _ = map(list, zip(*extents, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]
         columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies))

@@ -99,7 +99,7 @@ class SegmentKey(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """What decides about an object: it is dead once its number is used up without its name."""
+    """The number by which an object lives: once it is used up without its name, it is dead."""
 
     session: int
     lane: int
@@ -109,7 +109,7 @@ class Claim(NamedTuple):
 
 
 def claim_of(key: str) -> Claim | None:
-    """Return what decides about an object, or None if a key has no known form."""
+    """Return the claim of an object, or None if its key has no known form."""
     upload = UploadKey.parse(key)
     if upload is not None:
         return Claim(upload.session, upload.lane, upload.number, key)

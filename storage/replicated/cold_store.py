@@ -19,6 +19,7 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition, new_executor, start_timer
@@ -36,6 +37,8 @@ READS_AT_ONCE: Final = 4
 IDLE_S: Final = 60.0
 PENDING_MAX: Final = 32
 """Number of reads under way from which on none is started ahead of its reader."""
+_PAUSE_S_MIN: Final = 0.1
+_PAUSE_S_MAX: Final = 5.0
 TIMEOUT_S: Final = 10.0
 """Less than the usual timeout of a client's request."""
 UNCLAIMED_MAX: Final = 8
@@ -64,18 +67,35 @@ class _Reading:
 class ColdConnection:
     """Connections of one read to the index, and to the objects once it needs them."""
 
-    def __init__(self, index: LogIndex, open_blobs: Callable[[], BlobStore]) -> None:
-        """``open_blobs`` opens a connection to the objects, and may block."""
+    def __init__(
+        self,
+        index: LogIndex,
+        open_blobs: Callable[[], BlobStore],
+        pause: Callable[[float], None],
+    ) -> None:
+        """``open_blobs`` opens a connection to the objects, and may block.
+
+        ``pause`` waits some seconds, and raises IndexClosed once no read is wanted any more.
+        """
         self.index = index
         self._open_blobs = open_blobs
+        self._pause = pause
         self._blobs: BlobStore | None = None
 
-    @property
-    def blobs(self) -> BlobStore:
-        """The connection to the objects."""
-        if self._blobs is None:
-            self._blobs = self._open_blobs()
-        return self._blobs
+    def get_range(self, key: str, position: int, length: int) -> bytes:
+        """Return bytes of an object as ``BlobStore``; a failed call is repeated.
+
+        Raises BlobNotFound, IndexClosed.
+        """
+        pause_s = _PAUSE_S_MIN
+        while True:
+            try:
+                if self._blobs is None:
+                    self._blobs = self._open_blobs()
+                return self._blobs.get_range(key, position, length)
+            except BlobStoreError:
+                self._pause(pause_s)
+                pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
     def close(self) -> None:
         """Close both."""
@@ -206,11 +226,16 @@ class ColdStore:
                     self._unclaimed.popitem(last=False)
             self._changed.notify_all()
 
+    def _pause(self, pause_s: float) -> None:
+        with self._changed:
+            if self._changed.wait_for(lambda: self._is_closed, pause_s):
+                raise IndexClosed
+
     def _take(self) -> ColdConnection:
         with self._changed:
             if self._free:
                 return self._free.pop()
-        return ColdConnection(self._open_index(), self._open_blobs)
+        return ColdConnection(self._open_index(), self._open_blobs, self._pause)
 
     def _give_back(self, connection: ColdConnection) -> None:
         with self._changed:

@@ -22,7 +22,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.wal_object import FooterBatch
 
 from barnabas.storage.replicated.blob_store import SEGMENTS_PREFIX
 
@@ -291,6 +294,12 @@ class LogIndex(Protocol):
         """Return the same extents with their bytes.
 
         Raises ObjectDamaged if the object store has not all bytes of them.
+        """
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """Return the batches of extents as footers have them: their headers, control batches whole.
+
+        Raises ObjectDamaged if the object store has not those of all extents.
         """
 
     def beginnings(

@@ -15,7 +15,6 @@ Rules of this file:
 from __future__ import annotations
 
 import contextlib
-import errno
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -36,7 +35,7 @@ from barnabas.protocol.records import (
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.index import OffsetIndex
 from barnabas.storage.log.segment_read import LoadedSpan, Read, read_cached
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.replicated.blob_store import BlobNotFound
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES
 from barnabas.storage.replicated.cold_store import NotYetRead
 from barnabas.storage.replicated.log_index import Extent
@@ -246,7 +245,7 @@ class RemoteFile:
     # From the store
 
     def _read_stretches(self, connection: ColdConnection) -> _Stretches:
-        """Read where stretches begin; raises Corrupt, OSError."""
+        """Read the bounds of the stretches; raises Corrupt."""
         for _ in range(_ATTEMPTS):
             try:
                 return _Stretches(self._pieces(connection))
@@ -255,7 +254,7 @@ class RemoteFile:
         raise Corrupt(self.path, 0, "a packed segment is missing in the store")
 
     def _pieces(self, connection: ColdConnection) -> Iterator[_Piece]:
-        """Yield what the segment consists of; raises _Moved, Corrupt, OSError."""
+        """Yield the pieces of the segment; raises _Moved, Corrupt."""
         from_offset = self._base_offset
         while from_offset < self._end_offset:
             page = connection.index.extent_sizes(
@@ -276,25 +275,23 @@ class RemoteFile:
         """Yield the blocks of a packed segment that this segment has a part of."""
         assert size.key is not None, "the extent is a packed segment"
         with self._object(size.key):
-            blocks = blocks_of(connection.blobs, size)
+            blocks = blocks_of(connection.get_range, size)
         for base_offset, next_offset, position, length in blocks:
             if next_offset > self._base_offset and base_offset < self._end_offset:
                 yield _Piece(base_offset, next_offset, length, size.key, position)
 
     @contextlib.contextmanager
     def _object(self, key: str) -> Iterator[None]:
-        """Raise _Moved for an object that is missing, OSError for a store that fails."""
+        """Raise _Moved for an object that is missing, Corrupt for a damaged sidecar."""
         try:
             yield
         except BlobNotFound:
             raise _Moved from None
         except CorruptSidecar as error:
             raise Corrupt(self.path, 0, f"the sidecar of {key} is damaged: {error}") from None
-        except BlobStoreError as error:
-            raise OSError(errno.EIO, str(error), key) from error
 
     def _fetch(self, stretches: _Stretches, number: int, connection: ColdConnection) -> bytes:
-        """Read a stretch and keep it; raises _Moved, Corrupt, OSError."""
+        """Read a stretch and keep it; raises _Moved, Corrupt."""
         try:
             data, offsets = self._fetch_once(stretches, number, connection)
         except Corrupt:
@@ -312,7 +309,7 @@ class RemoteFile:
         if place is not None:
             key, position = place
             with self._object(key):
-                block = connection.blobs.get_range(key, position, left)
+                block = connection.get_range(key, position, left)
             self._check(Extent(begin, end, NO_LEADER_EPOCH, block), 0, offsets)
             return block, offsets
         parts: list[bytes] = []

@@ -14,7 +14,7 @@ Rules of this file:
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -27,7 +27,6 @@ from barnabas.storage.replicated.blob_store import SegmentKey
 
 if TYPE_CHECKING:
     from barnabas.storage.files.file_system import Buffer
-    from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import ExtentSize
 
 BLOCK_BYTES: Final = 1024 * 1024
@@ -70,7 +69,7 @@ class Block(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """What the leader of a log knows about a part of it, besides its batches."""
+    """Facts about a part of a log, besides its batches, as its leader knows them."""
 
     aborted: Iterable[AbortedTransaction]
     """The aborted transactions whose markers lie in it."""
@@ -140,7 +139,7 @@ def read_head(data: bytes) -> SidecarHead:
     (checksum,) = _CHECKSUM.unpack_from(data, _HEADER.size)
     magic, base_offset, next_offset, size_bytes, of_log, *columns = _HEADER.unpack_from(data)
     if magic != _MAGIC or checksum != crc32c(data[: _HEADER.size]):
-        raise CorruptSidecar("the header is wrong")
+        raise CorruptSidecar("the checksum of its header does not match")
     lengths, checksums = tuple(columns[:_PARTS]), tuple(columns[_PARTS:])
     return SidecarHead(base_offset, next_offset, size_bytes, of_log, lengths, checksums)
 
@@ -154,7 +153,7 @@ def read_blocks(head: SidecarHead, data: bytes) -> list[Block]:
     """Return the blocks of a segment from its sidecar's beginning; raises CorruptSidecar."""
     encoded = data[_BLOCKS_FROM : blocks_end(head)]
     if crc32c(encoded) != head.checksums[0] or not encoded:
-        raise CorruptSidecar("the blocks are wrong")
+        raise CorruptSidecar("the checksum of its blocks does not match")
     starts = [*_BLOCK.iter_unpack(encoded), (head.next_offset, head.size_bytes)]
     return [
         Block(base_offset, next_offset, position, end - position)
@@ -162,20 +161,20 @@ def read_blocks(head: SidecarHead, data: bytes) -> list[Block]:
     ]
 
 
-def blocks_of(blobs: BlobStore, segment: ExtentSize) -> list[Block]:
-    """Return the blocks of a packed segment.
+def blocks_of(get_range: Callable[[str, int, int], bytes], segment: ExtentSize) -> list[Block]:
+    """Return the blocks of a packed segment; ``get_range`` as that of ``BlobStore``.
 
-    Raises CorruptSidecar, BlobNotFound, BlobStoreError, IndexClosed.
+    Raises CorruptSidecar, and the errors of ``get_range``.
     """
     key = SegmentKey.parse(segment.key or "")
     if key is None:
         raise CorruptSidecar(f"{segment.key} is no key of a packed segment")
-    data = blobs.get_range(key.sidecar, 0, BEGINNING_BYTES)
+    data = get_range(key.sidecar, 0, BEGINNING_BYTES)
     head = read_head(data)
     if blocks_end(head) > len(data):
-        data = blobs.get_range(key.sidecar, 0, blocks_end(head))
+        data = get_range(key.sidecar, 0, blocks_end(head))
     if (head.base_offset, head.next_offset, head.size_bytes) != segment[:3]:
-        raise CorruptSidecar("it is of another segment")
+        raise CorruptSidecar("its header names another segment")
     return read_blocks(head, data)
 
 
@@ -185,5 +184,5 @@ def read_parts(data: bytes) -> Sequence[bytes]:
     ends = [*accumulate(head.lengths, initial=_BLOCKS_FROM)]
     parts = [data[begin:end] for begin, end in pairwise(ends)]
     if len(data) != ends[-1] or tuple(map(crc32c, parts)) != head.checksums:
-        raise CorruptSidecar("a part is wrong")
+        raise CorruptSidecar("the checksum of a part does not match")
     return parts

@@ -48,7 +48,7 @@ class Upkept:
         self.way = MemoryLogIndex(self.index)
         loop = asyncio.get_running_loop()
         config = SimpleNamespace(objects_delete_delay_ms=0)
-        host = SimpleNamespace(clock=self.clock, config=config, loop=loop, spawn=self._spawn)
+        host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn, config=config)
         self.blobs = lambda: [MemoryBlobStore(self.index.uploads)]
         self.upkeep = Upkeep(
             host, self.broker.store, self.way, lambda: self.session, self.blobs, SETTINGS

@@ -1,47 +1,31 @@
 """Three brokers with random faults, whose logs are packed into segments soon after each flush.
 
-Half of the puts fail before or after their effect (F7, F12). Otherwise as ``test_packing``.
+Each call of the object store fails before or after its effect, comes late or as a ghost (F7, F12).
+Otherwise as ``test_packing``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from random import Random
 
 import pytest
 
 from barnabas.broker.cluster.leading import packer, upkeep
 from barnabas.broker.testing.store.log_upkeep import LogUpkeep
-from barnabas.storage.replicated.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import SegmentExtent
 from barnabas.storage.replicated.segment_packing import PackLimits
 from tests.cluster.nemesis import HURRIED, STEADY
-from tests.cluster.objects import give_clusters_a_bucket
 from tests.cluster.torture import torture
 from tests.seeds import SEED
+from tests.storage.scripted_objects import clusters_with_objects
 
 # Requests that a broker has just started when it is killed are dropped as they are.
 pytestmark = pytest.mark.filterwarnings("ignore:coroutine .* was never awaited")
 
-FLUSHES = {"barnabas.flush.object.min.bytes": "500"}
-"""Many flushes are objects, too."""
+FLUSHES = {"barnabas.flush.object.min.bytes": "500", "barnabas.objects.delete.delay.ms": "0"}
+"""Many flushes are objects, too, and are deleted as soon as they are packed."""
 REPLACE = LogUpkeep.replace_by_segment
-
-
-class Failing:
-    """A quarter of the puts of segments fails before its effect, and another one after it."""
-
-    def __init__(self) -> None:
-        self._random = Random(SEED)
-
-    def __call__(self, key: str, put: Callable[[], None]) -> None:
-        fate = self._random.random() if key.startswith("seg/") else 0.5
-        if fate < 0.25:
-            raise BlobStoreError("503 Slow Down")
-        put()
-        if fate > 0.75:
-            raise BlobStoreError("connection reset")
 
 
 @pytest.fixture
@@ -62,10 +46,10 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SegmentExtent]]:
     settings = packer.PackerSettings(limits, pack_ms=200, look_ms=20, retry_ms=50)
     monkeypatch.setattr(upkeep, "UpkeepSettings", upkeep_settings)
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
-    bucket = give_clusters_a_bucket(monkeypatch)
-    bucket.on_put = Failing()
     monkeypatch.setattr(LogUpkeep, "replace_by_segment", replace)
-    yield segments
+    with clusters_with_objects(SEED, failures=0.05) as stores:
+        yield segments
+    assert sum(each.deleted for each in stores), "packed flushes leave objects"
     assert len(segments) > 20, "little was packed"
 
 

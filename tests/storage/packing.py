@@ -1,7 +1,5 @@
 """Packing of one log into segments, step by step, over objects that fail on demand."""
 
-from functools import partial
-
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.storage.replicated.blob_store import BlobStoreError, SegmentKey
 from barnabas.storage.replicated.segment_packing import (
@@ -41,8 +39,12 @@ class FailingOnce(MemoryBlobStore):
         super().__init__(index.uploads)
         self.fates = []
         self.ghosts = []
+        self.used = set()
+        """All keys that were ever put."""
 
     def put(self, key, body):
+        assert key not in self.used, f"{key} is used twice"
+        self.used.add(key)
         fate = self.fates.pop(0) if self.fates else ""
         if fate == "ghost":
             self.ghosts.append((key, body))
@@ -57,7 +59,7 @@ class FailingOnce(MemoryBlobStore):
 
 
 class Packing:
-    """The packer of a leader, whose life may end at any step."""
+    """The packer of a leader, which may end at any step."""
 
     def __init__(self, broker, blobs, limits=LIMITS):
         self.broker = broker
@@ -78,7 +80,7 @@ class Packing:
         return packing.pack(portion)
 
     def run(self, portion, *, steps=MANY, at=None, meanwhile=lambda: None):
-        """Pack a portion; return the result, or None if its life ends after ``steps`` steps."""
+        """Pack a portion; return the result, or None if it ends after ``steps`` steps."""
         walk, taken = self.begin(portion), 0
         try:
             while taken < steps:
@@ -109,8 +111,8 @@ def packed_extents(index, partition_id=1):
 
 
 def check_segments(index):
-    """Assert that each packed segment is there with its sidecar, and that the sidecar is of it."""
-    get = partial(MemoryBlobStore(index.uploads).get_range)
+    """Assert that the store has each packed segment, with a sidecar that fits it."""
+    get = MemoryBlobStore(index.uploads).get_range
     for size in packed_extents(index):
         key = SegmentKey.parse(size.key)
         body, sidecar = get(key.text, 0, MANY**2), get(key.sidecar, 0, MANY**2)
@@ -118,6 +120,6 @@ def check_segments(index):
         assert (head.base_offset, head.next_offset, head.size_bytes) == size[:3]
         assert len(body) == size.length
         assert len(read_parts(sidecar)) == 6
-        blocks = blocks_of(MemoryBlobStore(index.uploads), size)
+        blocks = blocks_of(get, size)
         assert sum(each.length for each in blocks) == size.length
         assert index.dead_keys([key.text, key.sidecar]) == []

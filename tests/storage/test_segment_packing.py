@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.replicated import segment_sidecar
 from barnabas.storage.replicated.blob_garbage import delete_dead_objects
 from barnabas.storage.replicated.blob_store import SegmentKey, claim_of
 from barnabas.storage.replicated.log_index import Extent
@@ -25,6 +26,15 @@ from tests.storage.remote import Cold, RemoteBroker, keep_parts
 from tests.storage.stores import batch, read_all
 from tests.storage.test_remote_segments import CONFIG, History, assert_readable, assert_same
 
+
+@pytest.fixture(scope="module", autouse=True)
+def _small_blocks():
+    """Give segments several blocks."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(segment_sidecar, "BLOCK_BYTES", 250)
+        yield
+
+
 STEPS_OF_A_PACK = 12
 FATES = ("", "before", "after", "ghost")
 
@@ -32,10 +42,8 @@ FATES = ("", "before", "after", "ghost")
 class PackedHistory(History):
     """One log whose leaders pack it, with a store of objects that fails."""
 
-    make_index = PackedLedger
-
     def __init__(self):
-        super().__init__()
+        super().__init__(PackedLedger())
         self.blobs = FailingOnce(self.index)
         self.packing = Packing(self.leader, self.blobs)
         self.dead = []
@@ -110,7 +118,7 @@ STEPS = st.lists(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 @given(STEPS)
-def test_packed_log_is_the_log_whatever_fails_f12(steps):
+def test_packed_log_is_the_log_after_all_failures_f12(steps):
     history = PackedHistory()
     for step in steps:
         history.step(*step)
@@ -213,7 +221,7 @@ def test_log_that_is_shorter_than_its_extents_is_not_packed(index, leader, blobs
 
 
 def test_store_with_other_bytes_is_not_replaced(index, leader, blobs):
-    """It was compacted meanwhile, for example."""
+    """The store's copy was compacted meanwhile, for example."""
     end = keep_parts(leader)
     packing = Packing(leader, blobs)
     (portion, *_) = packing.portions(end)
@@ -258,7 +266,7 @@ def test_segments_go_with_retention_and_so_do_their_sidecars(index, leader, blob
     assert [*index.uploads] == []
 
 
-def test_reader_of_extents_that_are_packed_meanwhile_goes_on(index, leader, blobs):
+def test_reader_continues_while_extents_are_packed(index, leader, blobs):
     end = keep_parts(leader)
     cold = Cold(index)
     remote = RemoteBroker(index, CONFIG, 1, cold)

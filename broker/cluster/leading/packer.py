@@ -4,10 +4,10 @@ Rules of this file:
 
 1. Packing is beside everything else: a thread and connections of its own. A store that is slow or
    away delays nothing but packing.
-2. A log is looked at after each snapshot, and once ``pack_ms`` has passed. What lies before its
-   snapshot in the store is packed if it has ``segment_bytes``, if it has more than ``extents_max``
-   extents, or if it has not been packed for ``pack_ms``. How this is done is in
-   ``storage/replicated/segment_packing.py``.
+2. The packer looks at a log after each snapshot, and once ``pack_ms`` has passed. It packs the
+   records before the snapshot if they have ``segment_bytes``, if they are more than ``extents_max``
+   extents, or if the log has not been packed for ``pack_ms``
+   (``storage/replicated/segment_packing.py``).
 3. One segment is packed after the other, so packing has one of them in memory.
 """
 
@@ -65,12 +65,12 @@ class _Packed:
     time_ms: int
     """Time at which all of it was packed, or at which it was first seen."""
     looked_offset: int = 0
-    """Its snapshot at the last look."""
+    """Offset of its snapshot when the packer looked last."""
     packed_offset: int = 0
     """Offset up to which nothing is left to be packed."""
     unpacked_bytes: int = 0
     due_ms: int = 0
-    """Time before which it is not looked at."""
+    """Time of its next attempt after a failed one."""
 
 
 @dataclass(slots=True)
@@ -160,9 +160,9 @@ class Packer:
         for number, log in enumerate([*logs.values()], start=1):
             if number % LOGS_PER_TURN == 0:
                 await next_turn()
-            await self._look(log)
+            await self._pack_if_due(log)
 
-    async def _look(self, log: PartitionLog) -> None:
+    async def _pack_if_due(self, log: PartitionLog) -> None:
         now_ms, snapshot_offset = self._host.clock.now_ms(), self._snapshot_offset(log)
         state = self._packed.get(log)
         if state is None:

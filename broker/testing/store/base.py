@@ -69,12 +69,13 @@ class MemoryBase:
         self._index = index
         self._open_objects = open_objects
         self._objects = None if open_objects is None else ObjectReader(self._object_store)
+        self.has_object_store = open_objects is not None
+        """Whether the cluster has an object store beside its index."""
         self.object_counts = ObjectCounts()
         """Counts of calls of the store into which large flushes are uploaded."""
         self._metadata = metadata
         self._on_flush = on_flush
         self._on_put = on_put
-        self.has_object_store = open_objects is not None
         self._link = Link()
         self._lock = new_lock()
         self._ways: list[Way] = []

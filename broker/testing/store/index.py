@@ -50,10 +50,10 @@ from barnabas.storage.replicated.log_index import (
     LogPart,
     LogSnapshot,
     LogStart,
-    ObjectPlace,
     Outcome,
     PartitionState,
 )
+from barnabas.storage.replicated.wal_object import FooterBatch, headers_in
 from barnabas.storage.runtime.clock import monotonic
 
 _IMPORT_MS: Final = 60_000
@@ -357,7 +357,7 @@ class MemoryIndex(LogUpkeep):
             refused = self._led_elsewhere(session, flush)
             if refused:
                 return FlushAnswer(Outcome.REFUSED, refused)
-            self._write(flush)
+            self._payloads.write(self.rows, flush, self.uploads.body(flush))
             found.next_flushes[flush.lane] = number + 1
             return FlushAnswer(Outcome.COMMITTED)
 
@@ -398,6 +398,10 @@ class MemoryIndex(LogUpkeep):
     def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
         """See ``LogIndex``; an index by itself has no object store."""
         return list(extents)
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """See ``LogIndex``."""
+        return [headers_in(each.data) for each in extents]
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
@@ -527,27 +531,3 @@ class MemoryIndex(LogUpkeep):
             for each in named
             if not self._leads(session, each.partition_id, each.leader_epoch)
         )
-
-    def _write(self, flush: Flush) -> None:
-        payload = memoryview(self.uploads.body(flush))
-        key, size = flush.key, flush.size
-        partition_ids = {item.partition_id for item in flush.items}
-        if len(partition_ids) < len(flush.items):
-            raise IndexMisused("two items of one partition")
-        extents = {}
-        for item in flush.items:
-            data, place = b"", None
-            if size is None:
-                data = bytes(payload[item.position : item.position + item.length])
-            elif key is not None and item.position + item.length <= size.footer_at:
-                place = ObjectPlace(key, item.position, item.length, size)
-            offsets = item.base_offset, item.next_offset
-            extent = Extent(*offsets, item.leader_epoch, data, place)
-            self.rows[item.partition_id].append(item, extent)
-            extents[item.partition_id, item.base_offset] = extent
-        self._payloads.add(extents)
-        for start in flush.starts:
-            row = self.rows[start.partition_id]
-            if start.offset > row.log_end_offset:
-                raise IndexMisused(f"{start} is behind the end, {row.log_end_offset}")
-            row.log_start_offset = max(row.log_start_offset, start.offset)

@@ -46,7 +46,7 @@ END $$;
 
 -- Put the packed segment in an object in the place of the extents that cover [base, next). False, and
 -- nothing has changed: another session leads the partition, its log starts later, or the extents have
--- other bytes. Called again with the same number: whether the segment is there.
+-- other bytes. Called again with the same number: whether the log has the segment.
 CREATE FUNCTION barnabas.replace_by_segment(
     of_session bigint, of_partition bigint, of_epoch integer, number bigint,
     base bigint, next bigint, batch_epoch integer, size integer, object_key text,
