@@ -84,7 +84,7 @@ def test_killed_broker_is_shown_as_unavailable_until_it_restarts(page, own_broke
     expect(state_of(page)).to_have_text(LIVE)
     expect(page.get_by_text("The broker serves clients.")).to_be_visible()
     own_broker.kill()
-    expect(state_of(page)).to_have_text(re.compile("The broker is away since"))
+    expect(state_of(page)).to_have_text(re.compile("No response since"))
     # Nothing that was well is said to be well now, here and on other screens.
     expect(page.get_by_text("No response from the broker.")).to_be_visible()
     expect(page.get_by_text("The broker serves clients.")).to_have_count(0)

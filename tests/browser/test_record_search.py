@@ -164,7 +164,7 @@ def test_a_record_is_produced_and_seen(page, broker, topic):
     dialog.get_by_label("value (optional)", exact=False).first.fill('{"a": 1}')
     dialog.get_by_label("headers", exact=False).first.fill(HEADERS)
     dialog.get_by_role("button", name="Preview").click()
-    expect(dialog.get_by_text("It would:")).to_be_visible()
+    expect(dialog.get_by_text("Preview:")).to_be_visible()
     assert read(broker, topic) == []
     axe_check(page)
     dialog.get_by_role("button", name="Produce a record", exact=True).click()
@@ -172,7 +172,7 @@ def test_a_record_is_produced_and_seen(page, broker, topic):
     dialog.get_by_role("button", name="Close").click()
     assert read(broker, topic) == [(b"by-hand", b'{"a": 1}', SENT_HEADERS)]
     page.goto(f"{broker.url}/topics/{topic}/records?record=0:0")
-    page.get_by_role("button", name="The same again…").click()
+    page.get_by_role("button", name="Produce again…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Preview").click()
     dialog.get_by_role("button", name="Produce a record", exact=True).click()
@@ -253,7 +253,7 @@ def test_one_record_is_replayed(page, broker, written):
     target = f"{written}-copy"
     create(broker.bootstrap_servers, target, partitions=1)
     page.goto(f"{broker.url}/topics/{written}/records?record=1:7")
-    page.get_by_role("button", name="Replay it…").click()
+    page.get_by_role("button", name="Replay…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_label("target", exact=False).fill(target)
     dialog.get_by_role("button", name="Preview").click()

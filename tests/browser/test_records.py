@@ -82,7 +82,7 @@ def test_one_is_found_by_a_field_of_it_and_read_whole(page, broker, written):
     page.goto(address)
     expect(page.get_by_role("region", name="Record 0:0").get_by_text(str(LARGE))).to_be_visible()
     axe_check(page)
-    page.get_by_role("button", name="Behind").click()
+    page.get_by_role("button", name="Next").click()
     expect(page.get_by_role("heading", name="offset 1")).to_be_visible()
 
 
@@ -111,7 +111,7 @@ def test_saved_records_are_the_written_records(page, broker, written, tmp_path):
 
 def test_the_same_again_is_the_same(page, broker, written):
     page.goto(f"{broker.url}/topics/{written}/records?record=0:1")
-    page.get_by_role("button", name="The same again…").click()
+    page.get_by_role("button", name="Produce again…").click()
     dialog = page.get_by_role("dialog")
     dialog.get_by_role("button", name="Preview").click()
     dialog.get_by_role("button", name="Produce a record", exact=True).click()

@@ -39,7 +39,7 @@ def done(dialog, words, named=None):
     look = dialog.get_by_role("button", name="Preview")
     if look.count():
         look.click()
-    expect(dialog.get_by_text("It would:")).to_be_visible()
+    expect(dialog.get_by_text("Preview:")).to_be_visible()
     button = dialog.get_by_role("button", name=words, exact=True)
     if named is not None:
         expect(button).to_be_disabled()
@@ -105,7 +105,7 @@ def test_topic_shows_producers_groups_and_blocking_transactions(page, broker, wr
     with TransactionClient(broker, "slow-producer") as client:
         client.begin(key, written, 0)
         # Without a reload.
-        expect(page.get_by_text("1 record waits for open transactions.")).to_be_visible()
+        expect(page.get_by_text("1 record is blocked by open transactions.")).to_be_visible()
         expect(page.get_by_role("link", name=key).first).to_be_visible()
         axe_check(page)
         screenshot(page, "topic-held-back")

@@ -39,7 +39,7 @@ _PASSWORD_BYTES: Final = 24
 _WRITABLE_BY_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _PUBLIC_FILE: Final = 0o644
 _HEAD: Final = """\
-# Written by 'barnabas init --secure' for 'barnabas serve'; 'barnabas config' shows all other keys.
+# Written by 'barnabas init --secure' for 'barnabas serve'. 'barnabas config' shows all other keys.
 # {user} is a super user; 'barnabas users' and 'barnabas acls' manage the others. The
 # password is in the files {user}.*; this file has the credential that verifies it.
 """
