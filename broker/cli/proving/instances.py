@@ -17,6 +17,7 @@ from barnabas.storage.files.io import private_opener
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 SERVERS, INSTANCE, PROPERTIES = "{servers}", "{instance}", "{properties}"
+DIRECTORY = "{directory}"
 """Texts in the program's arguments that the command replaces."""
 _STOPS_S: Final = 10.0
 _LOOK_S: Final = 0.02
@@ -136,6 +137,7 @@ class Instances:
         with open(properties, "w", opener=private_opener) as file:
             file.write(f"bootstrap.servers={self._servers}\n")
         texts = {SERVERS: self._servers, INSTANCE: str(number), PROPERTIES: str(properties)}
+        texts[DIRECTORY] = str(self._directory)
         command = [replaced(each, texts) for each in self._command]
         environment = {
             **os.environ,

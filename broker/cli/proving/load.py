@@ -154,8 +154,11 @@ class Writer:
         if self._limit is not None:
             count = min(count, self._limit - self.numbers)
         numbers = range(self.numbers, self.numbers + count)
-        self.numbers += count
+        if self._limit is None:
+            self.numbers += count
         self._write([self._records(number) for number in numbers], self._identity)
+        if self._limit is not None:  # Records of a file are written again, unless it is decided.
+            self.numbers += count
         if self._chance.random() < _SLOW_SHARE:
             self._stopping.wait(self._chance.uniform(0, _SLOW_S))
         aborts = self._limit is None and self._chance.random() < ABORTS

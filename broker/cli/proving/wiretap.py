@@ -46,7 +46,7 @@ LOADED: Final = frozenset({"InitProducerId", "EndTxn", "AddOffsetsToTxn", "TxnOf
 _TAKEN_S: Final = 0.3
 """Time from a commit of offsets to the end of its transaction."""
 _ATTEMPTS_MAX: Final = 20
-"""Requests of a connection at which its process is looked for."""
+"""Requests of a connection after which the search for its process ends."""
 _LENGTH_BYTES: Final = 4
 _NAMES: Final = {entry.key: entry.name for entry in ENTRIES.values()}
 
@@ -171,6 +171,10 @@ class Wiretap:
         else:
             when = "before" if moment.act is Act.CUT else "after"
             self.note(call.process, f"its connection was cut {when} {call.api} took effect")
+
+    def has_read(self, process: str) -> bool:
+        """Return whether a process has got inputs."""
+        return process in self._reads
 
     def has_successor(self, process: str, since_s: float) -> bool:
         """Return whether another process has committed offsets of a partition of this one."""
