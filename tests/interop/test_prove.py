@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from barnabas.testing import Broker, NotProved, prove
-from tests.interop.command_line import run_alone
+from tests.interop.command_line import command, environment, run_alone
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
@@ -129,4 +133,27 @@ def test_program_that_cannot_be_started_is_named():
 def test_missing_program_is_a_wrong_use():
     ended = run_alone(*WORDS)
     assert ended.exit_code == 2
-    assert ended.stderr == "barnabas: no program: add -- and its command line\n"
+    assert ended.stderr == ("barnabas: no program: add -- and its command line, or --spark FILE\n")
+
+
+def test_ctrl_c_ends_all_processes(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(f"open({str(tmp_path / 'begun')!r}, 'w').close()\n{RIGHT}")
+    words = command(*WORDS, "--instances", "1", "--", sys.executable, str(path), "1")
+    with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        wait_until((tmp_path / "begun").exists, lambda: "the program did not start")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert str(tmp_path) not in processes(), "the program still runs"
+
+
+def processes() -> str:
+    """Return the command lines of all processes."""
+    found = [each / "cmdline" for each in Path("/proc").iterdir() if each.name.isdecimal()]
+    words = []
+    for each in found:
+        with contextlib.suppress(OSError):  # It has ended.
+            words.append(each.read_text(errors="replace"))
+    return "\n".join(words)
