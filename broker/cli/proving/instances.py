@@ -22,6 +22,8 @@ DIRECTORY = "{directory}"
 _STOPS_S: Final = 10.0
 _LOOK_S: Final = 0.02
 _SHOWN_CHARACTERS: Final = 1500
+_OUTPUT_BYTES_MAX: Final = 16 << 20
+"""Output of an instance that its next process continues."""
 _RESTARTS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Times before a program that ends by itself is started again, the longest one repeatedly."""
 _RUNS_S: Final = 5.0
@@ -146,7 +148,9 @@ class Instances:
             "BARNABAS_PROVE_PROPERTIES": str(properties),
         }
         try:
-            with open(self._output(number), "ab", opener=private_opener) as output:
+            path = self._output(number)
+            is_long = path.exists() and path.stat().st_size > _OUTPUT_BYTES_MAX
+            with open(path, "wb" if is_long else "ab", opener=private_opener) as output:
                 return subprocess.Popen(  # noqa: S603 - the user's own program
                     command,
                     stdin=subprocess.DEVNULL,
@@ -165,8 +169,11 @@ class Instances:
     def last_words(self, number: int) -> str:
         """Return the end of an instance's output."""
         path = self._output(number)
-        text = path.read_text(errors="replace") if path.exists() else ""
-        return text[-_SHOWN_CHARACTERS:].strip()
+        if not path.exists():
+            return ""
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - _SHOWN_CHARACTERS))
+            return file.read().decode(errors="replace").strip()
 
     def supervise(self) -> None:
         """Start instances again that ended by themselves, as a supervisor of services would."""

@@ -194,6 +194,8 @@ class Run:
         self._say("waiting until all inputs are consumed and no transaction is open")
         self._settle()
         verdict = self._verdict()
+        if not verdict.inputs:
+            raise NothingTried("no input could be written", "")
         took_s = monotonic() - begun_s
         events = list(self._timeline.events)
         story = None
@@ -231,8 +233,10 @@ class Run:
         self._writer.start()
         try:
             yield
-        finally:
-            self._writer.stop()
+        except BaseException:
+            self._writer.abandon()
+            raise
+        self._writer.stop()
 
     def _wait_for_start(self) -> None:
         """Wait for the first effect of the program; raises NothingTried."""
