@@ -119,6 +119,10 @@ class Instances:
         """Names of the processes that have not ended, by their session IDs."""
         return {each.pid: each.name for each in self.processes}
 
+    def has_successor(self, process: str) -> bool:
+        """Return whether the instance of a process runs, or will run again."""
+        return any(is_of(process, number) for number in self._wanted)
+
     def take_gone(self) -> list[str]:
         """Return the names of processes that have ended since the last call."""
         gone, self._gone = self._gone, []
@@ -285,6 +289,16 @@ class Instances:
             for process in (instance.process, *instance.zombies):
                 if process is not None:
                     process.kill()
+
+
+def is_of(process: str, number: int) -> bool:
+    """Return whether a process, ``1`` or its successor ``1b``, belongs to an instance."""
+    return instance_of(process) == str(number)
+
+
+def instance_of(process: str) -> str:
+    """Return the number of the instance of a process, as text."""
+    return process.rstrip("abcdefghijklmnopqrstuvwxyz").partition(".")[0]
 
 
 def replaced(text: str, texts: Mapping[str, str]) -> str:

@@ -23,6 +23,7 @@ from barnabas.broker.cli.proving.calls import (
     requested,
     responded,
 )
+from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.owners import owner_of
 from barnabas.broker.cli.proving.proxy import Act
 from barnabas.broker.cli.proving.timeline import Timeline
@@ -295,8 +296,3 @@ def _rejection(api: AnyApi, header: RequestHeader, request: Any) -> bytes:  # no
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     response = mirror(response_class_of(api.name), request, code, None)
     return b"".join(response_frame(api, header.api_version, header.correlation_id, response))
-
-
-def is_of(process: str, number: int) -> bool:
-    """Return whether a process, ``1`` or its successor ``1b``, belongs to an instance."""
-    return process.rstrip("abcdefghijklmnopqrstuvwxyz").partition(".")[0] == str(number)
