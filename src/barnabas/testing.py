@@ -1,5 +1,6 @@
 """A real broker inside a test: ``with Broker() as broker:``; see docs/testing.md."""
 
+from barnabas.broker.cli.proving.for_tests import NotProved, prove
 from barnabas.broker.client.dialing import connect
 from barnabas.broker.testing.cluster import Cluster
 from barnabas.broker.testing.cluster_broker import ClusterBroker
@@ -23,6 +24,7 @@ __all__ = [
     "ClusterBroker",
     "ErrorCode",
     "Interception",
+    "NotProved",
     "Outcome",
     "ReceivedRecord",
     "Security",
@@ -31,4 +33,5 @@ __all__ = [
     "allow",
     "connect",
     "deny",
+    "prove",
 ]

@@ -440,7 +440,7 @@ def test_testing(tmp_path):
     blocks = [block for block in blocks_of(ROOT / "docs/testing.md") if block.language == "python"]
     programs = [block.text for block in blocks if "def test_" not in block.text]
     tests = [block.text for block in blocks if "def test_" in block.text]
-    assert (len(programs), len(tests)) == (7, 1)
+    assert (len(programs), len(tests)) == (7, 2)
     names: dict[str, object] = {}
     exec(programs[0], names)
     exec(SEND, names)
@@ -450,7 +450,7 @@ def test_testing(tmp_path):
         for text in programs[1:]:
             exec(text, names)
     path = tmp_path / "test_page.py"
-    path.write_text("from kafka import KafkaProducer\n\n" + tests[0])
+    path.write_text("from kafka import KafkaProducer\n\n" + "\n".join(tests))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(path)]
     environment = {**os.environ, **BarnabasProcess.python_environment()}
     subprocess.run(command, cwd=tmp_path, env=environment, timeout=LINE_S, check=True)

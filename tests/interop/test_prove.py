@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from tests.interop.command_line import run_alone
+from barnabas.testing import Broker, NotProved, prove
+from tests.interop.command_line import command, environment, run_alone
+from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
 
@@ -20,7 +27,7 @@ name = "invoicing-" + sys.argv[1]
 orders = KafkaConsumer(
     "orders", group_id="invoicing", group_instance_id=name, enable_auto_commit=False,
     isolation_level="read_committed", auto_offset_reset="earliest",
-    session_timeout_ms=3000, heartbeat_interval_ms=300, **servers,
+    session_timeout_ms=6000, heartbeat_interval_ms=300, **servers,
 )
 producer = KafkaProducer(transactional_id=name, **servers)
 producer.init_transactions()
@@ -39,27 +46,79 @@ UNCOMMITTED = RIGHT.replace('"read_committed"', '"read_uncommitted"')
 WORDS = ("prove", "--input", "orders", "--output", "invoices", "--seconds", "4", "--seed", "5")
 
 
-def prove(directory: Path, program: str, *more: str):
+def tried(directory: Path, program: str, *more: str):
     path = directory / "program.py"
     path.write_text(program)
     return run_alone(*WORDS, *more, "--", sys.executable, str(path), "{instance}")
 
 
 def test_right_program_is_proved(tmp_path):
-    ended = prove(tmp_path, RIGHT)
+    ended = tried(tmp_path, RIGHT)
     assert ended.exit_code == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1] == "PROVED"
 
 
 def test_program_that_reads_uncommitted_inputs_is_not_proved(tmp_path):
-    ended = prove(tmp_path, UNCOMMITTED, "--faults", "none")
+    ended = tried(tmp_path, UNCOMMITTED, "--faults", "none")
     assert ended.exit_code == 1, ended.stdout + ended.stderr
     assert "from an aborted transaction: " in ended.stdout
     assert ended.stdout.splitlines()[-1] == "NOT PROVED"
 
 
+def test_existing_broker_gets_programs_that_are_killed(tmp_path):
+    with Broker() as broker:
+        ended = tried(tmp_path, RIGHT, "-b", broker.bootstrap_servers, "--format", "json")
+    assert ended.exit_code == 0, ended.stdout + ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["exactly_one_effect"] == found["inputs"] > 0
+    assert {each["kind"] for each in found["faults"]} <= {"kill", "pause", "zombie", "join"}
+
+
+def test_own_judge_and_own_records_decide(tmp_path):
+    records = [json.dumps({"key": f"o-{n}", "value": str(n)}) for n in range(40)]
+    (tmp_path / "records").write_text("\n".join(records))
+    (tmp_path / "totals.py").write_text(
+        "def judge(inputs, outputs):\n"
+        "    if sum(int(each.value) for each in outputs) != 780:\n"
+        "        yield f'{len(outputs)} outputs of {len(inputs)} inputs'\n"
+    )
+    replay = ("--replay", str(tmp_path / "records"), "--faults", "kill")
+    ended = tried(tmp_path, RIGHT, *replay, "--judge", str(tmp_path / "totals.py"))
+    assert ended.exit_code == 0, ended.stdout + ended.stderr
+    assert ended.stdout.startswith("40 inputs, 40 outputs, ")
+
+
+def invoicing(servers: str, instance: int) -> None:
+    """Run the right program in the process that ``prove`` has started."""
+    os.environ["KAFKA_BOOTSTRAP_SERVERS"] = servers
+    sys.argv[1] = str(instance)
+    exec(compile(RIGHT, "invoicing", "exec"), {})
+
+
+def invoicing_uncommitted(servers: str, instance: int) -> None:
+    """Run the wrong program."""
+    os.environ["KAFKA_BOOTSTRAP_SERVERS"] = servers
+    sys.argv[1] = str(instance)
+    exec(compile(UNCOMMITTED, "invoicing", "exec"), {})
+
+
+def test_function_is_proved_in_a_test():
+    proof = prove(invoicing, source="orders", target="invoices", seconds=4, seed=6)
+    assert proof.verdict.once == proof.verdict.inputs > 0
+
+
+def test_wrong_function_raises_the_report():
+    with pytest.raises(NotProved, match="usual cause: the consumer reads inputs of open"):
+        prove(invoicing_uncommitted, source="orders", target="invoices", seconds=4, faults=())
+
+
+def test_function_inside_another_one_is_refused():
+    with pytest.raises(ValueError, match="not a function at the top level of a module"):
+        prove(lambda _servers, _instance: None, source="orders", target="invoices")
+
+
 def test_program_that_ends_at_once_is_reported_with_its_last_words(tmp_path):
-    ended = prove(tmp_path, "raise SystemExit('no such setting')")
+    ended = tried(tmp_path, "raise SystemExit('no such setting')")
     assert ended.exit_code == 2
     assert "nothing was tried: the program ended 4 times, exit code 1" in ended.stderr
     assert "  no such setting" in ended.stderr
@@ -74,4 +133,27 @@ def test_program_that_cannot_be_started_is_named():
 def test_missing_program_is_a_wrong_use():
     ended = run_alone(*WORDS)
     assert ended.exit_code == 2
-    assert ended.stderr == "barnabas: no program: add -- and its command line\n"
+    assert ended.stderr == ("barnabas: no program: add -- and its command line, or --spark FILE\n")
+
+
+def test_ctrl_c_ends_all_processes(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(f"open({str(tmp_path / 'begun')!r}, 'w').close()\n{RIGHT}")
+    words = command(*WORDS, "--instances", "1", "--", sys.executable, str(path), "1")
+    with subprocess.Popen(words, env=environment(), stderr=subprocess.PIPE, text=True) as process:
+        wait_until((tmp_path / "begun").exists, lambda: "the program did not start")
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 130, said
+    assert "Traceback" not in said
+    assert str(tmp_path) not in processes(), "the program still runs"
+
+
+def processes() -> str:
+    """Return the command lines of all processes."""
+    found = [each / "cmdline" for each in Path("/proc").iterdir() if each.name.isdecimal()]
+    words = []
+    for each in found:
+        with contextlib.suppress(OSError):  # It has ended.
+            words.append(each.read_text(errors="replace"))
+    return "\n".join(words)

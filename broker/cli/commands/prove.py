@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from barnabas.broker.cli.arguments import seconds, whole_number
+from barnabas.broker.cli.arguments import add_bootstrap, add_flag, addresses, seconds, whole_number
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.interruption import Interruption
 from barnabas.broker.cli.output import print_json
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.identities import IdRule
+from barnabas.broker.cli.proving.minimising import minimised
+from barnabas.broker.cli.proving.own_judge import own_judge
 from barnabas.broker.cli.proving.report import as_json, as_junit, lines
 from barnabas.broker.cli.proving.run import NothingTried, Options, Proof, prove
 from barnabas.storage.runtime.chance import random_below
@@ -20,6 +22,8 @@ SEEDS = 1_000_000
 INSTANCES_MAX = 16
 PARTITIONS_MAX = 64
 RATE_MAX = 5_000
+SPARK_START_S = 300.0
+"""Time for Spark to start and to process its first batch."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,9 +64,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--faults", type=_faults, default=tuple(schedule.KINDS), metavar="NAME,NAME",
         help="faults by name, or none (default all)",
     )  # fmt: skip
+    add_bootstrap(parser, "existing brokers (default: an own one)")
+    parser.add_argument("--replay", metavar="FILE", help="inputs: lines of consume --format json")
+    parser.add_argument("--judge", metavar="FILE", help="Python file with judge(inputs, outputs)")
+    parser.add_argument("--spark", metavar="FILE", help="pipeline, in place of a program")
+    add_flag(parser, "--minimise", "find the shortest failing schedule")
     parser.add_argument(
         "--expect", choices=judge.EXPECTATIONS, default=judge.EXACTLY, metavar="WHAT",
-        help="exactly-once (default), at-least-once, at-most-once",
+        help="exactly-, at-least- or at-most-once",
     )  # fmt: skip
     parser.add_argument(
         "--format", choices=("text", "json", "junit"), default="text",
@@ -72,26 +81,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the program, and print the verdict: 0 proved, 1 not, 2 nothing tried."""
-    if not arguments.program:
-        raise CommandError("no program: add -- and its command line", USAGE)
+    if bool(arguments.program) == bool(arguments.spark):
+        raise CommandError("no program: add -- and its command line, or --spark FILE", USAGE)
     seed = random_below(SEEDS) if arguments.seed is None else arguments.seed
     options = Options(
-        arguments.program,
+        arguments.program or spark_command(arguments.spark),
         arguments.input,
         arguments.output,
         seconds=arguments.seconds,
         seed=seed,
-        instances=arguments.instances,
+        instances=arguments.instances if arguments.program else 1,
         partitions=arguments.partitions,
         rate=arguments.rate,
         rule=arguments.id,
         faults=arguments.faults,
         expectation=arguments.expect,
+        servers=addresses(arguments.bootstrap_server) if arguments.bootstrap_server else (),
+        own_judge=own_judge(arguments.judge) if arguments.judge else None,
+        replay=arguments.replay,
+        start_s=SPARK_START_S if arguments.spark else Options.start_s,
     )
     with Interruption() as interruption:
         try:
             with interruption.wait():
                 proof = prove(options, _say)
+                if arguments.minimise and not proof.verdict.is_proved:
+                    proof = minimised(options, proof, _say)
         except KeyboardInterrupt:
             return interruption.exit_code
         except NothingTried as problem:
@@ -99,6 +114,12 @@ def run(arguments: argparse.Namespace) -> int:
                 print_text(f"  {line}", file=sys.stderr)
             return report(f"nothing was tried: {problem}", USAGE)
     return _print(proof, arguments.format)
+
+
+def spark_command(path: str) -> list[str]:
+    """Return the command line that runs a pipeline; its checkpoint ends with the run."""
+    options = ["--servers", "{servers}", "--checkpoint", "{directory}/checkpoints"]
+    return [sys.executable, "-m", "barnabas.spark", "run", path, *options]
 
 
 def _print(proof: Proof, output_format: str) -> int:

@@ -84,7 +84,7 @@ CLOSED: Final = (
 def _add_import(parser: argparse.ArgumentParser) -> None:
     parser.usage = "barnabas cluster import DIRECTORY [server.properties] [options]"
     parser.epilog = (
-        "No broker may use the directory; the cluster must have no topics and no brokers. Without "
+        "No broker may use the directory; the cluster must have no topics or brokers. Without "
         "--into: barnabas.metadata. Afterwards no broker starts alone in it. Repeat an interrupted "
         "import; until then no broker starts. Temporary files need the journal's size."
     )

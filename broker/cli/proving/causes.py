@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 from barnabas.broker.cli.proving import calls as names
 from barnabas.broker.cli.proving.calls import Call
+from barnabas.broker.cli.proving.instances import instance_of
 from barnabas.broker.cli.proving.judge import ABORTED, BEHIND, LOST, OUT_OF_ORDER, TWICE
 
 _AUTOMATIC: Final = 1.7
@@ -16,7 +17,7 @@ _AUTOMATIC_BY_READS: Final = 2.5
 """The same for reads with records."""
 
 _FEW: Final = 3
-"""Batches that tell nothing about the commits of a program that was killed."""
+"""Number of batches without a commit that a kill of the program explains."""
 
 
 class Cause(NamedTuple):
@@ -91,7 +92,7 @@ class Facts:
     def shares_ids(self) -> bool:
         """Whether two instances use one transactional ID."""
         return any(
-            len({_instance(each) for each in processes}) > 1
+            len({instance_of(each) for each in processes}) > 1
             for processes in self.processes_of_ids.values()
         )
 
@@ -100,7 +101,7 @@ class Facts:
         """Whether no successor used its predecessor's ID, and offsets name no group generation."""
         found = self.processes_of_ids
         processes = set[str]().union(*found.values()) if found else set[str]()
-        successors = [each for each in processes if each != _instance(each)]
+        successors = [each for each in processes if each != instance_of(each)]
         is_new_each_time = bool(successors) and all(len(each) == 1 for each in found.values())
         return is_new_each_time or any(each.generation < 0 for each in self.commits_in_transactions)
 
@@ -118,11 +119,6 @@ class Facts:
                     return True
                 failed.discard(each.process)
         return False
-
-
-def _instance(process: str) -> str:
-    """Return the number of the instance of a process, as text."""
-    return process.rstrip("abcdefghijklmnopqrstuvwxyz").partition(".")[0]
 
 
 _PAGE: Final = "docs/prove.md"

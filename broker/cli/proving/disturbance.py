@@ -20,6 +20,10 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 _REQUEST_S = 0.5
 """Time to wait for the request at which an instance is stopped."""
 _LOOK_S = 0.005
+_AT_WORK = frozenset({names.ZOMBIE, names.SLOW, names.CUT_BEFORE, names.CUT_AFTER})
+"""Faults that need an instance at work, as all those at a request do."""
+_WORKS_S = 6.0
+"""Maximum time to wait until a process that has just started reads inputs."""
 _TAKEOVER_S = 12.0
 """Maximum time to wait until another process has the partitions of a zombie."""
 _ZOMBIES_S = 2.0
@@ -60,6 +64,8 @@ class Disturbance:
     def begin(self, fault: Fault) -> Cure | None:
         """Perform a fault; return what heals it."""
         number = int(fault.client or 0)
+        if fault.how or fault.kind in _AT_WORK:
+            self._wait_for_work(number)
         match fault.kind:
             case names.KILL:
                 return self._kill(fault, number)
@@ -75,6 +81,16 @@ class Disturbance:
                 return self._kill_broker()
         assert self._wiretap is not None, f"{fault} needs a broker of the command"
         return self._at_the_wire(fault, number, self._wiretap)
+
+    def _wait_for_work(self, number: int) -> None:
+        """Wait until the process of an instance has read inputs, but not long."""
+        until_s = monotonic() + _WORKS_S
+        while monotonic() < until_s and self._wiretap is not None:
+            process = self._instances.of(number).process
+            if process is not None and self._wiretap.has_read(process.name):
+                return
+            self.supervise(())
+            sleep(_LOOK_S)
 
     def _kill(self, fault: Fault, number: int) -> Cure:
         """Kill an instance at a request, or at once."""
@@ -106,10 +122,10 @@ class Disturbance:
                 sleep(_LOOK_S)
             wiretap.disarm()
 
-    def _pause(self, paused: Process | None, how: str) -> Cure | None:
+    def _pause(self, paused: Process | None, manner: str) -> Cure | None:
         if paused is None:
             return None
-        if how == names.EXPIRES and self._passage is not None:
+        if manner == names.EXPIRES and self._passage is not None:
             self._passage.expire(paused.name)
         return lambda: self._instances.resume(paused)
 

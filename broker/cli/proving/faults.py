@@ -111,6 +111,7 @@ class Healer:
         """
         now_s = monotonic()
         until_s, last_s = now_s + _DELAYED * duration_s, 0.0
+        is_interrupted = False
         try:
             for at_s, fault in schedule:
                 self._wait_until(min(monotonic() + at_s - last_s, until_s))
@@ -119,8 +120,12 @@ class Healer:
                 last_s = at_s
                 self._perform(fault)
             self._wait_until(min(monotonic() + duration_s - last_s, until_s))
+        except KeyboardInterrupt:  # Everything ends: nothing is worth its healing.
+            is_interrupted = True
+            raise
         finally:
-            self._heal_all()
+            if not is_interrupted:
+                self._heal_all()
         self._performer.supervise(self.harmed)
 
     def _perform(self, fault: Fault) -> None:

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
-from barnabas.broker.cli.records.record_text import NewRecord
+from barnabas.broker.cli.records.record_text import BadRecord, NewRecord, record_from_json
 
 KEY, HEADER, JSON = "key", "header", "json"
 ACCOUNTS: Final = 8
 """Number of keys of the inputs whose id is not the key."""
+RECORDS_MAX: Final = 1_000_000
+"""Records of a file that is replayed."""
 _TOKEN_DIGITS: Final = 8
 
 
@@ -50,7 +54,7 @@ class IdRule(NamedTuple):
 
 
 class Identities:
-    """Ids of one run: ``TOKEN-NUMBER``, which no other text of an output equals by chance."""
+    """Ids of one run: ``TOKEN-NUMBER``, which an output does not contain by chance."""
 
     def __init__(self, rule: IdRule, token: int) -> None:
         """``token`` differs from run to run."""
@@ -88,6 +92,56 @@ class Identities:
 
     def _found(self, part: bytes | None) -> list[str]:
         return self._pattern.findall((part or b"").decode("latin-1"))
+
+
+class Replayed:
+    """Ids of a user's own records, which the rule finds in inputs and in outputs alike."""
+
+    def __init__(self, rule: IdRule, records: Sequence[NewRecord], token: int) -> None:
+        """Raise ValueError for a record without an id, or with that of an earlier one."""
+        self.rule = rule
+        self.token = f"{token:0{_TOKEN_DIGITS}x}"
+        self._records = records
+        for number, record in enumerate(records, 1):
+            if not self.of(record):
+                raise ValueError(f"record {number} has no id: {rule}")
+        ids = [self.of(record)[0] for record in records]
+        if len(set(ids)) < len(ids):
+            (twice, _), *_ = Counter(ids).most_common(1)
+            raise ValueError(f"two records have the id {twice}: {rule}")
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def record(self, number: int) -> NewRecord:
+        """Return the input of a number."""
+        return self._records[number]
+
+    def of(self, record: Carrier) -> Sequence[str]:
+        """Return the id of a record, or an empty list if it has none."""
+        if self.rule.kind == HEADER:
+            parts = [value for name, value in record.headers if name == self.rule.name]
+        elif self.rule.kind == JSON:
+            parts = [_field(record.value, self.rule.name)]
+        else:
+            parts = [record.key]
+        return [part.decode("latin-1") for part in parts[:1] if part is not None]
+
+
+def replayed(path: str, rule: IdRule, token: int) -> Replayed:
+    """Return the records of a file, one on each line, as ``barnabas consume --format json`` prints.
+
+    Raises OSError, and ValueError for a line that is not a record.
+    """
+    records = []
+    for number, line in enumerate(Path(path).read_bytes().splitlines(), 1):
+        if number > RECORDS_MAX:
+            raise ValueError(f"{path} has more than {RECORDS_MAX} records")
+        try:
+            records.append(record_from_json(line))
+        except BadRecord as problem:
+            raise ValueError(f"{path}:{number}: {problem}") from None
+    return Replayed(rule, records, token)
 
 
 def _field(value: bytes | None, name: str) -> bytes | None:

@@ -17,10 +17,13 @@ from barnabas.storage.files.io import private_opener
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 SERVERS, INSTANCE, PROPERTIES = "{servers}", "{instance}", "{properties}"
+DIRECTORY = "{directory}"
 """Texts in the program's arguments that the command replaces."""
 _STOPS_S: Final = 10.0
 _LOOK_S: Final = 0.02
 _SHOWN_CHARACTERS: Final = 1500
+_OUTPUT_BYTES_MAX: Final = 16 << 20
+"""Output of an instance that its next process continues."""
 _RESTARTS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Times before a program that ends by itself is started again, the longest one repeatedly."""
 _RUNS_S: Final = 5.0
@@ -28,7 +31,7 @@ _RUNS_S: Final = 5.0
 
 
 class Process:
-    """One process of an instance: ``1``, its successor ``1b``, ``1c`` and so on."""
+    """One process of an instance, named ``1``; its successors are ``1b``, ``1c``, up to ``1z``."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name = name
@@ -76,7 +79,7 @@ class Instance:
         self.number = number
         self.process: Process | None = None
         self.zombies: list[Process] = []
-        """Earlier processes that still run, or stand still, beside their successor."""
+        """Earlier processes that have not ended, paused or running beside their successor."""
         self.started = 0
         self.early_ends = 0
         """Number of processes in turn that ended by themselves soon after their start."""
@@ -116,6 +119,10 @@ class Instances:
         """Names of the processes that have not ended, by their session IDs."""
         return {each.pid: each.name for each in self.processes}
 
+    def has_successor(self, process: str) -> bool:
+        """Return whether the instance of a process runs, or will run again."""
+        return any(is_of(process, number) for number in self._wanted)
+
     def take_gone(self) -> list[str]:
         """Return the names of processes that have ended since the last call."""
         gone, self._gone = self._gone, []
@@ -136,6 +143,7 @@ class Instances:
         with open(properties, "w", opener=private_opener) as file:
             file.write(f"bootstrap.servers={self._servers}\n")
         texts = {SERVERS: self._servers, INSTANCE: str(number), PROPERTIES: str(properties)}
+        texts[DIRECTORY] = str(self._directory)
         command = [replaced(each, texts) for each in self._command]
         environment = {
             **os.environ,
@@ -144,7 +152,9 @@ class Instances:
             "BARNABAS_PROVE_PROPERTIES": str(properties),
         }
         try:
-            with open(self._output(number), "ab", opener=private_opener) as output:
+            path = self._output(number)
+            is_long = path.exists() and path.stat().st_size > _OUTPUT_BYTES_MAX
+            with open(path, "wb" if is_long else "ab", opener=private_opener) as output:
                 return subprocess.Popen(  # noqa: S603 - the user's own program
                     command,
                     stdin=subprocess.DEVNULL,
@@ -163,8 +173,11 @@ class Instances:
     def last_words(self, number: int) -> str:
         """Return the end of an instance's output."""
         path = self._output(number)
-        text = path.read_text(errors="replace") if path.exists() else ""
-        return text[-_SHOWN_CHARACTERS:].strip()
+        if not path.exists():
+            return ""
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - _SHOWN_CHARACTERS))
+            return file.read().decode(errors="replace").strip()
 
     def supervise(self) -> None:
         """Start instances again that ended by themselves, as a supervisor of services would."""
@@ -278,6 +291,16 @@ class Instances:
                     process.kill()
 
 
+def is_of(process: str, number: int) -> bool:
+    """Return whether a process, ``1`` or its successor ``1b``, belongs to an instance."""
+    return instance_of(process) == str(number)
+
+
+def instance_of(process: str) -> str:
+    """Return the number of the instance of a process, as text."""
+    return process.rstrip("abcdefghijklmnopqrstuvwxyz").partition(".")[0]
+
+
 def replaced(text: str, texts: Mapping[str, str]) -> str:
     """Return a text with the placeholders replaced."""
     for placeholder, value in texts.items():
@@ -286,5 +309,5 @@ def replaced(text: str, texts: Mapping[str, str]) -> str:
 
 
 def _letter(number: int) -> str:
-    """Return b, c ... z, then .26 and so on, for the successors of a process."""
+    """Return the suffix of a successor: b to z, then ``.26``, ``.27``."""
     return chr(ord("a") + number) if number < 26 else f".{number}"

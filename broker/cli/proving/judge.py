@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
 
 EXACTLY, AT_LEAST, AT_MOST = "exactly-once", "at-least-once", "at-most-once"
@@ -13,7 +14,10 @@ EXPECTATIONS: Final = (EXACTLY, AT_LEAST, AT_MOST)
 LOST, TWICE, OUT_OF_ORDER = "lost", "twice", "out of order"
 ABORTED, UNEXPLAINED, UNCONSUMED = "from an aborted transaction", "unexplained", "not consumed"
 BEHIND = "offset behind its output"
+WRONG = "wrong"
 
+PROBLEMS_MAX: Final = 1000
+"""Problems of a user's function that are kept."""
 MEANINGS: Final = {
     LOST: "inputs without an output, although their offset was committed",
     TWICE: "inputs with more than one output",
@@ -21,6 +25,7 @@ MEANINGS: Final = {
     ABORTED: "outputs of inputs whose transaction was aborted",
     UNEXPLAINED: "outputs that no input explains",
     UNCONSUMED: "inputs that the program did not consume in time",
+    WRONG: "problems that the function of the user has found",
     BEHIND: "inputs with an output whose offset was not committed: a restart would repeat them",
 }
 _ALLOWED: Final = {
@@ -110,6 +115,16 @@ def judge(observed: Observed, expectation: str = EXACTLY) -> Verdict:
     verdict.findings += _aborted(observed.inputs, effects)
     verdict.findings += _unexplained(observed.inputs, observed.outputs)
     verdict.findings += _out_of_order(wanted, effects)
+    return verdict
+
+
+def judge_by(problems: Iterable[str], observed: Observed, expectation: str) -> Verdict:
+    """Return the verdict of a user's function, which has found ``problems``."""
+    wanted = [each for each in observed.inputs if each.is_committed]
+    verdict = Verdict(len(wanted), outputs=len(observed.outputs), expectation=expectation)
+    verdict.findings = [Finding(WRONG, str(each)) for each in islice(problems, PROBLEMS_MAX)]
+    if not verdict.findings:
+        verdict.once = len(wanted)
     return verdict
 
 

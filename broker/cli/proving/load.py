@@ -51,6 +51,7 @@ _SLOW_SHARE: Final = 0.05
 _SLOW_S: Final = 0.4
 _RETRY_S: Final = 0.1
 _ENDS_S: Final = 60.0
+_ABANDONED_S: Final = 1.0
 
 
 class _Identity(NamedTuple):
@@ -86,6 +87,7 @@ class Writer:
         self._limit = limit
         self._chance = Random(f"{seed} inputs")  # noqa: S311
         self._stopping = new_event()
+        self._is_abandoned = False
         self._identity: _Identity | None = None
         self._sequences: dict[int, int] = {}
         self._partitions: list[Partition] = []
@@ -103,13 +105,20 @@ class Writer:
         if self.error is not None:
             raise CommandError(f"the inputs could not be written: {self.error}")
 
+    def abandon(self) -> None:
+        """Stop writing soon, even without a broker; the last transaction may stay open."""
+        self._is_abandoned = True
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join(_ABANDONED_S)
+
     def _run(self) -> None:
         try:
             while not self._stopping.is_set() and not self._has_enough():
                 self._attempt(self._transaction)
             # A response that was lost leaves a transaction open: a new session aborts it.
-            while self._identity is None and not self._attempt(self._begin_session):
-                pass
+            while self._identity is None and not self._is_abandoned:
+                self._attempt(self._begin_session)
         except BaseException as error:  # noqa: BLE001  Raised again by `stop`.
             self.error = error
         finally:
@@ -154,8 +163,11 @@ class Writer:
         if self._limit is not None:
             count = min(count, self._limit - self.numbers)
         numbers = range(self.numbers, self.numbers + count)
-        self.numbers += count
+        if self._limit is None:
+            self.numbers += count
         self._write([self._records(number) for number in numbers], self._identity)
+        if self._limit is not None:  # Records of a file are written again, unless it is decided.
+            self.numbers += count
         if self._chance.random() < _SLOW_SHARE:
             self._stopping.wait(self._chance.uniform(0, _SLOW_S))
         aborts = self._limit is None and self._chance.random() < ABORTS

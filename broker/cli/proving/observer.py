@@ -69,11 +69,16 @@ class Observer:
         return patiently(self._cluster, look)
 
     def open_transactions(self) -> list[str]:
-        """Return the transactional ids with an open transaction."""
+        """Return the transactional IDs with an open transaction on the input or the output."""
         found = patiently(
             self._cluster, lambda: list_reachable(self._cluster, Filters(OPEN_STATES))
         )
-        return [each.transactional_id for each in found.transactions]
+        ours = {self.source, self.target}
+        return [
+            each.transactional_id
+            for each in found.transactions
+            if any(place.topic in ours for place in each.partitions)
+        ]
 
     def read(
         self, topic: str, starts: Mapping[TopicPartition, int], isolation: str

@@ -60,11 +60,11 @@ class Passage:
             self._cluster.close()
 
     def _remove(self, process: str) -> None:
-        """Remove a member from its group, unless a successor has its static membership."""
+        """Remove a member from its group, unless a successor gets its static membership."""
         found = self._wiretap.members.pop(process, None)
-        if found is None or found.instance_id:
+        if found is None or (found.instance_id and self._instances.has_successor(process)):
             return
-        member = MemberIdentity(found.member, None, "session timeout")
+        member = MemberIdentity(found.member, found.instance_id or None, "session timeout")
         request = LeaveGroupRequest(found.group, found.member, [member])
         answer = self._cluster.run(send(LEAVE_GROUP, request, Coordinator(GROUP, found.group)))
         if not answer.error_code and not any(each.error_code for each in answer.members):

@@ -12,23 +12,27 @@ from typing import Final, Self
 
 from barnabas.broker.admin.offsets import UNCOMMITTED, Offsets
 from barnabas.broker.cli.cluster_view import Cluster
+from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.calls import Topics
 from barnabas.broker.cli.proving.disturbance import Disturbance
 from barnabas.broker.cli.proving.faults import Healer, Planned
-from barnabas.broker.cli.proving.identities import Identities, IdRule
+from barnabas.broker.cli.proving.identities import Identities, IdRule, Replayed, replayed
 from barnabas.broker.cli.proving.instances import Instances
 from barnabas.broker.cli.proving.load import Writer
 from barnabas.broker.cli.proving.observer import COMMITTED, Observer, is_consumed
+from barnabas.broker.cli.proving.own_judge import OwnJudge
 from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.proxy import Proxy
+from barnabas.broker.cli.proving.schedule import OF_THE_BROKER
 from barnabas.broker.cli.proving.served import HOST, ServedBroker
 from barnabas.broker.cli.proving.story import Story, story_of
 from barnabas.broker.cli.proving.timeline import Event, Timeline
 from barnabas.broker.cli.proving.wiretap import Wiretap
 from barnabas.broker.client.connection import Address
 from barnabas.broker.client.topic_reader import ReceivedRecord
+from barnabas.broker.config.addresses import address_text
 from barnabas.storage.runtime.chance import random_below
 from barnabas.storage.runtime.clock import monotonic, sleep
 
@@ -62,6 +66,11 @@ class Options:
     """Time for the program to consume its first input."""
     settle_s: float = 120.0
     """Time for the program to consume all inputs after the last fault."""
+    servers: Sequence[Address] = ()
+    """Brokers that exist, in place of one that the run starts: only the program is disturbed."""
+    own_judge: OwnJudge | None = None
+    replay: str | None = None
+    """Path of a file with records that are the inputs."""
 
 
 class NothingTried(Exception):
@@ -99,53 +108,73 @@ def prove(options: Options, say: Say = lambda _text: None) -> Proof:
 class Run:
     """``with Run(options, say) as run:`` everything that it starts ends with it."""
 
-    def __init__(self, options: Options, say: Say) -> None:
+    def __init__(
+        self, options: Options, say: Say, planned: Sequence[Planned] | None = None
+    ) -> None:
+        """``planned``: the schedule in place of that of the seed. Raises CommandError."""
         self._options = options
         self._say = say
         self._stack = ExitStack()
         self._timeline = Timeline()
-        self._identities = Identities(options.rule, random_below(1 << 32))
-        self._planned = schedule.draw(
-            options.seed, options.seconds, options.faults, options.instances
-        )
+        self._identities = _identities(options)
+        kinds = [
+            each for each in options.faults if not options.servers or each not in OF_THE_BROKER
+        ]
+        if planned is None:
+            planned = schedule.draw(options.seed, options.seconds, kinds, options.instances)
+        self._planned = planned
+        self._broker: ServedBroker | None = None
+        self._wiretap: Wiretap | None = None
+        self._passage: Passage | None = None
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             temporary = tempfile.TemporaryDirectory(prefix="barnabas-prove-")
             directory = Path(stack.enter_context(temporary))
-            proxy_port = free_port(HOST)
-            self._broker = ServedBroker(directory, free_port(HOST), free_port(HOST), proxy_port)
-            stack.callback(self._broker.kill)
-            self._say("starting a broker")
-            self._broker.start()
+            proxy_port = 0
+            if not self._options.servers:
+                proxy_port = free_port(HOST)
+                self._start_broker(directory, proxy_port, stack)
             options = self._options
             cluster = stack.enter_context(self._cluster())
             self._observer = Observer(cluster, options.source, options.target)
             self._observer.create(options.partitions)
             self._starts = self._observer.ends(options.target)
             self._source_starts = self._observer.ends(options.source)
-            self._instances = Instances(
-                options.command, f"{HOST}:{proxy_port}", directory, self._timeline
-            )
+            self._committed_before = self._observer.committed()
+            addresses = options.servers or [(HOST, proxy_port)]
+            servers = ",".join(address_text(*each) for each in addresses)
+            self._instances = Instances(options.command, servers, directory, self._timeline)
             stack.callback(self._instances.close)
-            self._wiretap = Wiretap(
-                Topics(options.source, options.target, self._observer.topic_ids()),
-                lambda: self._instances.sessions,
-                self._timeline,
-                proxy_port,
-            )
-            proxy = Proxy(self._broker.port, proxy_port, options.seed, self._wiretap.tap)
-            stack.enter_context(proxy)
-            self._passage = Passage(cluster, self._wiretap, self._instances, self._timeline)
+            if self._broker is not None:
+                self._tap(self._broker, proxy_port, cluster, stack)
             self._stack = stack.pop_all()
         return self
+
+    def _start_broker(self, directory: Path, proxy_port: int, stack: ExitStack) -> None:
+        broker = ServedBroker(directory, free_port(HOST), free_port(HOST), proxy_port)
+        stack.callback(broker.kill)
+        self._say("starting a broker")
+        broker.start()
+        self._broker = broker
+
+    def _tap(
+        self, broker: ServedBroker, proxy_port: int, cluster: Cluster, stack: ExitStack
+    ) -> None:
+        """Start the proxy before the broker."""
+        options = self._options
+        topics = Topics(options.source, options.target, self._observer.topic_ids())
+        wiretap = Wiretap(topics, lambda: self._instances.sessions, self._timeline, proxy_port)
+        stack.enter_context(Proxy(broker.port, proxy_port, options.seed, wiretap.tap))
+        self._wiretap = wiretap
+        self._passage = Passage(cluster, wiretap, self._instances, self._timeline)
 
     def __exit__(self, *_error: object) -> None:
         self._stack.close()
 
     def _cluster(self) -> Cluster:
-        addresses: list[Address] = [self._broker.address]
-        return Cluster(addresses, REQUEST_S)
+        own = [] if self._broker is None else [self._broker.address]
+        return Cluster(list(self._options.servers) or own, REQUEST_S)
 
     def perform(self) -> Proof:
         """Run the program to its verdict."""
@@ -164,15 +193,29 @@ class Run:
             healer.follow(self._planned, options.seconds)
         self._say("waiting until all inputs are consumed and no transaction is open")
         self._settle()
-        verdict = judge.judge(self._observed(), options.expectation)
+        verdict = self._verdict()
+        if not verdict.inputs:
+            raise NothingTried("no input could be written", "")
         took_s = monotonic() - begun_s
         events = list(self._timeline.events)
         story = None
         if verdict.violations:
-            calls = list(self._wiretap.calls)
+            calls = list(self._wiretap.calls) if self._wiretap else []
             first = verdict.violations[0]
             story = story_of(first, calls, events, options.source, options.target)
         return Proof(options, self._planned, verdict, events, took_s, self._instances.ended, story)
+
+    def _verdict(self) -> judge.Verdict:
+        observed, expectation = self._observed(), self._options.expectation
+        if self._options.own_judge is None:
+            return judge.judge(observed, expectation)
+        inputs = list(self._read_inputs(COMMITTED))
+        outputs = list(self._read_outputs())
+        try:
+            problems = list(self._options.own_judge(inputs, outputs) or ())
+        except Exception as error:
+            raise CommandError(f"the function judge failed: {error!r}") from error
+        return judge.judge_by(problems, observed, expectation)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -185,12 +228,15 @@ class Run:
             name=f"barnabas-prove-{self._identities.token}",
             rate=options.rate,
             seed=options.seed,
+            limit=len(self._identities) if isinstance(self._identities, Replayed) else None,
         )
         self._writer.start()
         try:
             yield
-        finally:
-            self._writer.stop()
+        except BaseException:
+            self._writer.abandon()
+            raise
+        self._writer.stop()
 
     def _wait_for_start(self) -> None:
         """Wait for the first effect of the program; raises NothingTried."""
@@ -210,7 +256,7 @@ class Run:
     def _has_begun(self) -> bool:
         if self._observer.ends(self._options.target) != self._starts:
             return True
-        return any(self._observer.committed().values())
+        return self._observer.committed() != self._committed_before
 
     def _settle(self) -> None:
         """Wait until the inputs are consumed and nothing is open, but not longer than allowed."""
@@ -218,7 +264,8 @@ class Run:
         ends, quiet_since_s = self._observer.ends(self._options.target), monotonic()
         while monotonic() < until_s:
             self._instances.supervise()
-            self._passage.step()
+            if self._passage is not None:
+                self._passage.step()
             sleep(_LOOK_S)
             now_ends = self._observer.ends(self._options.target)
             if now_ends != ends or self._observer.open_transactions():
@@ -227,11 +274,29 @@ class Run:
                 return
 
     def _is_consumed(self) -> bool:
-        """Return whether the committed offsets are past the last input."""
-        last: Offsets = {}
-        for each in self._read_inputs(COMMITTED):
-            last[self._options.source, each.partition] = each.offset + 1
-        return is_consumed(list(self._observer.committed().values()), last)
+        """Return whether the committed offsets are past the last input.
+
+        Without a group that commits offsets, return whether each input has an output.
+        """
+        inputs = list(self._read_inputs(COMMITTED))
+        groups = list(self._groups().values())
+        if groups:
+            last: Offsets = {}
+            for each in inputs:
+                last[self._options.source, each.partition] = each.offset + 1
+            return is_consumed(groups, last)
+        if self._options.own_judge is not None:
+            return True
+        wanted = {identity for each in inputs for identity in self._identities.of(each)[:1]}
+        return wanted <= {
+            identity for each in self._read_outputs() for identity in self._identities.of(each)
+        }
+
+    def _groups(self) -> dict[str, Offsets]:
+        """Return the groups that have committed offsets of the input during the run."""
+        before = self._committed_before
+        found = self._observer.committed()
+        return {group: offsets for group, offsets in found.items() if before.get(group) != offsets}
 
     # ------------------------------------------------------------------------------ the evidence
 
@@ -245,12 +310,11 @@ class Run:
             for each in self._read_inputs(UNCOMMITTED)
             for identity in self._identities.of(each)[:1]
         ]  # fmt: skip
-        target = self._options.target
         outputs = [
             judge.Output(each.partition, each.offset, tuple(self._identities.of(each)), _text(each))
-            for each in self._observer.read(target, self._starts, COMMITTED)
+            for each in self._read_outputs()
         ]
-        groups = self._observer.committed().values()
+        groups = self._groups().values()
         offsets: dict[int, int] | None = None
         for group in groups:
             offsets = offsets or {}
@@ -260,6 +324,21 @@ class Run:
 
     def _read_inputs(self, isolation: str) -> Iterator[ReceivedRecord]:
         return self._observer.read(self._options.source, self._source_starts, isolation)
+
+    def _read_outputs(self) -> Iterator[ReceivedRecord]:
+        return self._observer.read(self._options.target, self._starts, COMMITTED)
+
+
+def _identities(options: Options) -> Identities | Replayed:
+    token = random_below(1 << 32)
+    if options.replay is None:
+        return Identities(options.rule, token)
+    try:
+        return replayed(options.replay, options.rule, token)
+    except OSError as error:
+        raise CommandError(f"{options.replay}: {error.strerror or error}", USAGE) from None
+    except ValueError as error:
+        raise CommandError(str(error), USAGE) from None
 
 
 def _text(record: ReceivedRecord) -> str:

@@ -23,6 +23,7 @@ from barnabas.broker.cli.proving.calls import (
     requested,
     responded,
 )
+from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.owners import owner_of
 from barnabas.broker.cli.proving.proxy import Act
 from barnabas.broker.cli.proving.timeline import Timeline
@@ -46,7 +47,7 @@ LOADED: Final = frozenset({"InitProducerId", "EndTxn", "AddOffsetsToTxn", "TxnOf
 _TAKEN_S: Final = 0.3
 """Time from a commit of offsets to the end of its transaction."""
 _ATTEMPTS_MAX: Final = 20
-"""Requests of a connection at which its process is looked for."""
+"""Requests of a connection after which the search for its process ends."""
 _LENGTH_BYTES: Final = 4
 _NAMES: Final = {entry.key: entry.name for entry in ENTRIES.values()}
 
@@ -150,7 +151,7 @@ class Wiretap:
             self._used.add(call.api)
 
     def answered(self, call: Call) -> None:
-        """Take over a response that says where a process belongs."""
+        """Note the membership, the transactional ID and the offsets of a process."""
         if call.errors:
             return
         if call.read:
@@ -171,6 +172,10 @@ class Wiretap:
         else:
             when = "before" if moment.act is Act.CUT else "after"
             self.note(call.process, f"its connection was cut {when} {call.api} took effect")
+
+    def has_read(self, process: str) -> bool:
+        """Return whether a process has got inputs."""
+        return process in self._reads
 
     def has_successor(self, process: str, since_s: float) -> bool:
         """Return whether another process has committed offsets of a partition of this one."""
@@ -232,7 +237,7 @@ class ConnectionTap:
         return Act.FORWARD
 
     def closed(self) -> None:
-        """Leave the calls without a response as they are."""
+        """Forget the requests without a response."""
         self._pending.clear()
 
     def _named(self) -> str:
@@ -291,8 +296,3 @@ def _rejection(api: AnyApi, header: RequestHeader, request: Any) -> bytes:  # no
     code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     response = mirror(response_class_of(api.name), request, code, None)
     return b"".join(response_frame(api, header.api_version, header.correlation_id, response))
-
-
-def is_of(process: str, number: int) -> bool:
-    """Return whether a process, ``1`` or its successor ``1b``, belongs to an instance."""
-    return process.rstrip("abcdefghijklmnopqrstuvwxyz").partition(".")[0] == str(number)

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from barnabas.broker.cli.proving.identities import Identities, IdRule
+from barnabas.broker.cli.proving.identities import Identities, IdRule, replayed
 from barnabas.broker.cli.records.record_text import NewRecord
 
 
@@ -64,3 +64,41 @@ def test_value_is_json_with_account_and_amount():
         "account": "account-3",
         "amount": 3,
     }
+
+
+def written(tmp_path, *records: dict[str, object]) -> str:
+    path = tmp_path / "records.json"
+    path.write_text("".join(json.dumps(each) + "\n" for each in records))
+    return str(path)
+
+
+def test_replayed_records_have_the_ids_of_their_user(tmp_path):
+    path = written(tmp_path, {"key": "o-1", "value": "x"}, {"key": "o-2", "value": "y"})
+    found = replayed(path, IdRule(), 1)
+    assert len(found) == 2
+    assert found.record(1) == NewRecord(b"o-2", b"y")
+    assert found.of(NewRecord(b"o-2", b"other")) == ["o-2"]
+    assert found.of(NewRecord(None, b"o-2")) == []
+
+
+def test_replayed_ids_may_be_in_a_field_or_a_header(tmp_path):
+    path = written(tmp_path, {"value": '{"order": 17}'})
+    assert replayed(path, IdRule.parse("json:order"), 1).of(NewRecord(b"k", b'{"order": 17}')) == [
+        "17"
+    ]
+    path = written(tmp_path, {"value": "x", "headers": [{"key": "trace", "value": "t-1"}]})
+    found = replayed(path, IdRule.parse("header:trace"), 1)
+    assert found.of(found.record(0)) == ["t-1"]
+
+
+@pytest.mark.parametrize(
+    ("records", "message"),
+    [
+        ([{"value": "x"}], "record 1 has no id: key"),
+        ([{"key": "a"}, {"key": "a"}], "two records have the id a: key"),
+        ([[]], "records.json:1: "),
+    ],
+)
+def test_records_that_cannot_be_replayed_are_named(tmp_path, records, message):
+    with pytest.raises(ValueError, match=message):
+        replayed(written(tmp_path, *records), IdRule(), 1)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from random import Random
 
+import pytest
+
 from barnabas.broker.cli.proving import schedule
 from barnabas.broker.cli.proving.faults import Fault, Healer, Planned
-from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.clock import monotonic, sleep
 
 ALL = tuple(schedule.KINDS)
 
@@ -78,3 +80,38 @@ def test_follow_performs_each_fault_at_its_time_and_heals_the_last_at_the_end():
     ]
     assert recorder.is_finished
     assert healer.faults == {"pause": 1, "kill": 1}
+
+
+class Interrupted(Recorder):
+    """Performer that Ctrl-C interrupts at the second fault."""
+
+    def begin(self, fault: Fault):
+        if fault.kind == "kill":
+            raise KeyboardInterrupt
+        return super().begin(fault)
+
+
+def test_interrupted_run_heals_nothing():
+    recorder = Interrupted()
+    planned = [Planned(1.0, Fault("pause", 30.0)), Planned(2.0, Fault("kill"))]
+    with pytest.raises(KeyboardInterrupt):
+        Healer(recorder, Random(1)).follow(planned, 10.0)
+    assert recorder.steps == [(1.0, "begin pause")]
+    assert not recorder.is_finished
+
+
+class Slow(Recorder):
+    """Performer whose faults take five seconds."""
+
+    def begin(self, fault: Fault):
+        sleep(5.0)
+        return super().begin(fault)
+
+
+def test_slow_faults_delay_the_others_up_to_twice_the_duration():
+    recorder = Slow()
+    planned = [Planned(float(number), Fault(f"f{number}")) for number in range(1, 9)]
+    Healer(recorder, Random(1)).follow(planned, 10.0)
+    begun = [at_s for at_s, text in recorder.steps if text.startswith("begin")]
+    assert begun == [6.0, 12.0, 18.0, 24.0]
+    assert recorder.is_finished

@@ -8,9 +8,10 @@ import pytest
 
 from barnabas.broker.cli.proving import calls as names
 from barnabas.broker.cli.proving.calls import Topics
+from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.proxy import Act
 from barnabas.broker.cli.proving.timeline import Timeline
-from barnabas.broker.cli.proving.wiretap import ConnectionTap, Moment, Wiretap, is_of
+from barnabas.broker.cli.proving.wiretap import ConnectionTap, Moment, Wiretap
 from barnabas.protocol.client import ClientConnection
 from barnabas.protocol.header import response_frame
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
