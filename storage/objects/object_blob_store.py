@@ -41,7 +41,7 @@ _WORDS_MAX: Final = 300
 
 
 class Address(NamedTuple):
-    """Address of an object store, and how it is reached; see ``broker/config/objects.py``."""
+    """Address of an object store, and how it is reached; see ``broker/config/cluster.py``."""
 
     url: str
     endpoint: str | None = None
