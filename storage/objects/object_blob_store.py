@@ -47,7 +47,7 @@ _MISSING: Final = ("NoSuchKey", "BlobNotFound")
 
 
 class Address(NamedTuple):
-    """Address of an object store, and how it is reached; see ``broker/config/objects.py``."""
+    """Address of an object store, and how it is reached; see ``broker/config/cluster.py``."""
 
     url: str
     endpoint: str | None = None

@@ -40,7 +40,7 @@ class DurableLog(NamedTuple):
     """Segments from the log's start up to ``base_offset``, which is then the snapshot's offset, or
     the log's end."""
     known: Sequence[KnownSegment] = ()
-    """Those of ``remote`` after the snapshot."""
+    """Segments of ``remote`` after the snapshot."""
 
 
 class KnownSegment(NamedTuple):

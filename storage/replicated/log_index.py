@@ -145,7 +145,7 @@ class Extent(NamedTuple):
     leader_epoch: int
     data: bytes
     place: ObjectPlace | None = None
-    """None if ``data`` has the bytes."""
+    """Place of the bytes, or None if ``data`` has them."""
 
     @property
     def size_bytes(self) -> int:

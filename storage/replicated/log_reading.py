@@ -97,7 +97,7 @@ def recent_beginnings(
 
 
 def _with_bodies(index: LogIndex, found: Sequence[LogBeginning]) -> list[LogBeginning]:
-    """Read what lies in the object store, of all logs at once.
+    """Read the bodies that are in the object store, of all logs at once.
 
     Of logs with parts only headers are read later: their extents stay as they are.
     """

@@ -282,7 +282,7 @@ def test_log_without_its_data_is_the_log_from_all_its_bytes_f11(kind, before, af
 
 
 def test_log_whose_records_are_objects_is_loaded_from_their_headers_f11():
-    """No body is read before a client reads it; the next snapshot has the facts of all segments."""
+    """The takeover reads no body; the next snapshot has the facts of all segments."""
     history = History(IndexWithObjects())
     for step in [("plain", 1, 9), ("keep", 0, 0), *[("flush", each, 0) for each in range(8)]]:
         history.step(*step)

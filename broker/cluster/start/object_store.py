@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from barnabas.broker.config.objects import STORAGE
+from barnabas.broker.config.cluster import STORAGE
 from barnabas.broker.config.types import ConflictingValues
 
 if TYPE_CHECKING:

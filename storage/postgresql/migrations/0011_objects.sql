@@ -2,7 +2,7 @@
 --
 -- Rules of these functions, besides those of the flushes and of upkeep:
 --
--- 1. An object of the object store has a key, a size, and no payload. Whoever reads extents gets key,
+-- 1. An object of the object store has a key, a size, and no payload. A reader of extents gets key,
 --    position and length in place of the bytes, and reads them there.
 -- 2. PostgreSQL packs only payloads. An object elsewhere goes once no extent lies in it: its key is
 --    noted, and the object is deleted later, so that an older copy of this database finds it.
@@ -88,7 +88,7 @@ SELECT barnabas.rewrite('barnabas.read_space',
 
 -- ----------------------------------------------------------------------------------- the flush
 
--- The flush as it was, but for a key of the object store: it comes with the size of its object.
+-- The flush as it was, except for a key of the object store: it comes with the size of its object.
 SELECT barnabas.rewrite('barnabas.commit_flush',
     'IF object_key IS NOT NULL AND of_lane = 0 THEN',
     'IF object_key IS NOT NULL AND object_size IS NULL AND of_lane = 0 THEN');
@@ -104,15 +104,17 @@ $new$            INSERT INTO barnabas.objects
 $new$);
 SELECT barnabas.rewrite('barnabas.commit_flush',
     '> octet_length(object_payload)', '> coalesce(octet_length(object_payload), object_footer_at)');
-SELECT barnabas.rewrite('barnabas.commit_flush',
-    'starts bigint[], OUT outcome',
-    'starts bigint[], object_size bigint DEFAULT NULL, object_footer_at bigint DEFAULT NULL,
-    OUT outcome');
--- The function as it was, beside the one that was made of it.
-DROP FUNCTION barnabas.commit_flush(
-    bigint, smallint, bigint, text, bytea, bigint[], integer[], bigint[], bigint[], integer[],
-    integer[], bigint[], integer[], bigint[]
-);
+-- Its arguments make it another function beside the one that it was.
+DO $do$
+DECLARE
+    as_it_was regprocedure := 'barnabas.commit_flush'::regproc::oid;
+BEGIN
+    PERFORM barnabas.rewrite('barnabas.commit_flush',
+        'starts bigint[], OUT outcome',
+        'starts bigint[], object_size bigint DEFAULT NULL, object_footer_at bigint DEFAULT NULL,
+        OUT outcome');
+    EXECUTE 'DROP FUNCTION ' || as_it_was;
+END $do$;
 
 -- -------------------------------------------------------------------------------------- garbage
 
