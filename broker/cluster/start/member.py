@@ -169,6 +169,7 @@ class ClusterMember:
             ways.upkeep,
             self._sessions.leading,
             around.base.blob_stores,
+            open_rows=around.base.object_rows if around.base.object_counts is not None else None,
             reload=self._reload,
             cold=self._cold,
         )

@@ -59,6 +59,7 @@ from barnabas.storage.replicated.log_index import (
     PartitionState,
     StoredSpace,
 )
+from barnabas.storage.replicated.object_rows import Moment
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition
 
@@ -113,6 +114,21 @@ class MemoryIndex:
                 if session.node_id == node_id:
                     session.is_live = False
             return self._begin_session(token, node_id, endpoints, lease_ms)
+
+    def moment(self) -> Moment:
+        """See ``ObjectRows``."""
+        with self._changed:
+            flushes = {
+                f"{number}/{lane}": next_flush
+                for number, session in self._sessions.items()
+                for lane, next_flush in session.next_flushes.items()
+            }
+            return Moment(self._next_session - 1, self._version, flushes)
+
+    def raise_sessions(self, session: int) -> None:
+        """See ``ObjectRows``."""
+        with self._changed:
+            self._next_session = max(self._next_session, session + 1)
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """See ``ClusterIndex``."""
