@@ -291,7 +291,7 @@ class PartitionLog:
 
     def end_transaction(
         self,
-        segment: Segment,
+        segment: ReadableSegment,
         marker: TransactionMarker,
         offset: int,
         timestamp: int,

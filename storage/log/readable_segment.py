@@ -6,13 +6,16 @@ those of a protocol by name. ``Segment`` has its data in a file of this broker's
 takes ``Segment``: ``PartitionLog.local_segments``.
 """
 
-from barnabas.storage.log.index import SegmentIndex, TransactionIndex
+from barnabas.storage.log.index import AbortedTransaction, SegmentIndex, TransactionIndex
 from barnabas.storage.log.segment_names import LOG_SUFFIX, file_stem
 from barnabas.storage.log.segment_read import ReadPlan
 
 
 class ReadableSegment:
     """Batches from ``base_offset`` up to ``end_offset``; sizes in bytes of the batches."""
+
+    is_stored = False
+    """Whether the store knows its facts, or another leader has stored them."""
 
     def __init__(self, base_offset: int, *, created_ms: int) -> None:
         """An empty segment; ``created_ms`` stands for the timestamps of records without one."""
@@ -43,6 +46,11 @@ class ReadableSegment:
     def data_end_offset(self) -> int:
         """The offset after the last batch: before ``end_offset`` where compaction took the rest."""
         raise NotImplementedError
+
+    def add_aborted(self, aborted: AbortedTransaction) -> None:
+        """Note an aborted transaction, unless the file already named it."""
+        if aborted.last_offset > self.transactions.last_offset:
+            self.transactions.append(aborted)
 
     def span(
         self,

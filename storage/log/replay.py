@@ -8,6 +8,7 @@ from barnabas.protocol.record_decoding import read_marker
 from barnabas.protocol.records import BatchHeader
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment import Segment
 from barnabas.storage.log.transaction_marker import TransactionMarker
 
@@ -26,7 +27,7 @@ def replay_batch(
 
 
 def replay_producer(
-    log: PartitionLog, segment: Segment, header: BatchHeader, batch: memoryview
+    log: PartitionLog, segment: ReadableSegment, header: BatchHeader, batch: memoryview
 ) -> None:
     """Update the producer state with a stored batch of ``segment``."""
     if not header.is_control:

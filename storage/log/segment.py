@@ -27,7 +27,6 @@ from barnabas.protocol.records import HEADER as BATCH_HEADER
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.files.file_system import Buffer, File
 from barnabas.storage.log.index import (
-    AbortedTransaction,
     CorruptIndex,
     OffsetIndex,
     SegmentIndex,
@@ -524,11 +523,6 @@ class Segment(ReadableSegment):
         self._index = index
         self._indexes_written = False
         self._awaits_indexes = True
-
-    def add_aborted(self, aborted: AbortedTransaction) -> None:
-        """Note an aborted transaction, unless the file already named it."""
-        if aborted.last_offset > self.transactions.last_offset:
-            self.transactions.append(aborted)
 
     def reset_transactions(self) -> None:
         """Forget the aborted transactions: the producers' replay finds them again."""

@@ -26,9 +26,11 @@ from barnabas.storage.replicated.log_index import (
     PartitionState,
     StoredSpace,
 )
+from barnabas.storage.replicated.wal_object import headers_in
 
 if TYPE_CHECKING:
     from barnabas.storage.replicated.object_reading import ObjectReader
+    from barnabas.storage.replicated.wal_object import FooterBatch
 
 _COMMIT_FLUSH: Final = (
     "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"
@@ -140,10 +142,21 @@ class PostgreSqlLogIndex:
         """Return the same extents with their bytes."""
         if self._objects is not None:
             return self._objects.bodies(extents)
+        self._require_here(extents)
+        return list(extents)
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """Return the batches of extents as footers have them."""
+        if self._objects is not None:
+            return self._objects.headers(extents)
+        self._require_here(extents)
+        return [headers_in(each.data) for each in extents]
+
+    @staticmethod
+    def _require_here(extents: Sequence[Extent]) -> None:
         missing = next((each.place.key for each in extents if each.place is not None), None)
         if missing is not None:
             raise ObjectDamaged(f"object {missing} is in an object store, which is not configured")
-        return list(extents)
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int

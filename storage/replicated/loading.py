@@ -5,6 +5,8 @@ log is opened, at the epoch of its present leader: when the partition has come t
 when the log was closed because of refused batches (``LogStore.load``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -14,9 +16,10 @@ from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.log.leader_epochs import epochs_from
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.readable_segment import ReadableSegment
-from barnabas.storage.log.replay import replay_batch
+from barnabas.storage.log.replay import replay_batch, replay_producer
 from barnabas.storage.replicated.log_index import LogHead, LogSnapshot
 from barnabas.storage.replicated.log_snapshot import read_snapshot
+from barnabas.storage.replicated.wal_object import FooterBatch
 
 
 class DurableLog(NamedTuple):
@@ -34,7 +37,17 @@ class DurableLog(NamedTuple):
     """State that the batches before its offset have left; that offset is not before
     ``base_offset``. None if no batch is missing."""
     remote: Sequence[ReadableSegment] = ()
-    """Segments from the log's start up to ``base_offset``, which is then the snapshot's offset."""
+    """Segments from the log's start up to ``base_offset``, which is then the snapshot's offset, or
+    the log's end."""
+    known: Sequence[KnownSegment] = ()
+    """Those of ``remote`` after the snapshot."""
+
+
+class KnownSegment(NamedTuple):
+    """A segment whose records are not here, with the headers of all of its batches."""
+
+    segment: ReadableSegment
+    batches: Sequence[FooterBatch]
 
 
 class LongReading(NamedTuple):
@@ -76,6 +89,7 @@ class Filling:
         base_offset = durable.base_offset
         self._log = log
         self._snapshot = durable.snapshot
+        self._known = durable.known
         if base_offset:
             log.next_offset = log.snapshots.newest_offset = base_offset
             log.active = log.open_segment(base_offset)
@@ -99,6 +113,8 @@ class Filling:
         log = self._log
         if self._snapshot is not None:
             _restore_snapshot(log, self._snapshot)
+        for known in self._known:
+            _replay_headers(log, known)
         if log.leader_epochs and log.leader_epochs[-1][0] > log.leader_epoch:
             raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
         log.high_watermark = log.next_offset
@@ -117,6 +133,15 @@ def _restore_snapshot(log: PartitionLog, snapshot: LogSnapshot) -> None:
     log.producers, log.leader_epochs = read_snapshot(
         log.partition_id, snapshot, append_time_ms=log.now_ms()
     )
+
+
+def _replay_headers(log: PartitionLog, known: KnownSegment) -> None:
+    for header, data in known.batches:
+        epoch = header.partition_leader_epoch
+        if not log.leader_epochs or log.leader_epochs[-1][0] != epoch:
+            log.leader_epochs.append((epoch, header.base_offset))
+        if header.producer_id >= 0:
+            replay_producer(log, known.segment, header, data)
 
 
 def _note_gap(log: PartitionLog, header: BatchHeader) -> None:

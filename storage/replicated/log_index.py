@@ -22,7 +22,10 @@ from __future__ import annotations
 import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.wal_object import FooterBatch
 
 ANY_BYTES: Final = 2**62
 """A limit that is never reached."""
@@ -267,6 +270,12 @@ class LogIndex(Protocol):
         """Return the same extents with their bytes.
 
         Raises ObjectDamaged if the object store has not all bytes of them.
+        """
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """Return the batches of extents as footers have them: their headers, control batches whole.
+
+        Raises ObjectDamaged if the object store has not those of all extents.
         """
 
     def beginnings(

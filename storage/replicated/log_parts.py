@@ -27,6 +27,7 @@ from barnabas.storage.log.index import (
     TransactionIndex,
 )
 from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment import Segment
 from barnabas.storage.replicated.log_index import LogHead, LogIndex, LogPart
 
@@ -65,14 +66,14 @@ def parts_of(log: PartitionLog, known_offset: int) -> list[LogPart] | None:
     """
     if not has_parts(log):
         return []
-    local = [segment for segment in log.local_segments if segment.size_bytes]
-    if not local:
+    unknown = [each for each in log.segments if each.size_bytes and not each.is_stored]
+    if not unknown:
         return [] if is_local(log) else None
-    newest = [segment for segment in local[:-1] if segment.end_offset > known_offset]
-    return [part_of(segment)[0] for segment in [*newest, local[-1]]]
+    newest = [segment for segment in unknown[:-1] if segment.end_offset > known_offset]
+    return [part_of(segment)[0] for segment in [*newest, unknown[-1]]]
 
 
-def part_of(segment: Segment) -> tuple[LogPart, PartFacts]:
+def part_of(segment: ReadableSegment) -> tuple[LogPart, PartFacts]:
     """Return a segment as a part, with its facts."""
     indexes = segment.index.thinned(INDEX_STEP_BYTES)
     facts = PartFacts(segment.size_bytes, indexes, segment.transactions)

@@ -97,9 +97,21 @@ def recent_beginnings(
 
 
 def _with_bodies(index: LogIndex, found: Sequence[LogBeginning]) -> list[LogBeginning]:
-    """Read what lies in the object store, of all logs at once."""
-    bodies = iter(index.bodies([extent for each in found for extent in each.extents]))
-    return [each._replace(extents=[next(bodies) for _ in each.extents]) for each in found]
+    """Read what lies in the object store, of all logs at once.
+
+    Of logs with parts only headers are read later: their extents stay as they are.
+    """
+    whole = [each for each in found if not each.is_recent]
+    bodies = iter(index.bodies([extent for each in whole for extent in each.extents]))
+    return [
+        each if each.is_recent else each._replace(extents=[next(bodies) for _ in each.extents])
+        for each in found
+    ]
+
+
+def is_elsewhere(extents: Iterable[Extent]) -> bool:
+    """Whether some of the extents lie in the object store."""
+    return any(extent.place is not None for extent in extents)
 
 
 def is_whole(beginning: LogBeginning) -> bool:
@@ -142,10 +154,22 @@ def log_in_pieces(head: LogHead, extents: Iterable[Extent]) -> DurableLog:
 
 
 def recent_from(index: LogIndex, head: LogHead) -> Iterator[Extent]:
-    """All extents that reach beyond the snapshot of a log; blocks, raises Corrupt."""
+    """All extents that reach beyond the snapshot of a log; blocks, raises Corrupt.
+
+    Those in the object store come without their bytes; see ``with_bodies``.
+    """
     assert head.snapshot is not None, "the log has a snapshot"
     offsets = range(head.snapshot.next_offset, head.state.log_end_offset)
-    return _extents_of(index, head.partition_id, offsets)
+    for page in _pages_of(index, head.partition_id, offsets):
+        yield from page
+
+
+def with_bodies(index: LogIndex, partition_id: int, extents: Iterable[Extent]) -> Iterator[Extent]:
+    """Yield extents of a partition with their bytes; blocks, raises Corrupt."""
+    for extent in extents:
+        with damage_is_of(partition_id, extent.base_offset):
+            found = index.bodies([extent])
+        yield from found
 
 
 def log_behind_snapshot(
@@ -175,21 +199,19 @@ def stored_batches(head: LogHead, extents: Iterable[Extent]) -> Iterator[StoredB
 def _stored_from(
     head: LogHead, extents: Iterable[Extent], needless_offset: int
 ) -> Iterator[StoredBatches]:
-    reader = _Reader(head)
+    reader = ExtentReader(head)
     for extent in extents:
         reader.require_next(extent, needless_offset)
         yield reader.read(extent)
-    end_offset = needless_offset if reader.end_offset is None else reader.end_offset
-    if end_offset < head.state.log_end_offset:
-        path = f"partition {head.partition_id} in the store"
-        raise Corrupt(path, end_offset, f"ends before offset {head.state.log_end_offset}")
+    reader.require_end(needless_offset)
 
 
-class _Reader:
+class ExtentReader:
     """Reads one extent after the other, and raises Corrupt where they are not what was written."""
 
     def __init__(self, head: LogHead) -> None:
         self._partition_id = head.partition_id
+        self._log_end_offset = head.state.log_end_offset
         self._leader_epoch = head.state.leader_epoch
         """The reader's own epoch: no broker has written in a later one."""
         self._imported_to = 0 if head.snapshot is None else head.snapshot.next_offset
@@ -209,7 +231,28 @@ class _Reader:
             raise self._damage(extent, 0, f"the extent should start at offset {end_offset}")
         self.end_offset = extent.next_offset
 
+    def require_end(self, needless_offset: int) -> None:
+        """Raise unless the extents reach the end of the log."""
+        end_offset = needless_offset if self.end_offset is None else self.end_offset
+        if end_offset < self._log_end_offset:
+            path = f"partition {self._partition_id} in the store"
+            raise Corrupt(path, end_offset, f"ends before offset {self._log_end_offset}")
+
+    def check_headers(self, extent: Extent, headers: Sequence[BatchHeader]) -> None:
+        """Raise unless these are the headers of the extent's batches, which are not read."""
+        position, end_offset = 0, extent.base_offset
+        try:
+            for header in headers:
+                self._check_place(header, end_offset, extent)
+                position += header.size
+                end_offset = header.next_offset
+        except CorruptBatch as error:
+            raise self._damage(extent, position, str(error)) from None
+        if position != extent.size_bytes:
+            raise self._damage(extent, position, "the headers are not those of all batches")
+
     def read(self, extent: Extent) -> StoredBatches:
+        """Return the batches of the extent, which is the next one."""
         data = memoryview(extent.data)
         found = []
         position, end_offset = 0, extent.base_offset
@@ -230,9 +273,12 @@ class _Reader:
     def _check(
         self, header: BatchHeader, batch: memoryview, end_offset: int, extent: Extent
     ) -> None:
-        """Raise CorruptBatch for a batch that cannot follow ``end_offset``."""
+        """Raise CorruptBatch for a batch that is damaged, or cannot follow ``end_offset``."""
         if crc32c(batch[CRC_START:]) != header.crc:
             raise CorruptBatch("the checksum does not match")
+        self._check_place(header, end_offset, extent)
+
+    def _check_place(self, header: BatchHeader, end_offset: int, extent: Extent) -> None:
         if not end_offset <= header.base_offset < header.next_offset <= extent.next_offset:
             raise CorruptBatch(
                 f"the batch has the offsets {header.base_offset} to {header.next_offset}, of"
@@ -257,6 +303,17 @@ class _Reader:
 
 
 def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[Extent]:
+    """Yield the extents with these offsets and their bytes."""
+    for page in _pages_of(index, partition_id, offsets):
+        with damage_is_of(partition_id, page[0].base_offset):
+            extents = index.bodies(page)
+        page.clear()
+        extents.reverse()
+        while extents:  # None is held any more once the next one is requested.
+            yield extents.pop()
+
+
+def _pages_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[list[Extent]]:
     """Yield the extents with these offsets; each request returns as many as fit.
 
     The last offset needs no further request.
@@ -267,10 +324,7 @@ def _extents_of(index: LogIndex, partition_id: int, offsets: range) -> Iterator[
             extents = index.extents(
                 partition_id, from_offset, most=_EXTENTS_AT_ONCE, most_bytes=BYTES_AT_ONCE
             )
-            extents = index.bodies(extents)
         if not extents:
             return
         from_offset = extents[-1].next_offset
-        extents.reverse()
-        while extents:  # None is held any more once the next one is requested.
-            yield extents.pop()
+        yield extents

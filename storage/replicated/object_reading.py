@@ -16,19 +16,24 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.protocol.records import CorruptBatch
 from barnabas.storage.errors import ObjectDamaged
 from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.replicated.log_index import IndexClosed, ObjectPlace
+from barnabas.storage.replicated.wal_object import headers_in, read_footer
 from barnabas.storage.runtime.chance import random_below
 from barnabas.storage.runtime.threads import new_condition, start_thread
 
 if TYPE_CHECKING:
     from barnabas.storage.replicated.blob_store import BlobStore
-    from barnabas.storage.replicated.log_index import Extent, ObjectPlace
+    from barnabas.storage.replicated.log_index import Extent, ObjectSize
+    from barnabas.storage.replicated.wal_object import FooterBatch
 
 READS_AT_ONCE: Final = 16
 GAP_BYTES_MAX: Final = 64 * 1024
 """Bytes between two ranges that are read, too, to save a request."""
+FOOTER_BYTES_MAX: Final = 16 * 1024 * 1024
+"""Size of the footers that are kept: a takeover needs each of them for many logs."""
 _PAUSE_S_MIN: Final = 0.1
 _PAUSE_S_MAX: Final = 5.0
 _THOUSAND: Final = 1000
@@ -67,6 +72,9 @@ class ObjectReader:
         self._changed = new_condition()
         self._waiting: deque[_Read] = deque()
         self._threads = self._idle_threads = 0
+        self._footers: dict[str, bytes] = {}
+        """Footers that were read lately, by key."""
+        self._footer_bytes = 0
         self._is_closed = False
 
     def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
@@ -77,6 +85,47 @@ class ObjectReader:
             each if each.place is None else each._replace(data=found[each.place], place=None)
             for each in extents
         ]
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """Return the batches of extents as footers have them; raises ObjectDamaged, IndexClosed."""
+        places = [each.place for each in extents if each.place is not None]
+        self._read_footers({each.key: each.size for each in places})
+        return [
+            headers_in(each.data) if each.place is None else self._headers_at(each.place)
+            for each in extents
+        ]
+
+    def _read_footers(self, sizes: Mapping[str, ObjectSize]) -> None:
+        """Read footers that were not read lately, all at once."""
+        with self._changed:
+            missing = {key: size for key, size in sizes.items() if key not in self._footers}
+        places = {
+            key: ObjectPlace(key, size.footer_at, size.size_bytes - size.footer_at, size)
+            for key, size in missing.items()
+        }
+        found = self.read(places.values())
+        with self._changed:
+            for key, place in places.items():
+                self._footers[key] = found[place]
+                self._footer_bytes += place.length
+            for key in [*self._footers]:
+                if self._footer_bytes <= FOOTER_BYTES_MAX or key in sizes:
+                    continue
+                self._footer_bytes -= len(self._footers.pop(key))
+
+    def _headers_at(self, place: ObjectPlace) -> Sequence[FooterBatch]:
+        with self._changed:
+            footer = self._footers.get(place.key)
+        if footer is None:  # Others have taken its room.
+            return headers_in(self.read([place])[place])
+        try:
+            found = read_footer(footer)
+        except CorruptBatch as error:
+            raise ObjectDamaged(f"object {place.key}: {error}") from None
+        for item, batches in found.items():
+            if (item.position, item.length) == (place.position, place.length):
+                return batches
+        raise ObjectDamaged(f"object {place.key} has no extent at byte {place.position}")
 
     def read(self, places: Iterable[ObjectPlace]) -> Mapping[ObjectPlace, bytes]:
         """Return the bytes at some places; raises ObjectDamaged, IndexClosed."""

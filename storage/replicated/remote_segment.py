@@ -22,8 +22,11 @@ class RemoteSegment(ReadableSegment):
         cold: ColdStore,
         *,
         created_ms: int,
+        is_stored: bool = True,
     ) -> None:
+        """``is_stored``: see ``ReadableSegment``."""
         super().__init__(part.base_offset, created_ms=created_ms)
+        self.is_stored = is_stored
         self.end_offset = part.next_offset
         self.size_bytes = self.written_bytes = facts.size_bytes
         self.transactions = facts.transactions

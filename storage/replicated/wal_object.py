@@ -18,7 +18,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
 
-from barnabas.protocol.records import HEADER_BYTES, BatchHeader, CorruptBatch, read_header
+from barnabas.protocol.records import (
+    HEADER_BYTES,
+    BatchHeader,
+    CorruptBatch,
+    iterate_batches,
+    read_header,
+)
 from barnabas.storage.replicated.log_index import Item, ObjectSize
 
 if TYPE_CHECKING:
@@ -82,6 +88,15 @@ def _add_headers(headers: bytearray, view: memoryview) -> int:
 
 def _size_in_footer(header: BatchHeader) -> int:
     return header.size if header.is_control else HEADER_BYTES
+
+
+def headers_in(data: Buffer) -> list[FooterBatch]:
+    """Return the batches of some bytes as a footer has them."""
+    view = memoryview(data)
+    return [
+        FooterBatch(header, view[at : at + _size_in_footer(header)])
+        for at, header in iterate_batches(view)
+    ]
 
 
 def read_footer(footer: Buffer) -> dict[Item, list[FooterBatch]]:

@@ -47,7 +47,8 @@ class Upkept:
         self.session = self.broker.session
         self.way = MemoryLogIndex(self.index)
         loop = asyncio.get_running_loop()
-        host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn)
+        config = SimpleNamespace(objects_delete_delay_ms=0)
+        host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn, config=config)
         self.blobs = lambda: [MemoryBlobStore(self.index.uploads)]
         self.upkeep = Upkeep(
             host, self.broker.store, self.way, lambda: self.session, self.blobs, SETTINGS

@@ -4,8 +4,14 @@ from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
+from barnabas.storage.replicated.header_loading import log_by_headers
 from barnabas.storage.replicated.log_parts import covering_parts, parts_of
-from barnabas.storage.replicated.log_reading import head_of, log_behind_snapshot, recent_from
+from barnabas.storage.replicated.log_reading import (
+    head_of,
+    is_elsewhere,
+    log_behind_snapshot,
+    recent_from,
+)
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.remote_segment import remote_segments
 from barnabas.storage.store.flush_start import open_cache
@@ -45,7 +51,10 @@ def durable_remote(index, cold):
     if not parts:
         return None
     remote = remote_segments(1, parts, cold.store)
-    return log_behind_snapshot(head, recent_from(index, head), remote)
+    extents = list(recent_from(index, head))
+    if is_elsewhere(extents):
+        return log_by_headers(index, head, extents, remote, cold.store)
+    return log_behind_snapshot(head, extents, remote)
 
 
 class RemoteBroker(Broker):

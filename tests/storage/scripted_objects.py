@@ -6,13 +6,18 @@ named and in which records still lie (F6).
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import replace
 from random import Random
 from unittest.mock import patch
 
 from barnabas.broker.testing.store.base import MemoryStore
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.storage.errors import ObjectDamaged
+from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError, UploadKey
 from barnabas.storage.replicated.guard import GUARD_KEY
 from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.replicated.object_reading import ObjectReader
+from barnabas.storage.replicated.wal_object import wal_object
 from barnabas.storage.runtime.clock import sleep
 
 LATE_S = 1.5
@@ -129,6 +134,53 @@ class ScriptedBlobs:
         if self._happens():
             raise BlobStoreError("connection reset")
         return found
+
+
+class ObjectsAtOnce(ObjectReader):
+    """Reads of objects on the caller's thread; ``places`` are those that were read."""
+
+    def __init__(self, objects):
+        super().__init__(lambda: objects)
+        self.objects = objects
+        self.places = []
+
+    def read(self, places):
+        wanted = [*places]
+        self.places += wanted
+        return {each: self._read_at(each) for each in wanted}
+
+    def _read_at(self, place):
+        try:
+            data = self.objects.get_range(place.key, place.position, place.length)
+        except BlobNotFound:
+            raise ObjectDamaged(f"object {place.key} is missing") from None
+        if len(data) < place.length:
+            raise ObjectDamaged(f"object {place.key} ends early")
+        return data
+
+
+class IndexWithObjects(MemoryIndex):
+    """An index that puts the payloads of two of three flushes into an object store."""
+
+    def __init__(self):
+        super().__init__()
+        self.objects = ScriptedObjects(lambda: live_keys_of(self))
+        self.reader = ObjectsAtOnce(self.objects)
+
+    def commit_flush(self, session, flush):
+        if flush.payload and flush.number % 3:
+            body = [flush.payload[each.position :][: each.length] for each in flush.items]
+            made = wal_object(flush.items, body)
+            key = UploadKey(session, flush.lane, flush.number, 1).text
+            self.objects.put(key, b"".join(made.body))
+            flush = replace(flush, items=made.items, payload=None, key=key, size=made.size)
+        return super().commit_flush(session, flush)
+
+    def bodies(self, extents):
+        return self.reader.bodies(extents)
+
+    def headers(self, extents):
+        return self.reader.headers(extents)
 
 
 def live_keys_of(index):

@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
@@ -17,6 +18,7 @@ from barnabas.storage.replicated.offloading import excess, leaving_of, offload
 from barnabas.storage.replicated.remote_segment import RemoteSegment
 from tests.storage.leading import MANY, Broker, committed, producers_of
 from tests.storage.remote import Cold, RemoteBroker, keep_parts
+from tests.storage.scripted_objects import IndexWithObjects
 from tests.storage.stores import NOW_MS, ROOT, batch, from_producer, read_all
 
 CONFIG = LogConfig(segment_bytes=500, index_interval_bytes=100)
@@ -32,8 +34,8 @@ def offload_all(log, snapshot_offset, kept_bytes, cold):
 class History:
     """One log, its leaders one after the other, and what its producers are about."""
 
-    def __init__(self):
-        self.index = MemoryIndex()
+    def __init__(self, index):
+        self.index = index
         self.life = 0
         self.leader = Broker(self.index, CONFIG, 0)
         self.cold = Cold(self.index)
@@ -247,10 +249,11 @@ def test_log_with_gaps_has_no_parts(index):
     assert parts_of(leader.log, 0) == [], "compaction has left gaps"
 
 
+@pytest.mark.parametrize("kind", [MemoryIndex, IndexWithObjects])
 @settings(RANDOM)
-@given(STEPS, STEPS, st.booleans())
-def test_log_without_its_data_is_the_log_from_all_its_bytes_f11(before, after, moves):
-    history = History()
+@given(before=STEPS, after=STEPS, moves=st.booleans())
+def test_log_without_its_data_is_the_log_from_all_its_bytes_f11(kind, before, after, moves):
+    history = History(kind())
     for step in before:
         history.step(*step)
     history.step("within", 0, 0)
@@ -266,3 +269,40 @@ def test_log_without_its_data_is_the_log_from_all_its_bytes_f11(before, after, m
         return  # Nothing before the snapshot is read any more.
     remote = history.take_over(Cold(history.index))
     assert_same(remote.log, whole.log, history.times)
+
+
+def test_log_whose_records_are_objects_is_loaded_from_their_headers_f11():
+    """No body is read before a client reads it; the next snapshot has the facts of all segments."""
+    history = History(IndexWithObjects())
+    for step in [("plain", 1, 9), ("keep", 0, 0), *[("flush", each, 0) for each in range(8)]]:
+        history.step(*step)
+    history.step("end", 0, 1)
+    history.step("end", 1, 0)
+    reader, end = history.index.reader, history.leader.log.next_offset
+    reader.places.clear()
+    taken = history.take_over(Cold(history.index))
+    assert reader.places
+    assert all(place.position == place.size.footer_at for place in reader.places)
+    assert [segment.end_offset for segment in taken.log.segments] == [2, end, end]
+    assert not any(each.size_bytes for each in taken.log.local_segments)
+    assert len(taken.log.aborted_transactions(0, end)) == 1
+    assert_same(taken.log, history.take_over().log, history.times)
+    history.leader, history.kept_offset = history.take_over(Cold(history.index)), 0
+    history.step("plain", 1, 5)
+    history.step("keep", 0, 0)
+    assert parts_found(history.index) == [0, 2, end], "the parts cover the log again"
+
+
+def test_footer_that_is_not_that_of_the_flush_is_damage_f11():
+    history = History(IndexWithObjects())
+    for step in [("plain", 1, 9), ("keep", 0, 0), ("flush", 1, 0), ("flush", 1, 0)]:
+        history.step(*step)
+    objects = history.index.objects.bodies
+    key = max(objects)
+    objects[key] = objects[key][:-20] + bytes(20)
+    with pytest.raises(Corrupt, match="footer"):
+        history.take_over(Cold(history.index))
+    del objects[key]
+    history.index.reader._footers.clear()
+    with pytest.raises(Corrupt, match="is missing"):
+        history.take_over(Cold(history.index))

@@ -285,3 +285,35 @@ def test_uploads_keep_their_rules_under_all_failures_of_the_store(in_object_stor
         event(uploading, number)
         uploading.check()
     uploading.end()
+
+
+def deleted_in_object_store():
+    """Return a committer one of whose objects has no records any more."""
+    uploading = Uploading(in_object_store=True)
+    uploading.place(1)
+    uploading.start_attempts(0)
+    uploading.confirm(0)
+    uploading.commit(0)
+    assert [*uploading.objects]
+    uploading.records_are_deleted(3)
+    uploading.index.collect_garbage(10)
+    assert not live_keys_of(uploading.index)
+    return uploading
+
+
+def test_dereferenced_object_is_not_garbage_f6():
+    """A restored index may have its records: it waits for the delay."""
+    uploading = deleted_in_object_store()
+    for _ in range(LAGS_MOST + 2):
+        delete_dead_objects(uploading.index, uploading.blobs)
+    assert [*uploading.objects]
+    assert delete_dereferenced_objects(uploading.index, uploading.blobs, 60_000) == 0
+    assert delete_dereferenced_objects(uploading.index, uploading.blobs, 0) == 1
+    assert not [*uploading.objects]
+
+
+def test_dereferenced_keys_stay_while_no_object_store_deletes_them_f9():
+    uploading = deleted_in_object_store()
+    index, in_rows = uploading.index, MemoryBlobStore(uploading.index.uploads)
+    assert delete_dereferenced_objects(index, in_rows, 0) == 0
+    assert [*index.dereferenced_keys(9, 0)] == [*uploading.objects]

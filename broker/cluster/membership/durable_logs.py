@@ -33,10 +33,12 @@ import contextlib
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.membership.held_bytes import HeldBytes
 from barnabas.storage.errors import Corrupt, LedSince, ObjectDamaged, StoreDamaged
+from barnabas.storage.replicated.header_loading import log_by_headers
 from barnabas.storage.replicated.loading import LongLog, LongReading
 from barnabas.storage.replicated.log_index import IndexClosed, LogBeginning
 from barnabas.storage.replicated.log_parts import covering_parts
@@ -47,12 +49,14 @@ from barnabas.storage.replicated.log_reading import (
     beginnings,
     damage_is_of,
     head_of,
+    is_elsewhere,
     is_whole,
     log_behind_snapshot,
     log_in_pieces,
     recent_beginnings,
     recent_from,
     whole_log,
+    with_bodies,
 )
 from barnabas.storage.replicated.remote_segment import remote_segments
 from barnabas.storage.runtime.threads import new_condition, new_semaphore, start_timer
@@ -199,6 +203,8 @@ class StoredLogs:
         if not is_whole(beginning):
             raise LongLog(beginning.head.partition_id, LongReading())
         remote = self._remote_part(beginning)
+        if is_elsewhere(beginning.extents):
+            return self._log_by_headers(beginning, remote)
         turn.enter_context(self._filling)
         if not remote:
             return whole_log(beginning.head, beginning.extents)
@@ -221,11 +227,23 @@ class StoredLogs:
             request.found = None if head is None else LogBeginning(head, ())
             beginning = request.beginning()
             remote = self._remote_segments(beginning.head)
-            found_extents = recent_from(way, beginning.head) if remote else all_from(way, beginning)
+            by_headers = False
+            found_extents: Iterator[Extent]
+            if remote:
+                recent = recent_from(way, beginning.head)
+                first = list(islice(recent, FIRST_AT_ONCE))
+                by_headers = is_elsewhere(first)
+                found_extents = chain(first, recent)
+                if not by_headers:
+                    found_extents = with_bodies(way, partition_id, found_extents)
+            else:
+                found_extents = all_from(way, beginning)
             extents = self._few_at_work(found_extents)
             held.callback(extents.close)
             try:
-                if remote:
+                if by_headers and self._cold is not None:
+                    yield log_by_headers(way, beginning.head, extents, remote, self._cold)
+                elif remote:
                     yield log_behind_snapshot(beginning.head, extents, remote)
                 else:
                     yield log_in_pieces(beginning.head, extents)
@@ -236,6 +254,26 @@ class StoredLogs:
                 if found == long.damage and head_of(way, partition_id) == beginning.head:
                     raise
                 raise LongLog(partition_id, LongReading(found)) from damage
+
+    def _log_by_headers(
+        self, beginning: LogBeginning, remote: Sequence[RemoteSegment]
+    ) -> DurableLog:
+        """Return a log with parts some of whose other records are in the object store.
+
+        The cold store reads their headers, for the same reason as its parts.
+        """
+        cold, head = self._cold, beginning.head
+        assert cold is not None, "logs without a cold store have no parts"
+        extents = beginning.extents
+        key = ("headers", head.partition_id, head.state.leader_epoch)
+        try:
+            return cold.read(
+                key,
+                lambda index: log_by_headers(index, head, extents, remote, cold),
+                patiently=True,
+            )
+        except OSError as error:
+            raise IndexClosed from error
 
     def _remote_part(self, beginning: LogBeginning) -> Sequence[RemoteSegment]:
         """Return the segments before a beginning, or none if it begins at the log's start.

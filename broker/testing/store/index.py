@@ -60,6 +60,7 @@ from barnabas.storage.replicated.log_index import (
     StoredSpace,
 )
 from barnabas.storage.replicated.object_rows import Moment
+from barnabas.storage.replicated.wal_object import FooterBatch, headers_in
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition
 
@@ -425,6 +426,10 @@ class MemoryIndex:
     def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
         """See ``LogIndex``; an index by itself has no object store."""
         return list(extents)
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """See ``LogIndex``."""
+        return [headers_in(each.data) for each in extents]
 
     def extent_sizes(self, partition_id: int, from_offset: int, *, most: int) -> list[ExtentSize]:
         """See ``LogIndex``."""

@@ -26,6 +26,7 @@ from barnabas.storage.replicated.log_index import (
 if TYPE_CHECKING:
     from barnabas.broker.testing.store.index import MemoryIndex
     from barnabas.storage.replicated.object_reading import ObjectReader
+    from barnabas.storage.replicated.wal_object import FooterBatch
 
 
 class MemoryLogIndex(Way):
@@ -69,7 +70,15 @@ class MemoryLogIndex(Way):
 
     def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
         """See ``LogIndex``."""
-        return list(extents) if self._objects is None else self._objects.bodies(extents)
+        if self._objects is None:
+            return self._index.bodies(extents)
+        return self._objects.bodies(extents)
+
+    def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
+        """See ``LogIndex``."""
+        if self._objects is None:
+            return self._index.headers(extents)
+        return self._objects.headers(extents)
 
     def beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
