@@ -8,9 +8,9 @@ Rules of this file:
 2. A key is not dead because it was merely seen without a name: the index confirms with a durable
    write that it is dead (``LogIndex.dead_keys``), before anything is deleted (F10).
 3. A listing may lack objects, and an object may appear late: the next round deletes it.
-4. An object of the object store whose records are all deleted is kept for a time, as long as the
-   index may be restored to a moment when it had some of them. Its key is forgotten after its object
-   is deleted, so a failed call is repeated.
+4. The object store keeps an object for a time after its last record was deleted: the index may be
+   restored to a moment when it had some of them. Its key is forgotten after its object is deleted,
+   so a failed call is repeated.
 """
 
 from __future__ import annotations

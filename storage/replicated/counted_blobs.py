@@ -1,4 +1,4 @@
-"""Calls of an object store, counted for metrics and for what operators are told of an outage."""
+"""Calls of an object store, counted for metrics and for warnings about an outage."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class ObjectCounts:
 
     @property
     def last_error(self) -> str:
-        """Return the reason why the store does not do what is asked of it now, or ""."""
+        """Return the reason why uploads or reads fail now, or ""."""
         with self._lock:
             return self._error if monotonic() - self._failed_s < FORGOTTEN_S else ""
 

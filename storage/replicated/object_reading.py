@@ -169,7 +169,7 @@ class ObjectReader:
                 self._threads -= 1
 
     def _fail_all(self, error: Exception) -> None:
-        """End all reads that no thread has begun: the store cannot be opened."""
+        """End all reads that no thread has started: the store cannot be opened."""
         with self._changed:
             for read in self._waiting:
                 read.error = error

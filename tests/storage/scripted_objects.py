@@ -52,7 +52,7 @@ class ScriptedObjects:
         self._changed_at[key] = self._listings
 
     def arrive(self, number):
-        """Let a ghost arrive."""
+        """Put a late object."""
         if self.ghosts:
             self.put(*self.ghosts.pop(number % len(self.ghosts)))
 
