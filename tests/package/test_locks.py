@@ -24,7 +24,7 @@ from tests.issuer import AUDIENCE, ISSUER, standard_set, token
 from tests.package.test_compose import FILES, project
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = ("postgresql", "security")
+EXTRAS = ("objects", "postgresql", "security")
 """Extras of the image."""
 HOOK = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
 WANTED = {
