@@ -18,12 +18,15 @@ from typing import TYPE_CHECKING, Final
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.replicated.object_rows import Moment
+from barnabas.storage.runtime.clock import sleep
 
 if TYPE_CHECKING:
     from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.object_rows import ObjectRows
 
 GUARD_KEY: Final = "guard/moment"
+_ATTEMPTS: Final = 10
+_PAUSE_S: Final = 0.5
 _BYTES_MAX: Final = 16 * 1024 * 1024
 
 
@@ -41,11 +44,11 @@ def read_guard(blobs: BlobStore) -> Moment | None:
 
 
 def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
-    """Raise StoreUnusable if the index was restored to an earlier moment; IndexClosed."""
-    try:
-        guard = read_guard(blobs)
-    except BlobStoreError as error:
-        raise StoreUnusable(f"{GUARD_KEY} of the object store cannot be read: {error}") from None
+    """Raise StoreUnusable if the index was restored to an earlier moment.
+
+    A failed read is repeated for some seconds. Raises StoreUnusable after that, and IndexClosed.
+    """
+    guard = _read_patiently(blobs)
     lost = "" if guard is None else lost_since(guard, rows.moment())
     if lost:
         raise StoreUnusable(
@@ -53,6 +56,18 @@ def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
             "run 'barnabas check --cluster', and accept the loss by 'barnabas cluster reopen "
             "--restored'"
         )
+
+
+def _read_patiently(blobs: BlobStore) -> Moment | None:
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return read_guard(blobs)
+        except BlobStoreError as error:
+            if attempt == _ATTEMPTS:
+                reason = f"{GUARD_KEY} of the object store cannot be read: {error}"
+                raise StoreUnusable(reason) from None
+        sleep(_PAUSE_S)
+    raise AssertionError("the last attempt returns or raises")
 
 
 def accept_loss(rows: ObjectRows, blobs: BlobStore) -> None:
