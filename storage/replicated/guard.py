@@ -71,7 +71,7 @@ def _read_patiently(blobs: BlobStore) -> Moment | None:
 
 
 def accept_loss(rows: ObjectRows, blobs: BlobStore) -> None:
-    """Let brokers start on an index that was restored; raises BlobStoreError, IndexClosed.
+    """Accept an index that was restored; raises BlobStoreError, IndexClosed.
 
     Later sessions get IDs above those of the guard.
     """

@@ -192,7 +192,7 @@ def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> b
 
 
 def _accept_loss(base: TransferBase, config: BrokerConfig) -> None:
-    """Let brokers use the object store again, which knows a later moment of the cluster."""
+    """Accept that the object store knows a later moment of the cluster."""
     if config.object_store is None:
         return
     blobs, *others = base.blob_stores()
