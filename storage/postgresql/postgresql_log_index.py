@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.object_reading import ObjectReader
     from barnabas.storage.replicated.wal_object import FooterBatch
 
-_COMMIT_FLUSH: Final = (
+_FLUSH: Final = (
     "SELECT outcome, refused FROM barnabas.commit_flush(%s, %s::smallint, %s, %s, %b,"
     " %s::bigint[], %s::integer[], %s::bigint[], %s::bigint[], %s::integer[], %s::integer[],"
-    " %s::bigint[], %s::integer[], %s::bigint[], %s, %s)"
+    " %s::bigint[], %s::integer[], %s::bigint[]"
 )
+_COMMIT_FLUSH: Final = f"{_FLUSH})"
+_COMMIT_OBJECT: Final = f"{_FLUSH}, %s::bigint, %s::bigint)"
 _EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer, %s::bigint)"
 _BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
 _RECENT_BEGINNINGS: Final = (
@@ -118,9 +120,11 @@ class PostgreSqlLogIndex:
         items = [list(column) for column in zip(*flush.items, strict=True)] or [[]] * 6
         starts = [list(column) for column in zip(*flush.starts, strict=True)] or [[]] * 3
         arguments = (session, flush.lane.value, flush.number, flush.key, flush.payload)
-        size = (None, None) if flush.size is None else (flush.size.size_bytes, flush.size.footer_at)
-        columns = (*arguments, *items, *starts, *size)
-        ((outcome, refused),) = self._primary.execute(_COMMIT_FLUSH, columns)
+        statement, columns = _COMMIT_FLUSH, [*arguments, *items, *starts]
+        if flush.size is not None:
+            statement = _COMMIT_OBJECT
+            columns += (flush.size.size_bytes, flush.size.footer_at)
+        ((outcome, refused),) = self._primary.execute(statement, columns)
         answer = FlushAnswer(Outcome(outcome), frozenset(refused))
         if answer.outcome is Outcome.COMMITTED and flush.lane is Lane.INLINE:
             self._primary.witness.flush_committed(session, flush.number)
@@ -257,7 +261,7 @@ class PostgreSqlLogIndex:
         self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
     ) -> bool:
         """Replace extents; return False if another broker leads or the log starts later."""
-        bases, nexts, epochs, bodies = map(list, zip(*extents, strict=True))
+        bases, nexts, epochs, bodies, _ = map(list, zip(*extents, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]
         columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies))

@@ -53,7 +53,6 @@ from barnabas.storage.replicated.log_index import (
     LogPart,
     LogSnapshot,
     LogStart,
-    ObjectPlace,
     Outcome,
     PackedExtents,
     PartitionState,
@@ -385,7 +384,7 @@ class MemoryIndex:
             refused = self._led_elsewhere(session, flush)
             if refused:
                 return FlushAnswer(Outcome.REFUSED, refused)
-            self._write(flush)
+            self._payloads.write(self.rows, flush, self.uploads.body(flush))
             found.next_flushes[flush.lane] = number + 1
             return FlushAnswer(Outcome.COMMITTED)
 
@@ -613,27 +612,3 @@ class MemoryIndex:
 
     def _leads_still(self, session: int, partition_id: int, epoch: int) -> bool:
         return self._session(session).is_live and self._leads(session, partition_id, epoch)
-
-    def _write(self, flush: Flush) -> None:
-        payload = memoryview(self.uploads.body(flush))
-        key, size = flush.key, flush.size
-        partition_ids = {item.partition_id for item in flush.items}
-        if len(partition_ids) < len(flush.items):
-            raise IndexMisused("two items of one partition")
-        extents = {}
-        for item in flush.items:
-            data, place = b"", None
-            if size is None:
-                data = bytes(payload[item.position : item.position + item.length])
-            elif key is not None and item.position + item.length <= size.footer_at:
-                place = ObjectPlace(key, item.position, item.length, size)
-            offsets = item.base_offset, item.next_offset
-            extent = Extent(*offsets, item.leader_epoch, data, place)
-            self.rows[item.partition_id].append(item, extent)
-            extents[item.partition_id, item.base_offset] = extent
-        self._payloads.add(extents)
-        for start in flush.starts:
-            row = self.rows[start.partition_id]
-            if start.offset > row.log_end_offset:
-                raise IndexMisused(f"{start} is behind the end, {row.log_end_offset}")
-            row.log_start_offset = max(row.log_start_offset, start.offset)

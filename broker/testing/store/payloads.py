@@ -15,7 +15,10 @@ from typing import Final
 from barnabas.broker.testing.store.rows import PartitionRow, touch
 from barnabas.storage.replicated.log_index import (
     Extent,
+    Flush,
     IndexMisused,
+    Item,
+    ObjectPlace,
     PackedExtents,
     StoredSpace,
 )
@@ -62,6 +65,21 @@ class Payloads:
         self._payloads.clear()
         self._partly_dead.clear()
         self._sparse.clear()
+
+    def write(self, rows: Mapping[int, PartitionRow], flush: Flush, body: bytes) -> None:
+        """Append the records of a flush, whose ``body`` is empty if the object store has it."""
+        if len({item.partition_id for item in flush.items}) < len(flush.items):
+            raise IndexMisused("two items of one partition")
+        extents = {}
+        for item in flush.items:
+            extent = extents[item.partition_id, item.base_offset] = _extent_of(item, flush, body)
+            rows[item.partition_id].append(item, extent)
+        self.add(extents)
+        for start in flush.starts:
+            row = rows[start.partition_id]
+            if start.offset > row.log_end_offset:
+                raise IndexMisused(f"{start} is behind the end, {row.log_end_offset}")
+            row.log_start_offset = max(row.log_start_offset, start.offset)
 
     def add(self, extents: Mapping[Place, Extent]) -> None:
         """Add a payload that has these extents."""
@@ -169,6 +187,15 @@ class Payloads:
             if payload.sparse_since is None and payload.dead_bytes * 4 > payload.size_bytes:
                 payload.sparse_since = self._clock()
                 self._sparse[payload] = None
+
+
+def _extent_of(item: Item, flush: Flush, body: bytes) -> Extent:
+    data, place = b"", None
+    if flush.size is None:
+        data = body[item.position : item.position + item.length]
+    elif flush.key is not None and item.position + item.length <= flush.size.footer_at:
+        place = ObjectPlace(flush.key, item.position, item.length, flush.size)
+    return Extent(item.base_offset, item.next_offset, item.leader_epoch, data, place)
 
 
 def _portions(row: PartitionRow, base_offsets: Collection[int]) -> list[list[Extent]]:
