@@ -64,8 +64,7 @@ def _read_patiently(blobs: BlobStore) -> Moment | None:
             return read_guard(blobs)
         except BlobStoreError as error:
             if attempt == _ATTEMPTS:
-                reason = f"{GUARD_KEY} of the object store cannot be read: {error}"
-                raise StoreUnusable(reason) from None
+                raise StoreUnusable(f"guard of the object store cannot be read: {error}") from None
         sleep(_PAUSE_S)
     raise AssertionError("the last attempt returns or raises")
 
