@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Final, Self
 
 from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.object_rows import NamedExtent, NamedObject
+from barnabas.storage.replicated.object_rows import Moment, NamedExtent, NamedObject
 
+_MOMENT: Final = """
+WITH moment AS MATERIALIZED (
+    SELECT coalesce(pg_sequence_last_value(
+            pg_get_serial_sequence('barnabas.sessions', 'session_id')::regclass), 0),
+        (SELECT version FROM barnabas.picture),
+        (SELECT coalesce(json_object_agg(session_id || '/' || lane, next_flush), '{}')::text
+            FROM barnabas.lanes)
+)
+SELECT moment.*, barnabas.confirm()::text FROM moment
+"""
+_RAISE_SESSIONS: Final = """
+SELECT setval(sequence, greatest(%s::bigint, coalesce(pg_sequence_last_value(sequence), 1)))
+    FROM CAST(pg_get_serial_sequence('barnabas.sessions', 'session_id') AS regclass) AS sequence
+"""
 _NAMED: Final = """
 SELECT object_id, key, size_bytes FROM barnabas.objects
     WHERE object_id > %s AND size_bytes IS NOT NULL ORDER BY object_id LIMIT %s
@@ -32,6 +47,15 @@ class PostgreSqlObjectRows:
     def begin(cls, primary: Primary) -> Self:
         """Open on the caller's connection, which the caller closes after an error."""
         return cls(primary, primary.start(bring_up_to_date))
+
+    def moment(self) -> Moment:
+        """Return the present moment: what is read is replicated with the confirmation."""
+        ((session, version, flushes, _),) = self._primary.execute(_MOMENT)
+        return Moment(session, version, json.loads(flushes))
+
+    def raise_sessions(self, session: int) -> None:
+        """Give no more sessions an ID up to ``session``."""
+        self._primary.execute(_RAISE_SESSIONS, (session,))
 
     def named_objects(self, after_row: int, most: int) -> Sequence[NamedObject]:
         """Return objects in the order of their rows."""

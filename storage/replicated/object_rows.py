@@ -1,4 +1,4 @@
-"""The interface to the rows of a cluster that name objects of the object store, for commands.
+"""The interface to the rows of a cluster that concern the object store.
 
 Methods wait for the index without limit, and repeat their calls; ``IndexClosed`` is raised out of a
 wait. One caller at a time.
@@ -6,7 +6,7 @@ wait. One caller at a time.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 
@@ -27,8 +27,25 @@ class NamedExtent(NamedTuple):
     next_offset: int
 
 
+class Moment(NamedTuple):
+    """Numbers of an index that never fall."""
+
+    session: int
+    """The highest session ID given out, or a higher one."""
+    version: int
+    """Version of the members and leaders."""
+    flushes: Mapping[str, int]
+    """Number of the next flush by session and lane, of sessions that are not forgotten."""
+
+
 class ObjectRows(Protocol):
     """Rows about objects; see the head of this module."""
+
+    def moment(self) -> Moment:
+        """Return the present moment, durably: no failover goes back before it."""
+
+    def raise_sessions(self, session: int) -> None:
+        """Give no more sessions an ID up to ``session``."""
 
     def named_objects(self, after_row: int, most: int) -> Sequence[NamedObject]:
         """Return up to ``most`` objects whose rows follow ``after_row``, in order."""

@@ -41,6 +41,7 @@ class ObjectServer(Service):
     access_key, secret_key = "barnabas", "barnabas-secret"
 
     def __init__(self, directory: Path) -> None:
+        directory.mkdir(exist_ok=True)
         super().__init__(directory / "output.txt")
         self.directory = directory
         self._port = free_port()

@@ -161,8 +161,8 @@ def compare(sdist: Path, wheel: Path, scratch: Path) -> None:
 
 
 def write_sbom(wheel: Path, environment: Path, path: Path) -> None:
-    """Write the SBOM (CycloneDX) of an environment with the wheel and two extras."""
-    commands = environment_with(environment, f"{wheel}[postgresql,security]")
+    """Write the SBOM (CycloneDX) of an environment with the wheel and three extras."""
+    commands = environment_with(environment, f"{wheel}[objects,postgresql,security]")
     run(commands / "python", "-m", "pip", "uninstall", "--quiet", "--yes", "pip", cwd=environment)
     command = (Path(sys.executable).parent / "cyclonedx-py", "environment", "--output-reproducible")
     run(*command, "--output-file", path, commands / "python", cwd=environment)

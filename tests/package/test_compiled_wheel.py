@@ -19,11 +19,17 @@ from tests.products import for_the_night
 pytestmark = pytest.mark.timeout(3600)
 INTERPRETERS = interpreters()
 IMPORTS = {
+    "objects": "import obstore; print(obstore.__name__)",
     "postgresql": "import psycopg; print(psycopg.pq.__impl__)",
     "security": "import jwt; print(jwt.__name__)",
     "spark": "import barnabas.spark, pyspark, pandas, pyarrow; print(pyspark.__name__)",
 }
-PRINTED = {"postgresql": "binary\n", "security": "jwt\n", "spark": "pyspark\n"}
+PRINTED = {
+    "objects": "obstore\n",
+    "postgresql": "binary\n",
+    "security": "jwt\n",
+    "spark": "pyspark\n",
+}
 
 
 @pytest.fixture(scope="module")

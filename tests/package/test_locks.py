@@ -25,7 +25,7 @@ from tests.package.test_compose import FILES, project
 from tests.products import for_the_night
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
-EXTRAS = ("postgresql", "security")
+EXTRAS = ("objects", "postgresql", "security")
 """Extras of the image."""
 HOOK = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["mypyc"]
 WANTED = {

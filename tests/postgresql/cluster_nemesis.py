@@ -25,10 +25,12 @@ from random import Random
 from typing import Final
 
 from barnabas.broker.cli.proving.faults import Cure, Fault, Nemesis
+from tests.counterparts.object_stores import Versitygw
 from tests.counterparts.postgresql_servers import Pair
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.postgresql.brokers import LEASE_MS, LinkedMember, running
 from tests.postgresql.links import Between, Cut, Links
+from tests.postgresql.object_stores import BUCKET, settings_of
 from tests.torture.nemesis import ClientFaults
 from tests.torture.process_brokers import ProcessBrokers
 from tests.torture.torture import Outcome, Say, Torture
@@ -299,13 +301,21 @@ class ClusterTorture(Torture):
 
 
 @contextmanager
-def cluster(directory: Path) -> Iterator[tuple[Brokers, Pair, Links]]:
-    """Brokers that run, and what they are on; what all of them have said is in the directory."""
+def cluster(directory: Path, *, objects: bool = False) -> Iterator[tuple[Brokers, Pair, Links]]:
+    """Brokers that run, and what they are on; what all of them have said is in the directory.
+
+    ``objects``: large flushes are in versitygw.
+    """
+    settings = SETTINGS
     with ExitStack() as stack:
+        if objects:
+            store = stack.enter_context(Versitygw(directory / "versitygw"))
+            store.create_bucket(BUCKET)
+            settings = settings_of(store) | SETTINGS
         links, pair = stack.enter_context(Links()), stack.enter_context(Pair())
         stack.callback(pair.keep_output, directory)
         members = [
-            LinkedMember(directory / f"broker-{number}", number, pair, links, **SETTINGS)
+            LinkedMember(directory / f"broker-{number}", number, pair, links, **settings)
             for number in range(1, BROKERS + 1)
         ]
         stack.enter_context(running(members))
@@ -313,10 +323,16 @@ def cluster(directory: Path) -> Iterator[tuple[Brokers, Pair, Links]]:
 
 
 def torment(
-    directory: Path, seed: int, duration_s: float, say: Say, kinds: Sequence[Kind] = KINDS
+    directory: Path,
+    seed: int,
+    duration_s: float,
+    say: Say,
+    kinds: Sequence[Kind] = KINDS,
+    *,
+    objects: bool = False,
 ) -> Outcome:
-    """Do one round; what it leaves is in the directory, too."""
-    with cluster(directory) as (brokers, pair, links):
+    """Do one round; what it leaves is in the directory, too. ``objects``: see ``cluster``."""
+    with cluster(directory, objects=objects) as (brokers, pair, links):
         torture = ClusterTorture(brokers, pair, links, directory, say, kinds)
         outcome = torture.run(seed, duration_s, harms_broker=True)
         outcome.wrong += brokers.complaints()
@@ -332,6 +348,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of faults in a round")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     parser.add_argument("--go-on", action="store_true", help="after a round with something wrong")
+    parser.add_argument("--objects", action="store_true", help="with versitygw as object store")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     # Leave no server behind.
@@ -345,7 +362,7 @@ def main() -> int:
     for seed in range(arguments.seed, arguments.seed + arguments.rounds):
         directory = Path(tempfile.mkdtemp(prefix=f"nemesis-{seed}-"))
         say(f"seed {seed}, in {directory}")
-        if is_right(directory, seed, arguments.seconds, say):
+        if is_right(directory, seed, arguments.seconds, say, objects=arguments.objects):
             shutil.rmtree(directory)
             continue
         say(f"kept: {directory}")
@@ -356,10 +373,12 @@ def main() -> int:
     return 1 if wrong else 0
 
 
-def is_right(directory: Path, seed: int, duration_s: float, say: Say) -> bool:
+def is_right(
+    directory: Path, seed: int, duration_s: float, say: Say, *, objects: bool = False
+) -> bool:
     """Run one round, and print its outcome."""
     try:
-        outcome = torment(directory, seed, duration_s, say)
+        outcome = torment(directory, seed, duration_s, say, objects=objects)
     except Exception:  # noqa: BLE001  Of each library that is used here, and each is a finding.
         # A broker ended by itself, or a condition was not met in time.
         traceback.print_exc()

@@ -17,10 +17,11 @@ SECONDS = 6
     beside="tests/postgresql/test_cluster.py::test_three_brokers_are_one_cluster_after_any_one_is_killed"
 )
 @pytest.mark.timeout(600)
-def test_faults_of_brokers_links_and_servers_cause_no_anomaly(tmp_path):
+@pytest.mark.parametrize("objects", [False, True], ids=["rows", "objects"])
+def test_faults_of_brokers_links_and_servers_cause_no_anomaly(tmp_path, objects):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        outcome = torment(tmp_path, SEED, SECONDS, print, QUICK_KINDS)
+        outcome = torment(tmp_path, SEED, SECONDS, print, QUICK_KINDS, objects=objects)
     print("\n  ".join(outcome.lines()))
     logs = [path.read_text() for path in tmp_path.glob("postgresql-*.log")]
     assert len(logs) == 2

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
-from tests.counterparts.postgresql_servers import Server
+from barnabas.storage.replicated.guard import GUARD_KEY
+from tests.counterparts.broker_process import BrokerDied
+from tests.counterparts.postgresql_servers import Server, own
 from tests.counterparts.scripted_s3 import ScriptedS3
 from tests.postgresql.brokers import Member, running
-from tests.postgresql.object_stores import BUCKET, create_topics, settings_of, write
+from tests.postgresql.object_stores import (
+    BUCKET,
+    create_topics,
+    read,
+    settings_of,
+    succeed,
+    write,
+)
 from tests.real.cli.command import barnabas
+from tests.waiting import wait_until
 
 RECORDS = 3
 
@@ -124,3 +135,48 @@ def test_store_that_does_not_answer_is_reported(store, settings):
     assert done.returncode == 1
     assert "s3://bucket/prefix: Generic S3 error" in done.stderr
     assert store.secret_key not in done.stderr
+
+
+def test_database_of_an_earlier_moment_is_refused_until_the_loss_is_accepted(store, tmp_path):
+    """The copy lacks the last records; its sessions would have IDs that were used before."""
+    with Server() as server:
+        store.bucket.objects.clear()
+        member = Member(tmp_path, server.url, **settings_of(store))
+        with running([member]):
+            create_topics(member, "orders")
+            written = write(member, "orders", 1)
+            member.kill()
+            server.stop()
+            shutil.copytree(server.data, tmp_path / "backup")
+            server.start()
+            before = guards(store)
+            succeed(member)
+            write(member, "orders", 2)
+            wait_until(lambda: guards(store) > before)
+            member.kill()
+        lost = session_of(store)
+        server.stop()
+        shutil.rmtree(server.data)
+        shutil.copytree(tmp_path / "backup", server.data)
+        own(server.data)
+        server.start()
+        with pytest.raises(BrokerDied, match="restored to an earlier moment"):
+            member.start()
+        path = tmp_path / "cluster.properties"
+        found = {"barnabas.metadata": server.url, **settings_of(store)}
+        path.write_text("".join(f"{key}={value}\n" for key, value in found.items()))
+        accepted = run("cluster", "reopen", "--restored", str(path))
+        assert accepted.returncode == 0, accepted.stderr
+        with running([member]):
+            assert read(member, "orders") == written
+            wait_until(lambda: session_of(store) > lost)
+
+
+def guards(store):
+    return store.count("PUT", GUARD_KEY)
+
+
+def session_of(store):
+    """Return the session in the guard."""
+    (guard,) = [each for key, each in store.bucket.objects.items() if key.endswith(GUARD_KEY)]
+    return json.loads(guard)["session"]

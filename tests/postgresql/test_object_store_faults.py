@@ -1,7 +1,7 @@
 """One broker over PostgreSQL and an S3 server that fails by a script (docs/cluster.md, Failures).
 
-Acknowledged records are in the log once, whatever the server does. What it has lost is an error of
-the partitions that need it, and of no other one.
+Each acknowledged record is in the log once, after any failure of the server. A lost object is an
+error of the partitions that need it, and of no other one.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ LOST = {
 
 @pytest.mark.parametrize("kind", [case("lost", in_test=True), case("damaged", in_test=False)])
 def test_partition_of_a_bad_object_fails_and_others_are_served(store, member, kind):
-    """No store may lose an object that it has confirmed, or bits of it; such a one is named."""
+    """A confirmed object is missing or has another bit: its partition is named."""
     of_put, of_get, words = LOST[kind]
     create_topics(member, "bad", "good")
     written = write(member, "good", 2)

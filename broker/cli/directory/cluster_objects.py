@@ -28,8 +28,7 @@ from barnabas.broker.cli.output import Progress, count_text, print_done, print_j
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cluster.start.object_store import opener_of
 from barnabas.broker.cluster.start.postgresql import base_of
-from barnabas.broker.config.cluster import METADATA, without_password
-from barnabas.broker.config.objects import STORAGE
+from barnabas.broker.config.cluster import METADATA, STORAGE, without_password
 from barnabas.broker.config.types import ConfigError
 from barnabas.storage.errors import StorageError
 from barnabas.storage.metastore.interface import MetaStoreError

@@ -57,6 +57,8 @@ from barnabas.storage.files.file_system import AlreadyLocked
 from barnabas.storage.files.io import LocalFileSystem, make_private_directory
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
+from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.storage.replicated.guard import accept_loss
 from barnabas.storage.replicated.log_export import export_log, highest_epoch
 from barnabas.storage.replicated.log_import import ImportProgress, import_logs
 from barnabas.storage.replicated.log_index import IndexMisused
@@ -183,7 +185,20 @@ def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> b
             now_ms = now_ns() // 1_000_000
             used = contents.image.next_producer_id, contents.boot_epoch
             transfer.advance(*counters_after_restore(*used, now_ms))
+            _accept_loss(base, config)
         return transfer.reopen()
+
+
+def _accept_loss(base: TransferBase, config: BrokerConfig) -> None:
+    """Accept that the object store knows a later moment of the cluster."""
+    if config.object_store is None:
+        return
+    blobs, *others = base.blob_stores()
+    with contextlib.ExitStack() as stack:
+        for each in (blobs, *others):
+            stack.callback(each.close)
+        with contextlib.closing(base.object_rows()) as rows:
+            accept_loss(rows, blobs)
 
 
 def import_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:
@@ -342,5 +357,5 @@ def _translated(directory: str, scratch: str) -> Iterator[None]:
     except Corrupt as error:
         text = original(str(error), scratch, directory)
         raise CommandError(f"{text} (run 'barnabas check')") from None
-    except (ConfigError, StorageError, MetaStoreError, IndexMisused) as error:
+    except (ConfigError, StorageError, MetaStoreError, IndexMisused, BlobStoreError) as error:
         raise CommandError(original(str(error), scratch, directory)) from None

@@ -25,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -39,6 +39,7 @@ from barnabas.storage.replicated.blob_garbage import (
     delete_dereferenced_objects,
 )
 from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.storage.replicated.guard import write_guard
 from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
 from barnabas.storage.replicated.log_parts import NewParts, has_parts, is_local, new_parts
 from barnabas.storage.replicated.log_snapshot import take_snapshot
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.blob_store import BlobStore
     from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.log_index import LogIndex
+    from barnabas.storage.replicated.object_rows import ObjectRows
     from barnabas.storage.store.log_store import LogStore
 
 logger = logging.getLogger(__name__)
@@ -98,6 +100,8 @@ class UpkeepSettings:
     """Pause before an unfinished compaction of a log in the store is tried again."""
     forget_ms: int = 600_000
     """Interval between deletions of old sessions, and of objects that no flush will name."""
+    guard_ms: int = 60_000
+    """Interval between two moments in the guard of the object store."""
     session_kept_ms: int = 7 * 24 * 3_600_000
     """Time after the end of its lease for which a session is kept, so that a broker that was paused
     for less learns the result of its flush."""
@@ -150,6 +154,7 @@ class Upkeep:
         open_blobs: Callable[[], Sequence[BlobStore]],
         settings: UpkeepSettings | None = None,
         *,
+        open_rows: Callable[[], ObjectRows] | None = None,
         reload: Callable[[PartitionLog], None] = lambda _log: None,
         cold: ColdStore | None = None,
         packs: bool = False,
@@ -157,7 +162,8 @@ class Upkeep:
         """``index`` is for this object alone; closing it ends calls.
 
         ``session``: the current one or None. ``open_blobs`` returns new connections to all stores
-        of the bodies of large flushes, and may block. ``reload`` loads a log again that is
+        of the bodies of large flushes, and may block; so may ``open_rows``, which the guard of an
+        object store needs. ``reload`` loads a log again that is
         compacted from now on, and of which the store alone has some of the records. ``cold`` reads
         such records; without it all segments stay on the disk. ``packs``: whether logs are packed,
         which needs a snapshot of each.
@@ -167,6 +173,7 @@ class Upkeep:
         self._index = index
         self._session = session
         self._open_blobs = open_blobs
+        self._open_rows = open_rows
         self._reload = reload
         self._cold = cold
         self._packs = packs
@@ -178,6 +185,7 @@ class Upkeep:
         self._garbage_due_ms = 0
         self._pack_due_ms = 0
         self._forget_due_ms = 0
+        self._guard_due_ms = 0
         self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
 
     def snapshot_offset(self, log: PartitionLog) -> int:
@@ -225,6 +233,7 @@ class Upkeep:
         await self._collect_garbage()
         await self._pack()
         await self._forget_sessions()
+        await self._keep_guard()
         self.counts.looked_ms = self._host.clock.now_ms()
 
     async def _maintain(self, log: PartitionLog) -> None:
@@ -397,6 +406,20 @@ class Upkeep:
             logger.warning("object store failed, unused objects are deleted later error=%s", error)
         if deleted:
             logger.info("unused objects deleted objects=%d", deleted)
+
+    async def _keep_guard(self) -> None:
+        now_ms = self._host.clock.now_ms()
+        if now_ms >= self._guard_due_ms and self._open_rows is not None:
+            await self._aside(partial(self._write_guard, self._open_rows))
+            self._guard_due_ms = now_ms + self._settings.guard_ms
+
+    def _write_guard(self, open_rows: Callable[[], ObjectRows]) -> None:
+        """Write the guard if there is an object store; runs on the thread."""
+        for blobs in self._open_blobs():
+            with closing(blobs), closing(open_rows()) as rows:
+                if blobs.is_object_store:
+                    with suppress(BlobStoreError):  # Reported with the broker's other calls.
+                        write_guard(rows, blobs)
 
     def _is_here(self, log: PartitionLog) -> bool:
         return self._logs.logs.get(log.partition_id) is log

@@ -53,6 +53,9 @@ class ClusterBase(Protocol):
         New bodies go into the first one.
         """
 
+    def object_rows(self) -> ObjectRows:
+        """Return a new connection to the rows that concern the object store."""
+
     def cluster_index(self) -> ClusterIndex:
         """Return a new connection to the members and leaders."""
 
@@ -73,9 +76,6 @@ def open_blob_store(base: ClusterBase) -> BlobStore:
 
 class TransferBase(ClusterBase, Protocol):
     """Store that can be filled from a data directory, and exported to one."""
-
-    def object_rows(self) -> ObjectRows:
-        """Return a connection to the rows that name objects of the object store."""
 
     def transfer(self, node_id: int) -> ClusterTransfer:
         """Return a connection for an import or export, as a node."""

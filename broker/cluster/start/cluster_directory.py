@@ -24,6 +24,7 @@ from barnabas.broker.opening.local_directory import GivenUp, Opened
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
+from barnabas.storage.replicated.guard import check_guard
 from barnabas.storage.replicated.log_index import IndexClosed, IndexMisused
 from barnabas.storage.store.flush_start import open_cache, wipe
 from barnabas.storage.store.recovery import lock_directory
@@ -85,6 +86,7 @@ class ClusterHome:
                 node_id = self._new_node_id()
             self._metastore = self._base.metastore(node_id)
             settle_identity(file_system, self._config, self._metastore, properties)
+            self._check_guard()
             check_supported(self._metastore.load().broker_configs.get(FEATURES_ENTITY, {}))
         return node_id
 
@@ -139,6 +141,16 @@ class ClusterHome:
             in_object_store=self._base.has_object_store,
         )
         return UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
+
+    def _check_guard(self) -> None:
+        """Raise StoreUnusable if the index was restored to an earlier moment."""
+        if not self._base.has_object_store:
+            return
+        with (
+            contextlib.closing(open_blob_store(self._base)) as blobs,
+            contextlib.closing(self._base.object_rows()) as rows,
+        ):
+            check_guard(rows, blobs)
 
     def _new_node_id(self) -> int:
         index = self._base.cluster_index()

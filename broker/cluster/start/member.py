@@ -180,6 +180,7 @@ class ClusterMember:
             ways.upkeep,
             self._sessions.leading,
             around.base.blob_stores,
+            open_rows=around.base.object_rows if around.base.has_object_store else None,
             reload=self._reload,
             cold=self._cold,
             packs=around.base.has_object_store,

@@ -14,6 +14,7 @@ from barnabas.broker.testing.store.cluster_index import MemoryClusterIndex
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.broker.testing.store.metastore import MemoryMetadata, MemoryMetaStore
+from barnabas.broker.testing.store.object_rows import MemoryObjectRows
 from barnabas.broker.testing.store.transfer import MemoryTransfer
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
 from barnabas.storage.replicated.counted_blobs import CountedBlobs, ObjectCounts
@@ -113,6 +114,12 @@ class MemoryBase:
     def _object_store(self) -> BlobStore:
         assert self._open_objects is not None, "the store has objects"
         return CountedBlobs(self._open_objects(), self.object_counts)
+
+    def object_rows(self) -> MemoryObjectRows:
+        """Return a new connection to the rows that concern the object store."""
+        way = MemoryObjectRows(self._index, self._link)
+        self._take(way)
+        return way
 
     def cluster_index(self) -> MemoryClusterIndex:
         """Return a new connection to the members and leaders."""

@@ -53,6 +53,7 @@ from barnabas.storage.replicated.log_index import (
     Outcome,
     PartitionState,
 )
+from barnabas.storage.replicated.object_rows import Moment
 from barnabas.storage.replicated.wal_object import FooterBatch, headers_in
 from barnabas.storage.runtime.clock import monotonic
 
@@ -102,6 +103,21 @@ class MemoryIndex(LogUpkeep):
                 if session.node_id == node_id:
                     session.is_live = False
             return self._begin_session(token, node_id, endpoints, lease_ms)
+
+    def moment(self) -> Moment:
+        """See ``ObjectRows``."""
+        with self._changed:
+            flushes = {
+                f"{number}/{lane}": next_flush
+                for number, session in self._sessions.items()
+                for lane, next_flush in session.next_flushes.items()
+            }
+            return Moment(self._next_session - 1, self._version, flushes)
+
+    def raise_sessions(self, session: int) -> None:
+        """See ``ObjectRows``."""
+        with self._changed:
+            self._next_session = max(self._next_session, session + 1)
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """See ``ClusterIndex``."""

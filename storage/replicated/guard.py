@@ -1,0 +1,93 @@
+"""The guard: an object that shows that an index was restored to an earlier moment.
+
+Rules of this file:
+
+1. Brokers write the moment of the index into the guard once a minute. Its numbers never fall, so an
+   index that is behind the guard was restored, or is another one.
+2. Such an index would give out session IDs again, and with them keys of objects (F7). It may also
+   lack records that were acknowledged. So no broker starts before an operator accepts the loss.
+3. The guard is read before the index: what another broker writes meanwhile is in the index, too.
+4. A guard that is overwritten by an older one only lets a loss of that minute pass.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Final
+
+from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.replicated.object_rows import Moment
+from barnabas.storage.runtime.clock import sleep
+
+if TYPE_CHECKING:
+    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.replicated.object_rows import ObjectRows
+
+GUARD_KEY: Final = "guard/moment"
+_ATTEMPTS: Final = 10
+_PAUSE_S: Final = 0.5
+_BYTES_MAX: Final = 16 * 1024 * 1024
+
+
+def write_guard(rows: ObjectRows, blobs: BlobStore) -> None:
+    """Write the moment of the index into the guard; raises BlobStoreError, IndexClosed."""
+    blobs.put(GUARD_KEY, [json.dumps(rows.moment()._asdict()).encode()])
+
+
+def read_guard(blobs: BlobStore) -> Moment | None:
+    """Return the moment in the guard, or None without one; raises BlobStoreError, IndexClosed."""
+    try:
+        return Moment(**json.loads(blobs.get_range(GUARD_KEY, 0, _BYTES_MAX)))
+    except BlobNotFound:
+        return None
+
+
+def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
+    """Raise StoreUnusable if the index was restored to an earlier moment.
+
+    A failed read is repeated for some seconds. Raises StoreUnusable after that, and IndexClosed.
+    """
+    guard = _read_patiently(blobs)
+    lost = "" if guard is None else lost_since(guard, rows.moment())
+    if lost:
+        raise StoreUnusable(
+            f"PostgreSQL was restored to an earlier moment than the object store knows ({lost}): "
+            "run 'barnabas check --cluster', and accept the loss by 'barnabas cluster reopen "
+            "--restored'"
+        )
+
+
+def _read_patiently(blobs: BlobStore) -> Moment | None:
+    for attempt in range(1, _ATTEMPTS + 1):
+        try:
+            return read_guard(blobs)
+        except BlobStoreError as error:
+            if attempt == _ATTEMPTS:
+                raise StoreUnusable(f"guard of the object store cannot be read: {error}") from None
+        sleep(_PAUSE_S)
+    raise AssertionError("the last attempt returns or raises")
+
+
+def accept_loss(rows: ObjectRows, blobs: BlobStore) -> None:
+    """Accept an index that was restored; raises BlobStoreError, IndexClosed.
+
+    Later sessions get IDs above those of the guard.
+    """
+    guard = read_guard(blobs)
+    if guard is not None:
+        rows.raise_sessions(guard.session)
+    write_guard(rows, blobs)
+
+
+def lost_since(guard: Moment, now: Moment) -> str:
+    """Return the first number of the guard that the index has not reached, in words, or ""."""
+    if now.session < guard.session:
+        return f"session {guard.session}, of which it has {now.session}"
+    if now.version < guard.version:
+        return f"version {guard.version} of the cluster, it has {now.version}"
+    for lane, number in guard.flushes.items():
+        found = now.flushes.get(lane, number)
+        if found < number:
+            return f"flush {number - 1} of session and lane {lane}, it has {found} flushes"
+    return ""

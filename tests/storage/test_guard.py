@@ -1,0 +1,92 @@
+"""The guard of an object store detects an index that was restored to an earlier moment."""
+
+from random import Random
+
+import pytest
+
+from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.storage.replicated.guard import (
+    accept_loss,
+    check_guard,
+    lost_since,
+    read_guard,
+    write_guard,
+)
+from barnabas.storage.replicated.object_rows import Moment
+from tests.storage.scripted_objects import ScriptedBlobs, ScriptedObjects
+from tests.worlds import world
+
+__all__ = ["world"]
+
+NOW = Moment(7, 40, {"7/0": 5})
+
+
+class Rows:
+    """The rows of an index at a moment."""
+
+    def __init__(self, moment):
+        self.now = moment
+        self.raised_to = 0
+
+    def moment(self):
+        return self.now
+
+    def raise_sessions(self, session):
+        self.raised_to = session
+
+
+@pytest.fixture
+def blobs():
+    return ScriptedBlobs(ScriptedObjects(), Random(0), failures=0)
+
+
+@pytest.mark.parametrize(
+    ("now", "words"),
+    [
+        (NOW, ""),
+        (Moment(9, 41, {"7/0": 6, "9/0": 1}), ""),
+        (Moment(9, 41, {}), ""),  # The session was forgotten.
+        (NOW._replace(session=6), "session 7"),
+        (NOW._replace(version=39), "version 40"),
+        (NOW._replace(flushes={"7/0": 4}), "flush 4"),
+    ],
+)
+def test_index_behind_the_guard_is_detected(now, words):
+    found = lost_since(NOW, now)
+    assert (words in found) if words else (found == "")
+
+
+def test_start_without_a_guard_and_at_its_moment_is_allowed(blobs):
+    rows = Rows(NOW)
+    check_guard(rows, blobs)
+    write_guard(rows, blobs)
+    assert read_guard(blobs) == NOW
+    check_guard(rows, blobs)
+
+
+def test_restored_index_is_refused_until_the_loss_is_accepted(blobs):
+    write_guard(Rows(NOW), blobs)
+    restored = Rows(Moment(3, 20, {"3/0": 9}))
+    with pytest.raises(StoreUnusable, match=r"earlier moment .* \(session 7"):
+        check_guard(restored, blobs)
+    accept_loss(restored, blobs)
+    assert restored.raised_to == NOW.session
+    check_guard(restored, blobs)
+
+
+def test_guard_that_cannot_be_read_is_read_again_for_some_seconds(world, blobs, monkeypatch):
+    write_guard(Rows(NOW), blobs)
+    failures = [BlobStoreError("503 Slow Down")] * 3
+    read = ScriptedBlobs.get_range
+
+    def get_range(self, *arguments):
+        if failures:
+            raise failures.pop()
+        return read(self, *arguments)
+
+    monkeypatch.setattr(ScriptedBlobs, "get_range", get_range)
+    check_guard(Rows(NOW), blobs)
+    failures += [BlobStoreError("503 Slow Down")] * 99
+    with pytest.raises(StoreUnusable, match="cannot be read: 503 Slow Down"):
+        check_guard(Rows(NOW), blobs)
