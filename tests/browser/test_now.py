@@ -123,7 +123,7 @@ def test_status_sums_up_a_transaction_that_blocks_a_group(page, quick_broker):
         expect(problems.get_by_role("link", name=words)).to_be_visible()
         expect(page.get_by_text("The broker serves clients.")).to_have_count(0)
         # What it is about is on the first screen, above the plots.
-        waiting = page.get_by_role("region", name="Readers that wait")
+        waiting = page.get_by_role("region", name="Blocked partitions")
         behind = page.get_by_role("region", name="Groups with lag")
         plots = page.get_by_role("region", name="Rates and latencies")
         for table in (waiting, behind):
