@@ -22,7 +22,7 @@ SEEDS = 1_000_000
 INSTANCES_MAX = 16
 PARTITIONS_MAX = 64
 RATE_MAX = 5_000
-SPARK_START_S = 180.0
+SPARK_START_S = 300.0
 """Time for Spark to start and to process its first batch."""
 
 

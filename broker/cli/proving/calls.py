@@ -74,7 +74,7 @@ class Topics:
 
 
 def requested(call: Call, request: Any, topics: Topics) -> None:  # noqa: ANN401
-    """Take over what a request says."""
+    """Copy the fields of a request to its call."""
     call.transactional_id = getattr(request, "transactional_id", None) or ""
     call.producer_id = getattr(request, "producer_id", -1)
     call.epoch = getattr(request, "producer_epoch", -1)
@@ -119,7 +119,7 @@ def _produced(call: Call, request: Any, topics: Topics) -> None:  # noqa: ANN401
 
 
 def responded(call: Call, response: Any, topics: Topics) -> None:  # noqa: ANN401
-    """Take over what a response says."""
+    """Copy the fields of a response to its call."""
     call.is_answered = True
     call.errors = tuple(dict.fromkeys(ErrorCode(code).name for code in _codes(response) if code))
     if call.api == PRODUCE:

@@ -17,7 +17,7 @@ _AUTOMATIC_BY_READS: Final = 2.5
 """The same for reads with records."""
 
 _FEW: Final = 3
-"""Batches that tell nothing about the commits of a program that was killed."""
+"""Number of batches without a commit that a kill of the program explains."""
 
 
 class Cause(NamedTuple):

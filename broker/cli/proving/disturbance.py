@@ -139,10 +139,10 @@ class Disturbance:
                 sleep(_LOOK_S)
             wiretap.disarm()
 
-    def _pause(self, paused: Process | None, how: str) -> Cure | None:
+    def _pause(self, paused: Process | None, manner: str) -> Cure | None:
         if paused is None:
             return None
-        if how == names.EXPIRES and self._passage is not None:
+        if manner == names.EXPIRES and self._passage is not None:
             self._passage.expire(paused.name)
         return lambda: self._instances.resume(paused)
 

@@ -31,7 +31,7 @@ _RUNS_S: Final = 5.0
 
 
 class Process:
-    """One process of an instance: ``1``, its successor ``1b``, ``1c`` and so on."""
+    """One process of an instance, named ``1``; its successors are ``1b``, ``1c``, up to ``1z``."""
 
     def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
         self.name = name
@@ -79,7 +79,7 @@ class Instance:
         self.number = number
         self.process: Process | None = None
         self.zombies: list[Process] = []
-        """Earlier processes that still run, or stand still, beside their successor."""
+        """Earlier processes that have not ended, paused or running beside their successor."""
         self.started = 0
         self.early_ends = 0
         """Number of processes in turn that ended by themselves soon after their start."""
@@ -314,5 +314,5 @@ def replaced(text: str, texts: Mapping[str, str]) -> str:
 
 
 def _letter(number: int) -> str:
-    """Return b, c ... z, then .26 and so on, for the successors of a process."""
+    """Return the suffix of a successor: b to z, then ``.26``, ``.27``."""
     return chr(ord("a") + number) if number < 26 else f".{number}"

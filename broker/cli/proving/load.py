@@ -106,7 +106,7 @@ class Writer:
             raise CommandError(f"the inputs could not be written: {self.error}")
 
     def abandon(self) -> None:
-        """Stop writing soon, whatever the broker does; the last transaction may stay open."""
+        """Stop writing soon, even without a broker; the last transaction may stay open."""
         self._is_abandoned = True
         self._stopping.set()
         if self._thread is not None:

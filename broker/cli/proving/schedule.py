@@ -78,7 +78,7 @@ def draw(seed: int, seconds: float, kinds: Sequence[str], instances: int) -> lis
         slot = chance.randint(1, instances)
         if kind in {BROKER, JOIN}:
             slot = 0 if kind == BROKER else instances + 1
-        how = _how(kind, chance)
+        how = _manner(kind, chance)
         heal_s = round(min(chance.uniform(*_HEAL_S[kind]), seconds - at_s), 3)
         client, share = str(slot) if slot else "", round(chance.random(), 3)
         fault = Fault(kind, heal_s, client=client, share=share, how=how)
@@ -87,7 +87,7 @@ def draw(seed: int, seconds: float, kinds: Sequence[str], instances: int) -> lis
     return found
 
 
-def _how(kind: str, chance: Random) -> str:
+def _manner(kind: str, chance: Random) -> str:
     """Draw what a fault needs beside its time: whether and how it happens at a request."""
     when = chance.choice((BEFORE, AFTER))
     is_at_a_request, expires = chance.random() < _AT_A_REQUEST, chance.random() < _EXPIRES

@@ -101,7 +101,9 @@ class _Teller:
         for index, each in enumerate(self._calls):
             if _has(each.written, output.partition, output.offset):
                 place = f"{self._target}-{output.partition} offset {output.offset}"
-                yield Event(each.at_s, each.process, f"wrote the output at {place}, {_how(each)}")
+                yield Event(
+                    each.at_s, each.process, f"wrote the output at {place}, {_manner(each)}"
+                )
                 yield from self._end(each, self._calls[index + 1 :])
 
     def _end(self, write: Call, later: Sequence[Call]) -> Iterator[Event]:
@@ -142,7 +144,7 @@ def _has(spans: Spans, partition: int, offset: int) -> bool:
     return first <= offset <= last
 
 
-def _how(write: Call) -> str:
+def _manner(write: Call) -> str:
     if write.transactional_id:
         producer = f"producer {write.producer_id} epoch {write.epoch}"
         return f"in the transaction of {write.transactional_id} ({producer})"

@@ -160,7 +160,7 @@ class Wiretap:
             self._used.add(call.api)
 
     def answered(self, call: Call) -> None:
-        """Take over a response that says where a process belongs."""
+        """Note the membership, the transactional ID and the offsets of a process."""
         if call.errors:
             return
         if call.read:
@@ -246,7 +246,7 @@ class ConnectionTap:
         return Act.FORWARD
 
     def closed(self) -> None:
-        """Leave the calls without a response as they are."""
+        """Forget the requests without a response."""
         self._pending.clear()
 
     def _named(self) -> str:
