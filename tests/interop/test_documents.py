@@ -58,6 +58,7 @@ OUTPUTS = {
     "architecture.md": "a picture of the layers, held to by the import contracts",
     "cluster.md": "tests/package/test_cluster_page.py, tests/postgresql/test_cluster_page.py",
     "exactly-once.md": "tests/interop/test_exactly_once.py",
+    "prove.md": "tests/interop/test_proving.py",
     "production.md": "nothing: there is no systemd here, as the page says",
     "monitoring.md": "tests/broker/metrics/test_monitoring_page.py",
     "security/audit.md": "tests/broker/security/test_documentation.py",
@@ -74,6 +75,10 @@ NOT_HERE = {
     "security/tls.md": "tests/broker/security/test_documentation.py starts a broker with it",
 }
 """Pages with blocks of another kind, and what looks after those."""
+
+
+BROKEN = ("offsets-outside", "read-uncommitted", "auto-commit")
+"""Causes of what docs/prove.md breaks, in its order."""
 
 
 class Block(NamedTuple):
@@ -305,6 +310,22 @@ def test_the_console(shell):
     assert run_page(shell, "docs/console.md") == 3
     served = (shell.directory / "openapi.json").read_text()
     assert json.loads(served) == openapi.document()
+
+
+@pytest.mark.timeout(1200)
+@for_the_night(beside="tests/interop/test_proving.py::test_mistake_is_found_by_kills_and_named")
+def test_proofs(shell):
+    example = next(each for each in blocks_of(ROOT / "README.md") if "send_offsets" in each.text)
+    (shell.directory / "invoicing.py").write_text(example.text)
+    printed = []
+    for block in blocks_of(ROOT / "docs/prove.md"):
+        if block.language == "sh":
+            printed += [shell.sh(line) for line in block.text.splitlines()]
+    right, *wrong = filter(None, printed)
+    assert right.endswith("PROVED\n")
+    for found, cause in zip(wrong, BROKEN, strict=True):
+        assert f"docs/prove.md#{cause}" in found
+        assert found.endswith("exit code 1\n")
 
 
 @pytest.mark.timeout(1200)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.proving import schedule as names
+from barnabas.broker.cli.proving.calls import PRODUCE
 from barnabas.broker.cli.proving.faults import Cure, Fault
 from barnabas.broker.cli.proving.instances import Instances, Process
 from barnabas.broker.cli.proving.passing import Passage
@@ -72,6 +73,8 @@ class Disturbance:
             case names.PAUSE:
                 return self._pause(self._instances.pause(number), fault.how)
             case names.ZOMBIE:
+                if not self._can_be_succeeded(number):
+                    return None
                 self._wait_for_request(fault, number)
                 return self._sleep(self._instances.replace(number))
             case names.JOIN:
@@ -110,14 +113,28 @@ class Disturbance:
             self._instances.kill(number)
             self._instances.start(number)
 
+    def _can_be_succeeded(self, number: int) -> bool:
+        """Return whether an instance has read inputs, and no other zombie sleeps.
+
+        With several of them no instance may be left that takes their partitions over in time.
+        """
+        process = self._instances.of(number).process
+        if process is None or self._instances.has_sleeping_zombie:
+            return False
+        return self._wiretap is None or self._wiretap.has_read(process.name)
+
     def _wait_for_request(self, fault: Fault, number: int) -> None:
         """Stop an instance at its next request of a kind, or at once if none comes."""
         wiretap = self._wiretap
-        if wiretap is None or not fault.how:
+        process = self._instances.of(number).process
+        if wiretap is None or not fault.how or process is None:
             return
-        api = wiretap.chosen(fault.share)
+        # A zombie has its offsets still to commit: those are what its successor must be safe from.
+        api = PRODUCE if fault.kind == names.ZOMBIE else wiretap.chosen(fault.share)
         until_s = monotonic() + _REQUEST_S
-        if wiretap.arm(Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}")):
+        if wiretap.arm(
+            Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}", process.name)
+        ):
             while wiretap.is_armed and monotonic() < until_s:
                 sleep(_LOOK_S)
             wiretap.disarm()

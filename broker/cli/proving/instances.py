@@ -128,6 +128,11 @@ class Instances:
         gone, self._gone = self._gone, []
         return gone
 
+    @property
+    def has_sleeping_zombie(self) -> bool:
+        """Whether a process that has a successor stands still."""
+        return any(zombie.is_paused for each in self._all.values() for zombie in each.zombies)
+
     def start(self, number: int) -> Process:
         """Start the next process of an instance; raises CommandError."""
         self._wanted.add(number)

@@ -62,6 +62,15 @@ class Moment(NamedTuple):
     signal: signal.Signals | None = None
     """Signal for the process, SIGKILL or SIGSTOP, or ``None`` to harm only the connection."""
     reason: str = ""
+    process: str = ""
+    """Name of the process, or empty for any of the instance's: zombies have its number, too."""
+
+    def fits(self, call: Call) -> bool:
+        """Return whether a fault happens at a request."""
+        is_meant = (
+            call.process == self.process if self.process else is_of(call.process, self.number)
+        )
+        return call.api == self.api and is_meant
 
 
 class Wiretap:
@@ -139,7 +148,7 @@ class Wiretap:
         """Return the moment of a request, which then has passed."""
         with self._lock:
             moment = self._moment
-            if moment is None or moment.api != call.api or not is_of(call.process, moment.number):
+            if moment is None or not moment.fits(call):
                 return None
             self._moment = None
             return moment

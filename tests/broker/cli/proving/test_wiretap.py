@@ -124,6 +124,13 @@ def test_moment_waits_for_its_request_and_instance(wiretap, tap):
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
 
 
+def test_moment_of_a_process_leaves_out_other_processes_of_its_instance(wiretap, tap):
+    assert wiretap.arm(Moment(names.END, 1, Act.CUT, process="1c"))
+    assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
+    successor = ConnectionTap(wiretap, lambda: "1c")
+    assert successor.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.CUT
+
+
 def test_chosen_request_is_one_that_the_program_sends(wiretap, tap):
     assert wiretap.chosen(0.9) == names.PRODUCE
     tap.requests(produce())

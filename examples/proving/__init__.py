@@ -1,0 +1,1 @@
+"""Programs that write one invoice for each order: `barnabas prove` tries them."""
