@@ -172,3 +172,7 @@ class NotACache(StorageError):
             f"{path} is to be a broker's cache, which is emptied at every start, and holds {name}; "
             "only a directory that was empty at first becomes one"
         )
+
+
+class IndexClosed(Exception):
+    """The index was closed while a call waited for its answer."""

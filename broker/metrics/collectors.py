@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from barnabas.broker.upkeep.cleaning import LogCleaner
     from barnabas.broker.upkeep.scrubbing import LogScrubber
     from barnabas.storage.counts import FlushCounts
+    from barnabas.storage.objects.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.cold_store import ColdStore
-    from barnabas.storage.replicated.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.flush_uploads import Uploads
     from barnabas.storage.store.log_store import LogStore
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from barnabas.broker.metrics.families import COUNTER, GAUGE, HISTOGRAM, Family, labels, value
 from barnabas.broker.metrics.histograms import duration_samples
-from barnabas.storage.replicated.counted_blobs import OPERATIONS, RESULTS
+from barnabas.storage.objects.counted_blobs import OPERATIONS, RESULTS
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.counted_blobs import ObjectCounts
+    from barnabas.storage.objects.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.flush_uploads import Uploads
 
 

@@ -23,11 +23,10 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
-from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.errors import IndexClosed, StoreUnusable
 from barnabas.storage.files.io import LocalFileSystem
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.objects.probe import probe
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
-from barnabas.storage.replicated.log_index import IndexClosed
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore

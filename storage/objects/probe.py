@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
 
 if TYPE_CHECKING:
     from barnabas.storage.objects.object_blob_store import ObjectBlobStore

@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.objects.counted_blobs import CountedBlobs, ObjectCounts
 from barnabas.storage.postgresql.failover_check import Witness
 from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore, cluster_id_of
 from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
@@ -17,13 +19,11 @@ from barnabas.storage.postgresql.postgresql_object_rows import PostgreSqlObjectR
 from barnabas.storage.postgresql.postgresql_transfer import PostgreSqlTransfer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.counted_blobs import CountedBlobs, ObjectCounts
-from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
 
 Opened = TypeVar(
     "Opened",

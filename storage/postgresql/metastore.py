@@ -18,6 +18,7 @@ from uuid import UUID
 
 import psycopg
 
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.metastore.contents import Contents, rows_of
 from barnabas.storage.metastore.interface import (
     PRODUCER_ID_BLOCK,
@@ -35,7 +36,7 @@ from barnabas.storage.metastore.tables import TABLES, ReplacedTables, Rows, imag
 from barnabas.storage.postgresql.durability import CONFIRM
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.log_index import IndexClosed, IndexMisused
+from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.runtime.chance import random_uuid
 
 Result = TypeVar("Result")

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final, Self
 
+from barnabas.storage.objects.blob_store import BlobNotFound, claim_of
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.blob_store import BlobNotFound, claim_of
 from barnabas.storage.replicated.log_index import IndexMisused
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Final, Self
 
 from barnabas.storage.errors import ObjectDamaged
+from barnabas.storage.objects.blob_store import claim_of
 from barnabas.storage.postgresql.log_rows import HALVINGS_MOST, beginnings_of, extent_of, fewer
 from barnabas.storage.postgresql.primary import PATIENCE_S, Primary, Row
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.blob_store import claim_of
 from barnabas.storage.replicated.log_index import (
     ANY_BYTES,
     Extent,

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 from typing import Final, Self
 
+from barnabas.storage.objects.object_rows import Moment, NamedExtent, NamedObject
 from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
-from barnabas.storage.replicated.object_rows import Moment, NamedExtent, NamedObject
 
 _MOMENT: Final = """
 WITH moment AS MATERIALIZED (

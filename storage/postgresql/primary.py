@@ -38,7 +38,7 @@ from psycopg.abc import PQGen
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq.abc import PGconn
 
-from barnabas.storage.errors import StoreDamaged, StoreUnusable
+from barnabas.storage.errors import IndexClosed, StoreDamaged, StoreUnusable
 from barnabas.storage.files.linux import unsent_bytes
 from barnabas.storage.postgresql.durability import (
     CONFIRM,
@@ -49,7 +49,7 @@ from barnabas.storage.postgresql.durability import (
 )
 from barnabas.storage.postgresql.failover_check import Witness
 from barnabas.storage.postgresql.search import AGAIN_S_MIN, Search, place_of
-from barnabas.storage.replicated.log_index import IndexClosed, IndexMisused
+from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_event, new_lock
 

@@ -17,10 +17,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.replicated.blob_store import SEGMENTS_PREFIX, UPLOADS_PREFIX
+from barnabas.storage.objects.blob_store import SEGMENTS_PREFIX, UPLOADS_PREFIX
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import LogIndex
 
 KEYS_AT_ONCE: Final = 64

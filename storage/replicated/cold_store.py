@@ -19,13 +19,13 @@ from collections.abc import Callable, Hashable
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from barnabas.storage.replicated.blob_store import BlobStoreError
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed
+from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition, new_executor, start_timer
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.block_cache import BlockCache
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.runtime.threads import Event

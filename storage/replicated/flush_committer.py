@@ -22,6 +22,7 @@ from dataclasses import replace
 from typing import Final, NamedTuple
 
 from barnabas.storage.counts import FlushCounts, Histogram
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.journal.committer import Committer, Listener
 from barnabas.storage.journal.journal import CommitGroup
@@ -30,7 +31,6 @@ from barnabas.storage.replicated.flush_uploads import Upload, Uploads
 from barnabas.storage.replicated.log_index import (
     Flush,
     FlushAnswer,
-    IndexClosed,
     Item,
     Lane,
     LogIndex,

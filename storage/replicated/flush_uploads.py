@@ -22,9 +22,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Final, NamedTuple
 
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.files.file_system import Buffer
-from barnabas.storage.replicated.blob_store import BlobStore, BlobStoreError, UploadKey
-from barnabas.storage.replicated.log_index import IndexClosed, Lane
+from barnabas.storage.objects.blob_store import BlobStore, BlobStoreError, UploadKey
+from barnabas.storage.replicated.log_index import Lane
 from barnabas.storage.runtime.chance import random_below
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition, start_thread

@@ -27,14 +27,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 if TYPE_CHECKING:
     from barnabas.storage.replicated.wal_object import FooterBatch
 
-from barnabas.storage.replicated.blob_store import SEGMENTS_PREFIX
+from barnabas.storage.objects.blob_store import SEGMENTS_PREFIX
 
 ANY_BYTES: Final = 2**62
 """A limit that is never reached."""
-
-
-class IndexClosed(Exception):
-    """The index was closed while a call waited for its answer."""
 
 
 class IndexMisused(Exception):

@@ -17,15 +17,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.protocol.records import CorruptBatch
-from barnabas.storage.errors import ObjectDamaged
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
-from barnabas.storage.replicated.log_index import IndexClosed, ObjectPlace
+from barnabas.storage.errors import IndexClosed, ObjectDamaged
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.replicated.log_index import ObjectPlace
 from barnabas.storage.replicated.wal_object import headers_in, read_footer
 from barnabas.storage.runtime.chance import random_below
 from barnabas.storage.runtime.threads import new_condition, start_thread
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import Extent, ObjectSize
     from barnabas.storage.replicated.wal_object import FooterBatch
 

@@ -35,7 +35,7 @@ from barnabas.protocol.records import (
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.index import OffsetIndex
 from barnabas.storage.log.segment_read import LoadedSpan, Read, read_cached
-from barnabas.storage.replicated.blob_store import BlobNotFound
+from barnabas.storage.objects.blob_store import BlobNotFound
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES
 from barnabas.storage.replicated.cold_store import NotYetRead
 from barnabas.storage.replicated.log_index import Extent

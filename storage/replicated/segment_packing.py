@@ -26,7 +26,7 @@ from barnabas.storage.errors import Corrupt, LogClosed, OffsetOffline, OffsetOut
 from barnabas.storage.log.leader_epochs import LeaderEpochs, epoch_at, epochs_from
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.segment_read import ReadPlan, read_waiting
-from barnabas.storage.replicated.blob_store import BlobStoreError, SegmentKey
+from barnabas.storage.objects.blob_store import BlobStoreError, SegmentKey
 from barnabas.storage.replicated.log_index import Extent, SegmentExtent
 from barnabas.storage.replicated.log_parts import has_parts
 from barnabas.storage.replicated.segment_sidecar import Facts, PackedSegment
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from barnabas.storage.files.file_system import Buffer
     from barnabas.storage.log.index import AbortedTransaction
     from barnabas.storage.log.partition_log import PartitionLog
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import ExtentSize, LogIndex
     from barnabas.storage.replicated.stored_compaction import Aside
 

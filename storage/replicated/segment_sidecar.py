@@ -23,7 +23,7 @@ from crc32c import crc32c
 from barnabas.protocol.records import BatchHeader, CorruptBatch, verify_batch
 from barnabas.storage.log.checkpoint import encode_leader_epochs
 from barnabas.storage.log.index import AbortedTransaction, SegmentIndex, TransactionIndex
-from barnabas.storage.replicated.blob_store import SegmentKey
+from barnabas.storage.objects.blob_store import SegmentKey
 
 if TYPE_CHECKING:
     from barnabas.storage.files.file_system import Buffer

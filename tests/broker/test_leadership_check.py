@@ -19,7 +19,8 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
-from barnabas.storage.replicated.log_index import IndexClosed, PartitionState
+from barnabas.storage.errors import IndexClosed
+from barnabas.storage.replicated.log_index import PartitionState
 from barnabas.storage.runtime.threads import new_queue
 from tests.broker.data_plane import Named, Wire
 from tests.broker.handlers.test_group_offsets import Client

@@ -19,7 +19,7 @@ from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.replicated.blob_store import UploadKey
+from barnabas.storage.objects.blob_store import UploadKey
 from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
 from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED

@@ -15,7 +15,7 @@ from barnabas.broker.cluster.leading import packer, upkeep
 from barnabas.broker.testing.cluster import Cluster
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_upkeep import LogUpkeep
-from barnabas.storage.replicated.blob_store import keys_with
+from barnabas.storage.objects.blob_store import keys_with
 from barnabas.storage.replicated.segment_packing import PackLimits
 from tests.cluster.objects import Bucket, give_clusters_a_bucket
 from tests.cluster.test_old_records import T, produce, read, values

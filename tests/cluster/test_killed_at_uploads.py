@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from barnabas.broker.testing.store.uploads import MemoryUploads
-from barnabas.storage.replicated.blob_store import UploadKey
+from barnabas.storage.objects.blob_store import UploadKey
 from tests.cluster.stage import Stage, running_stage
 from tests.cluster.test_killed_at_commits import Client, Death, run, run_over_each
 from tests.workload.wire_transactions import IMPLICIT

@@ -12,8 +12,8 @@ import obstore.store
 import pytest
 
 from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
 from tests.counterparts.object_stores import Rclone, Versitygw
 from tests.counterparts.s3 import REGION, S3Server
 from tests.counterparts.scripted_s3 import Fault, Kind, ScriptedS3

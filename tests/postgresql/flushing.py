@@ -14,18 +14,11 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from uuid import UUID
 
+from barnabas.storage.errors import IndexClosed
+from barnabas.storage.objects.blob_store import UploadKey
 from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
 from barnabas.storage.replicated.blob_garbage import delete_dead_objects
-from barnabas.storage.replicated.blob_store import UploadKey
-from barnabas.storage.replicated.log_index import (
-    Flush,
-    IndexClosed,
-    IndexMisused,
-    Item,
-    Lane,
-    LogStart,
-    Outcome,
-)
+from barnabas.storage.replicated.log_index import Flush, IndexMisused, Item, Lane, LogStart, Outcome
 from tests.postgresql.whole_index import WholeIndex
 
 LEASE_MS = 600_000

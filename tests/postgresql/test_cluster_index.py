@@ -13,10 +13,11 @@ import pytest
 
 from barnabas.broker.cluster.endpoints import Place
 from barnabas.broker.cluster.membership.membership import Membership
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.durability import NotDurable
 from barnabas.storage.replicated.cluster_index import Assignment, HandOver
-from barnabas.storage.replicated.log_index import Flush, IndexClosed, Item, Lane, Outcome
+from barnabas.storage.replicated.log_index import Flush, Item, Lane, Outcome
 from tests.counterparts.postgresql_servers import Server
 from tests.seeds import SEED
 from tests.storage.cluster_contract import (

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from barnabas.storage.replicated.guard import GUARD_KEY
+from barnabas.storage.objects.guard import GUARD_KEY
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.postgresql_servers import Server, own
 from tests.counterparts.scripted_s3 import ScriptedS3

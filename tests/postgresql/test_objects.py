@@ -9,13 +9,13 @@ import pytest
 from barnabas.protocol.records import read_header
 from barnabas.storage.errors import Corrupt, ObjectDamaged
 from barnabas.storage.journal.committer import CommitterThreads
+from barnabas.storage.objects.blob_store import UploadKey
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.replicated.blob_garbage import (
     delete_dead_objects,
     delete_dereferenced_objects,
 )
-from barnabas.storage.replicated.blob_store import UploadKey
 from barnabas.storage.replicated.flush_committer import FlushCommitter
 from barnabas.storage.replicated.flush_uploads import UploadSettings, UploadThreads
 from barnabas.storage.replicated.log_index import (

@@ -7,16 +7,10 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.postgresql.durability import NotDurable
 from barnabas.storage.postgresql.primary import QUIET_S, Primary
-from barnabas.storage.replicated.log_index import (
-    Flush,
-    IndexClosed,
-    IndexMisused,
-    Item,
-    Lane,
-    Outcome,
-)
+from barnabas.storage.replicated.log_index import Flush, IndexMisused, Item, Lane, Outcome
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.postgresql_servers import ROLE, Pair, Server
 from tests.counterparts.probe import free_port

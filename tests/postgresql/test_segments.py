@@ -18,13 +18,13 @@ from barnabas.protocol.records import iterate_batches, verify_batch
 from barnabas.storage.files.io import LocalFileSystem
 from barnabas.storage.log.index import SegmentIndex, TransactionIndex
 from barnabas.storage.log.segment_read import read_waiting
+from barnabas.storage.objects.blob_store import SegmentKey
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.replicated.blob_garbage import (
     delete_dead_objects,
     delete_dereferenced_objects,
 )
-from barnabas.storage.replicated.blob_store import SegmentKey
 from barnabas.storage.replicated.block_cache import BlockCache
 from barnabas.storage.replicated.cold_store import ColdStore
 from barnabas.storage.replicated.log_index import Flush, Lane, LogStart, Outcome

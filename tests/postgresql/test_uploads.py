@@ -8,10 +8,10 @@ import pytest
 
 from barnabas.protocol.records import read_header
 from barnabas.storage.journal.committer import CommitterThreads
+from barnabas.storage.objects.blob_store import BlobNotFound, UploadKey
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
 from barnabas.storage.postgresql.primary import Primary
-from barnabas.storage.replicated.blob_store import BlobNotFound, UploadKey
 from barnabas.storage.replicated.flush_committer import FlushCommitter
 from barnabas.storage.replicated.flush_uploads import UploadSettings, UploadThreads
 from barnabas.storage.replicated.log_index import (

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.replicated.cluster_index import (
     FENCED_MAX,
     FIRST_NODE_ID,
@@ -15,14 +16,7 @@ from barnabas.storage.replicated.cluster_index import (
     Led,
     Member,
 )
-from barnabas.storage.replicated.log_index import (
-    Extent,
-    Flush,
-    IndexClosed,
-    Item,
-    Lane,
-    LogSnapshot,
-)
+from barnabas.storage.replicated.log_index import Extent, Flush, Item, Lane, LogSnapshot
 from tests.waiting import wait_until
 
 LEASE_MS = 60_000

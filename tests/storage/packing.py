@@ -1,7 +1,7 @@
 """Packing of one log into segments, step by step, over objects that fail on demand."""
 
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
-from barnabas.storage.replicated.blob_store import BlobStoreError, SegmentKey
+from barnabas.storage.objects.blob_store import BlobStoreError, SegmentKey
 from barnabas.storage.replicated.segment_packing import (
     PackLimits,
     PackNumbers,

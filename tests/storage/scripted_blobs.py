@@ -8,7 +8,7 @@ from random import Random
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.uploads import MemoryUploads
-from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import Outcome
 from barnabas.storage.runtime.clock import sleep
 from tests.seeds import SEED

@@ -12,15 +12,14 @@ from unittest.mock import patch
 
 from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.broker.testing.store.index import MemoryIndex
-from barnabas.storage.errors import ObjectDamaged
-from barnabas.storage.replicated.blob_store import (
+from barnabas.storage.errors import IndexClosed, ObjectDamaged
+from barnabas.storage.objects.blob_store import (
     BlobNotFound,
     BlobStoreError,
     UploadKey,
     keys_with,
 )
-from barnabas.storage.replicated.guard import GUARD_KEY
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.objects.guard import GUARD_KEY
 from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.replicated.wal_object import wal_object
 from barnabas.storage.runtime.clock import sleep

@@ -5,7 +5,7 @@ A subclass has the fixtures of ``UpkeepContract``, and ``blobs``, a connection t
 
 import pytest
 
-from barnabas.storage.replicated.blob_store import BlobNotFound, SegmentKey
+from barnabas.storage.objects.blob_store import BlobNotFound, SegmentKey
 from barnabas.storage.replicated.log_index import ExtentSize, IndexMisused, SegmentExtent
 from tests.storage.upkeep_contract import MANY, Leader, collect_all, forget_all
 

@@ -6,13 +6,14 @@ import pytest
 
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.journal.committer import CommitterThreads
 from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.objects.blob_store import BlobStoreError, UploadKey
 from barnabas.storage.replicated.blob_garbage import delete_dead_objects
-from barnabas.storage.replicated.blob_store import BlobStoreError, UploadKey
 from barnabas.storage.replicated.flush_committer import FlushCommitter
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
-from barnabas.storage.replicated.log_index import IndexClosed, Lane
+from barnabas.storage.replicated.log_index import Lane
 from barnabas.storage.runtime.threads import new_event, new_lock, start_thread
 from tests.storage.flushes import Stranger, assign, register
 from tests.storage.journals import Waited, group_of

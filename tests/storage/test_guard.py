@@ -5,15 +5,15 @@ from random import Random
 import pytest
 
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.replicated.blob_store import BlobStoreError
-from barnabas.storage.replicated.guard import (
+from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.guard import (
     accept_loss,
     check_guard,
     lost_since,
     read_guard,
     write_guard,
 )
-from barnabas.storage.replicated.object_rows import Moment
+from barnabas.storage.objects.object_rows import Moment
 from tests.storage.scripted_objects import ScriptedBlobs, ScriptedObjects
 from tests.worlds import world
 

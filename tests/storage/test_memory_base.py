@@ -5,9 +5,10 @@ from uuid import uuid4
 import pytest
 
 from barnabas.broker.testing.store.base import MemoryStore
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.metastore.interface import MetaStoreError, TopicExists
 from barnabas.storage.replicated.cluster_index import Assignment
-from barnabas.storage.replicated.log_index import Flush, IndexClosed, Item, Lane
+from barnabas.storage.replicated.log_index import Flush, Item, Lane
 from barnabas.storage.runtime.threads import start_thread
 from tests.storage.cluster_contract import LEASE_MS, ClusterIndexContract
 from tests.waiting import WAIT_S

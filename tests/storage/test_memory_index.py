@@ -9,14 +9,13 @@ from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.broker.testing.store.unreliable_calls import Link
 from barnabas.protocol.records import placed, read_header
-from barnabas.storage.errors import LedSince
-from barnabas.storage.replicated.blob_store import UploadKey
+from barnabas.storage.errors import IndexClosed, LedSince
+from barnabas.storage.objects.blob_store import UploadKey
 from barnabas.storage.replicated.cluster_index import Assignment, HandOver, Led
 from barnabas.storage.replicated.cluster_transfer import SUPERSEDED, TransferRefused
 from barnabas.storage.replicated.log_index import (
     Flush,
     FlushAnswer,
-    IndexClosed,
     IndexMisused,
     Item,
     Lane,

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.objects.blob_store import SegmentKey, claim_of
 from barnabas.storage.replicated import segment_sidecar
 from barnabas.storage.replicated.blob_garbage import delete_dead_objects
-from barnabas.storage.replicated.blob_store import SegmentKey, claim_of
 from barnabas.storage.replicated.log_index import Extent
 from tests.storage.flushes import Stranger, assign
 from tests.storage.leading import MANY, Broker, run

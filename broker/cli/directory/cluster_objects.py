@@ -32,7 +32,7 @@ from barnabas.broker.config.cluster import METADATA, STORAGE, without_password
 from barnabas.broker.config.types import ConfigError
 from barnabas.storage.errors import StorageError
 from barnabas.storage.metastore.interface import MetaStoreError
-from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.replicated.log_index import IndexMisused
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.storage.metastore.interface import MetadataImage
     from barnabas.storage.objects.object_blob_store import ObjectBlobStore
-    from barnabas.storage.replicated.object_rows import ObjectRows
+    from barnabas.storage.objects.object_rows import ObjectRows
 
 PATIENCE_S: Final = 60.0
 ROWS_AT_ONCE: Final = 10_000

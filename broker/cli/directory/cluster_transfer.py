@@ -57,8 +57,8 @@ from barnabas.storage.files.file_system import AlreadyLocked
 from barnabas.storage.files.io import LocalFileSystem, make_private_directory
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.metastore.sqlite import FILE_NAME, SqliteMetaStore
-from barnabas.storage.replicated.blob_store import BlobStoreError
-from barnabas.storage.replicated.guard import accept_loss
+from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.guard import accept_loss
 from barnabas.storage.replicated.log_export import export_log, highest_epoch
 from barnabas.storage.replicated.log_import import ImportProgress, import_logs
 from barnabas.storage.replicated.log_index import IndexMisused

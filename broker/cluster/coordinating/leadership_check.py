@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
 from barnabas.broker.api.waiting import respond_to
 from barnabas.broker.runtime.threads import Pool
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed
 
 if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer

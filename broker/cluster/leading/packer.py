@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, TypeVar
 from barnabas.broker.cluster.leading.upkeep import LOGS_PER_TURN
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.replicated.log_parts import has_parts
 from barnabas.storage.replicated.segment_packing import (
     PackLimits,
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
 

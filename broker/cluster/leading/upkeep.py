@@ -33,14 +33,14 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.storage.errors import Corrupt, StoreDamaged
+from barnabas.storage.errors import Corrupt, IndexClosed, StoreDamaged
+from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.guard import write_guard
 from barnabas.storage.replicated.blob_garbage import (
     delete_dead_objects,
     delete_dereferenced_objects,
 )
-from barnabas.storage.replicated.blob_store import BlobStoreError
-from barnabas.storage.replicated.guard import write_guard
-from barnabas.storage.replicated.log_index import NO_SPACE, IndexClosed, StoredSpace
+from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
 from barnabas.storage.replicated.log_parts import NewParts, has_parts, is_local, new_parts
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.offloading import (
@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
+    from barnabas.storage.objects.object_rows import ObjectRows
     from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.log_index import LogIndex
-    from barnabas.storage.replicated.object_rows import ObjectRows
     from barnabas.storage.store.log_store import LogStore
 
 logger = logging.getLogger(__name__)

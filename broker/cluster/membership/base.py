@@ -8,12 +8,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from barnabas.storage.metastore.interface import MetaStore
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
+    from barnabas.storage.objects.counted_blobs import ObjectCounts
+    from barnabas.storage.objects.object_rows import ObjectRows
     from barnabas.storage.replicated.cluster_index import ClusterIndex
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
-    from barnabas.storage.replicated.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.log_index import LogIndex
-    from barnabas.storage.replicated.object_rows import ObjectRows
 
 
 class ClusterBase(Protocol):

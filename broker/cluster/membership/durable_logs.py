@@ -38,10 +38,10 @@ from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.cluster.membership.held_bytes import HeldBytes
 from barnabas.broker.cluster.membership.parts_reader import PartsReader
-from barnabas.storage.errors import Corrupt, LedSince, ObjectDamaged, StoreDamaged
+from barnabas.storage.errors import Corrupt, IndexClosed, LedSince, ObjectDamaged, StoreDamaged
 from barnabas.storage.replicated.header_loading import log_by_headers
 from barnabas.storage.replicated.loading import LongLog, LongReading
-from barnabas.storage.replicated.log_index import IndexClosed, LogBeginning
+from barnabas.storage.replicated.log_index import LogBeginning
 from barnabas.storage.replicated.log_reading import (
     BYTES_AT_ONCE,
     FIRST_AT_ONCE,

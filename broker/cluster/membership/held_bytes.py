@@ -10,7 +10,7 @@ Rules of this file:
 
 from __future__ import annotations
 
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.runtime.threads import new_condition
 
 

@@ -32,8 +32,8 @@ from barnabas.broker.cluster.membership.assigner import Rules, plan
 from barnabas.broker.cluster.membership.snapshot_view import SnapshotView, Unseen
 from barnabas.broker.cluster.view import Node
 from barnabas.broker.config.addresses import address_text
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.replicated.cluster_index import ClusterSnapshot, Led, Member
-from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE
 from barnabas.storage.runtime.chance import random_uuid
 from barnabas.storage.runtime.clock import boot_seconds, monotonic

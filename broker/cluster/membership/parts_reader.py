@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.replicated.log_parts import covering_parts
 from barnabas.storage.runtime.threads import new_lock
 

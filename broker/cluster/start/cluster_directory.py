@@ -21,11 +21,11 @@ from barnabas.broker.cluster.membership.base import open_blob_store
 from barnabas.broker.config.features import FEATURES_ENTITY, check_supported
 from barnabas.broker.metadata.identity import read_properties, refuse_backup, settle_identity
 from barnabas.broker.opening.local_directory import GivenUp, Opened
-from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.errors import IndexClosed, StoreUnusable
 from barnabas.storage.metastore.interface import MetaStoreError
+from barnabas.storage.objects.guard import check_guard
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
-from barnabas.storage.replicated.guard import check_guard
-from barnabas.storage.replicated.log_index import IndexClosed, IndexMisused
+from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.store.flush_start import open_cache, wipe
 from barnabas.storage.store.recovery import lock_directory
 

@@ -17,14 +17,15 @@ from barnabas.broker.testing.store.metastore import MemoryMetadata, MemoryMetaSt
 from barnabas.broker.testing.store.object_rows import MemoryObjectRows
 from barnabas.broker.testing.store.transfer import MemoryTransfer
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
-from barnabas.storage.replicated.counted_blobs import CountedBlobs, ObjectCounts
-from barnabas.storage.replicated.log_index import Flush, IndexClosed
+from barnabas.storage.errors import IndexClosed
+from barnabas.storage.objects.counted_blobs import CountedBlobs, ObjectCounts
+from barnabas.storage.replicated.log_index import Flush
 from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
 
 
 class MemoryStore:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from uuid import UUID
 
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed
 
 if TYPE_CHECKING:
     from barnabas.broker.testing.store.index import MemoryIndex

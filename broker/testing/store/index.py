@@ -21,6 +21,7 @@ from barnabas.broker.testing.store.rows import (
     fenced_members,
 )
 from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.objects.object_rows import Moment
 from barnabas.storage.replicated.cluster_index import (
     FIRST_NODE_ID,
     Assignment,
@@ -53,7 +54,6 @@ from barnabas.storage.replicated.log_index import (
     Outcome,
     PartitionState,
 )
-from barnabas.storage.replicated.object_rows import Moment
 from barnabas.storage.replicated.wal_object import FooterBatch, headers_in
 from barnabas.storage.runtime.clock import monotonic
 

@@ -11,6 +11,7 @@ from typing import ParamSpec, TypeVar
 
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.metastore.contents import Contents
 from barnabas.storage.metastore.interface import (
     Identity,
@@ -22,7 +23,6 @@ from barnabas.storage.metastore.interface import (
 )
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.metastore.tables import ReplacedTables, Rows
-from barnabas.storage.replicated.log_index import IndexClosed
 from barnabas.storage.runtime.threads import new_rlock
 
 Result = TypeVar("Result")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
-from barnabas.storage.replicated.object_rows import Moment, NamedExtent, NamedObject
+from barnabas.storage.objects.object_rows import Moment, NamedExtent, NamedObject
 
 if TYPE_CHECKING:
     from barnabas.broker.testing.store.index import MemoryIndex

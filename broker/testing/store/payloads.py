@@ -14,7 +14,7 @@ from typing import Final
 
 from barnabas.broker.testing.store.rows import PartitionRow, touch
 from barnabas.broker.testing.store.uploads import MemoryUploads
-from barnabas.storage.replicated.blob_store import keys_with
+from barnabas.storage.objects.blob_store import keys_with
 from barnabas.storage.replicated.log_index import (
     Extent,
     Flush,

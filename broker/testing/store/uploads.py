@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.testing.store.rows import ENDED, SessionRow
-from barnabas.storage.replicated.blob_store import PACKING_LANE, BlobNotFound, Claim, claim_of
+from barnabas.storage.objects.blob_store import PACKING_LANE, BlobNotFound, Claim, claim_of
 from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.runtime.threads import new_lock
 

@@ -23,17 +23,11 @@ from barnabas.broker.cluster.membership.durable_logs import (
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
-from barnabas.storage.errors import Corrupt, LedSince, NoRoom, StoreDamaged
+from barnabas.storage.errors import Corrupt, IndexClosed, LedSince, NoRoom, StoreDamaged
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.replicated import log_reading
 from barnabas.storage.replicated.loading import DurableLog, LongLog, LongReading
-from barnabas.storage.replicated.log_index import (
-    ANY_BYTES,
-    Extent,
-    IndexClosed,
-    LogBeginning,
-    LogSnapshot,
-)
+from barnabas.storage.replicated.log_index import ANY_BYTES, Extent, LogBeginning, LogSnapshot
 from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE, read_log
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import Queue, new_event, new_executor, new_lock, new_queue

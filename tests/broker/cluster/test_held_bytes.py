@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from barnabas.broker.cluster.membership.held_bytes import HeldBytes, Share
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import new_executor, new_lock
 from tests.seeds import SEED

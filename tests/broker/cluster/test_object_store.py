@@ -10,7 +10,7 @@ from barnabas.broker.cluster.start.object_store import opener_of
 from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.storage.replicated.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.metrics.scrape import scrape

@@ -20,8 +20,7 @@ from barnabas.broker.metadata.catalogue import new_cluster_id
 from barnabas.broker.network.socket_server import Listener
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.testing.store.base import MemoryStore
-from barnabas.storage.errors import LedSince
-from barnabas.storage.replicated.log_index import IndexClosed
+from barnabas.storage.errors import IndexClosed, LedSince
 from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import start_thread
 from tests.broker.cluster.reading import read_stored

@@ -5,13 +5,8 @@ import pytest
 from barnabas.broker.cluster.membership.parts_reader import LOGS_AT_ONCE, PartsReader
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
-from barnabas.storage.errors import StoreDamaged
-from barnabas.storage.replicated.log_index import (
-    IndexClosed,
-    LogHead,
-    LogSnapshot,
-    PartitionState,
-)
+from barnabas.storage.errors import IndexClosed, StoreDamaged
+from barnabas.storage.replicated.log_index import LogHead, LogSnapshot, PartitionState
 from barnabas.storage.runtime.threads import new_event, start_thread
 from tests.postgresql.old_logs import part_up_to
 from tests.storage.flushes import assign, register

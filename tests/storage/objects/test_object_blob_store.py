@@ -4,9 +4,9 @@ import obstore
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
+from barnabas.storage.errors import IndexClosed
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.objects.object_blob_store import Address, DirectoryBlobStore, ObjectBlobStore
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
-from barnabas.storage.replicated.log_index import IndexClosed
 
 KEYS = ["wal/10/0-0000000000000000-1", "wal/2/0-0000000000000000-1", "wal/2/0-0000000000000001-2"]
 

@@ -4,8 +4,8 @@ import pytest
 from obstore.store import MemoryStore
 
 from barnabas.storage.errors import StoreUnusable
+from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
-from barnabas.storage.replicated.blob_store import BlobStoreError
 
 
 class Faulty(ObjectBlobStore):

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.storage.counts import Histogram
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.runtime.clock import counter_ns, monotonic
 from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
     from barnabas.storage.files.file_system import Buffer
-    from barnabas.storage.replicated.blob_store import BlobStore
+    from barnabas.storage.objects.blob_store import BlobStore
 
 Result = TypeVar("Result")
 

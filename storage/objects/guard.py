@@ -16,13 +16,13 @@ import json
 from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.replicated.blob_store import BlobNotFound, BlobStoreError
-from barnabas.storage.replicated.object_rows import Moment
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.object_rows import Moment
 from barnabas.storage.runtime.clock import sleep
 
 if TYPE_CHECKING:
-    from barnabas.storage.replicated.blob_store import BlobStore
-    from barnabas.storage.replicated.object_rows import ObjectRows
+    from barnabas.storage.objects.blob_store import BlobStore
+    from barnabas.storage.objects.object_rows import ObjectRows
 
 GUARD_KEY: Final = "guard/moment"
 _ATTEMPTS: Final = 10
