@@ -150,13 +150,11 @@ class RecordScan:
         number: i64 = 0
         while index < count and size - position >= _LENGTH_BYTES:
             begun = position
-            number = data[position]
-            position += 1
+            number, position = data[position], position + 1
             if number >= 0x80:
                 following: i64 = data[position]
                 if following < 0x80:
-                    number += (following - 1) << 7
-                    position += 1
+                    number, position = number + ((following - 1) << 7), position + 1
                 else:
                     number, position = _long_number(data, position - 1)
             if number & 1:
@@ -168,9 +166,7 @@ class RecordScan:
                 else:
                     position = begun
                 break
-            position += 1
-            number = data[position]
-            position += 1
+            number, position = data[position + 1], position + 2
             if number >= 0x80:
                 delta, position = _long_delta(data, position - 1)
             else:
@@ -179,19 +175,16 @@ class RecordScan:
             largest = max(largest, delta)
             if first_after_epoch <= delta < oldest:
                 oldest = delta
-            number = data[position]
-            position += 1
+            number, position = data[position], position + 1
             if number >= 0x80:
                 following = data[position]
                 if following < 0x80:
-                    number += (following - 1) << 7
-                    position += 1
+                    number, position = number + ((following - 1) << 7), position + 1
                 else:
                     number, position = _long_number(data, position - 1)
             if number != index << 1:
                 raise InvalidBatch(f"record {index} has another offset delta")
-            number = data[position]
-            position += 1
+            number, position = data[position], position + 1
             if number >= 0x80:
                 number, position = _long_number(data, position - 1)
             if number & 1 == 0:
@@ -213,8 +206,7 @@ class RecordScan:
         self._index = index
         self._keyless += keyless
         self._oldest_delta = oldest
-        self._smallest_delta = smallest
-        self._largest_delta = largest
+        self._smallest_delta, self._largest_delta = smallest, largest
         return position
 
     def _begin_large(self, length: int) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def opener_of(config: BrokerConfig) -> Callable[[str], ObjectBlobStore] | None:
-    """Return what opens the object store of a cluster by its ID; None if none is configured.
+    """Return an opener of the object store of a cluster by its ID, or None without a store.
 
     Nothing is connected yet. Raises ConfigError.
     """
