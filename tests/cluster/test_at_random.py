@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from barnabas.broker.cluster.leading import upkeep
-from barnabas.broker.testing.store import base, index
+from barnabas.broker.testing.store import base, log_upkeep
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.replicated.log_index import Flush, FlushAnswer, Outcome
 from tests.cluster.nemesis import HURRIED, STEADY
@@ -42,7 +42,7 @@ def test_clients_lose_nothing_while_all_flushes_are_uploaded(
     number: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The store fails at random, and unused objects are deleted all the time, but no others."""
-    monkeypatch.setattr(index, "MemoryUploads", LedgerUploads)
+    monkeypatch.setattr(log_upkeep, "MemoryUploads", LedgerUploads)
     monkeypatch.setattr(base, "MemoryBlobStore", FaultyBlobs)
     settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20)
     monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
