@@ -34,7 +34,7 @@ _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(:[0-9]+)?")
 class ObjectsConfig(StorageConfig):
     """Object store of a cluster, and what goes into it."""
 
-    object_store: str | None = setting(
+    storage: str | None = setting(
         STORAGE,
         ConfigType.STRING,
         None,
@@ -46,29 +46,27 @@ class ObjectsConfig(StorageConfig):
     """Address of the object store for large flushes of a cluster, the same for all of its brokers:
     s3://bucket/prefix, gs://bucket/prefix, az://container/prefix, or file:///directory on a
     file system that all brokers share. Without one all records are kept in PostgreSQL."""
-    object_store_endpoint: str | None = setting(
+    storage_endpoint: str | None = setting(
         "barnabas.storage.endpoint",
         ConfigType.STRING,
         None,
         Matches(r"https?://[^\s/?#@]+(/[^\s?#@]*)?", "http://host:port or https://host:port"),
     )
     """Address of the server of an S3-compatible or Azure store, instead of the provider's."""
-    object_store_region: str | None = setting("barnabas.storage.region", ConfigType.STRING, None)
+    storage_region: str | None = setting("barnabas.storage.region", ConfigType.STRING, None)
     """Region of the bucket, for s3://."""
-    object_store_access_key: str | None = setting(
+    storage_access_key: str | None = setting(
         "barnabas.storage.access.key", ConfigType.PASSWORD, None
     )
     """Access key ID for s3://, or account name for az://. Without one the environment and the role
     of the instance count."""
-    object_store_secret_key: str | None = setting(
+    storage_secret_key: str | None = setting(
         "barnabas.storage.secret.key", ConfigType.PASSWORD, None
     )
     """Secret access key for s3://, account key for az://, or service account key for gs://."""
-    object_store_path_style: bool = setting("barnabas.storage.path.style", ConfigType.BOOLEAN, True)
+    storage_path_style: bool = setting("barnabas.storage.path.style", ConfigType.BOOLEAN, True)
     """Whether the bucket is in the path of a request to s3://, not in its host name."""
-    object_store_allow_http: bool = setting(
-        "barnabas.storage.allow.http", ConfigType.BOOLEAN, False
-    )
+    storage_allow_http: bool = setting("barnabas.storage.allow.http", ConfigType.BOOLEAN, False)
     """Whether an endpoint without TLS is accepted."""
     objects_delete_delay_ms: int = setting(
         "barnabas.objects.delete.delay.ms", ConfigType.LONG, 24 * 3_600_000, Between(0)
@@ -121,7 +119,7 @@ class ClusterConfig(ObjectsConfig):
         "barnabas.cold.read.timeout.ms", ConfigType.INT, 10_000, Between(1)
     )
     """Time after which a read of old records from the store of a cluster counts as failed. A fetch
-    of them waits no longer than its fetch.max.wait.ms, and gets KAFKA_STORAGE_ERROR once the read
+    of them waits no longer than its fetch.max.wait.ms, and fails once the read
     is older than this."""
     auto_leader_rebalance_enable: bool = setting(
         "auto.leader.rebalance.enable", ConfigType.BOOLEAN, True
@@ -164,9 +162,9 @@ class ClusterConfig(ObjectsConfig):
 
 def check_object_store(config: ClusterConfig) -> None:
     """Raise ConfigError for an object store without a cluster."""
-    if config.object_store is not None and not config.is_of_cluster:
+    if config.storage is not None and not config.is_of_cluster:
         reason = f"{STORAGE} is of the brokers of a cluster: set {METADATA}, too"
-        raise ConflictingValues(STORAGE, config.object_store, reason)
+        raise ConflictingValues(STORAGE, config.storage, reason)
 
 
 def check_cordoned(cordoned: Sequence[str], data_directory: str) -> None:

@@ -234,7 +234,7 @@ def _delete_all(store: ObjectBlobStore) -> None:
 
 def _config_of(arguments: argparse.Namespace) -> BrokerConfig:
     config = configuration.load(arguments).config
-    for key, value in ((METADATA, config.metadata), (STORAGE, config.object_store)):
+    for key, value in ((METADATA, config.metadata), (STORAGE, config.storage)):
         if value is None:
             raise CommandError(f"name the cluster: set {METADATA} and {STORAGE}; {key} is not set")
     return config
@@ -252,6 +252,6 @@ def _opened(config: BrokerConfig) -> Iterator[tuple[TransferBase, Any]]:
         try:
             yield base, open_store
         except BlobStoreError as error:
-            raise CommandError(f"{config.object_store}: {error}") from None
+            raise CommandError(f"{config.storage}: {error}") from None
         except (StorageError, MetaStoreError, IndexMisused) as error:
             raise CommandError(str(error)) from None

@@ -191,7 +191,7 @@ def _reopen(base: TransferBase, config: BrokerConfig, *, is_restored: bool) -> b
 
 def _accept_loss(base: TransferBase, config: BrokerConfig) -> None:
     """Accept that the object store knows a later moment of the cluster."""
-    if config.object_store is None:
+    if config.storage is None:
         return
     blobs, *others = base.blob_stores()
     with contextlib.ExitStack() as stack:

@@ -18,7 +18,7 @@ def opener_of(config: BrokerConfig) -> Callable[[str], ObjectBlobStore] | None:
 
     Nothing is connected yet. Raises ConfigError.
     """
-    if config.object_store is None:
+    if config.storage is None:
         return None
     try:
         from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
@@ -27,14 +27,14 @@ def opener_of(config: BrokerConfig) -> Callable[[str], ObjectBlobStore] | None:
             f"{STORAGE} needs the package obstore: run pip install '.[objects]' in a checkout "
             f"of Barnabas ({error})"
         )
-        raise ConflictingValues(STORAGE, config.object_store, reason) from None
+        raise ConflictingValues(STORAGE, config.storage, reason) from None
     address = Address(
-        config.object_store,
-        endpoint=config.object_store_endpoint,
-        region=config.object_store_region,
-        access_key=config.object_store_access_key,
-        secret_key=config.object_store_secret_key,
-        path_style=config.object_store_path_style,
-        allow_http=config.object_store_allow_http,
+        config.storage,
+        endpoint=config.storage_endpoint,
+        region=config.storage_region,
+        access_key=config.storage_access_key,
+        secret_key=config.storage_secret_key,
+        path_style=config.storage_path_style,
+        allow_http=config.storage_allow_http,
     )
     return lambda cluster_id: ObjectBlobStore.open(address.below(cluster_id))

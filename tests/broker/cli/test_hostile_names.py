@@ -69,6 +69,8 @@ RUNS = {
     "completion": NOTHING,
     "check": NOTHING,  # Names of topics, which have letters and digits.
     "consume": NOTHING,  # Prints records as they are.
+    "objects": NOTHING,  # Counts objects.
+    "prove": NOTHING,
     "cluster": (("describe",), ("configs",)),
     "topics": (("list",), ("describe", "t")),
     "records": (("delete", "t", "--before", "0"),),

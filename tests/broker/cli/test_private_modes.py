@@ -14,6 +14,10 @@ import pytest
 
 from barnabas.broker.cli.commands import produce
 from barnabas.broker.cli.directory.cluster_transfer import export_directory, import_directory
+from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.proving import instances
+from barnabas.broker.cli.proving.served import ServedBroker
+from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.metadata.catalogue import new_cluster_id
 from barnabas.broker.opening import opened_directory
@@ -163,6 +167,19 @@ def repair(place: Place) -> None:
     place.run("check", "-d", directory, "--repair", "--yes")
 
 
+def proof(place: Place) -> None:
+    """Begin to prove a program; neither the broker nor the program can be started."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise FileNotFoundError
+
+    place.monkeypatch.setattr(instances.subprocess, "Popen", refuse)
+    with pytest.raises(FileNotFoundError):
+        ServedBroker(place.path, 1, 2, 3).start()
+    with pytest.raises(CommandError):
+        instances.Instances(["program"], "localhost:1", place.path, Timeline()).start(1)
+
+
 CASES: dict[Callable[[Place], None], set[str]] = {
     serve: {"serve"},
     backup_of_a_running_broker: {"backup", "directory_copy"},
@@ -174,6 +191,7 @@ CASES: dict[Callable[[Place], None], set[str]] = {
     renewal: {"renewal"},
     check: {"check", "directory_lock"},
     repair: {"repair"},
+    proof: {"instances", "served"},
 }
 """Actions that make directories and files, and the modules of ``broker/cli`` that they use."""
 READING = {"dump_log", "passwords"}

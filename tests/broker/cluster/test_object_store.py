@@ -99,7 +99,7 @@ def test_secrets_are_read_from_files_and_never_shown(tmp_path):
     secret.write_text("SECRET\n")
     environment = METADATA | {"KAFKA_BARNABAS_STORAGE_SECRET_KEY_FILE": str(secret)}
     config = load_config((), environment, ["barnabas.storage=s3://bucket"]).config
-    assert config.object_store_secret_key == "SECRET"
+    assert config.storage_secret_key == "SECRET"
     assert "SECRET" not in repr(config)
     assert not any("SECRET" in str(each.value) for each in config.describe())
 

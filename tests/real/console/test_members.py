@@ -74,7 +74,7 @@ def test_a_group_with_members_is_left_alone(broker):
         ):
             status, answer = send(broker, method, where, body)
             assert (status, answer["error"]) == (409, "NON_EMPTY_GROUP")
-            assert answer["message"] == "the group has 1 member, to be stopped first"
+            assert answer["message"] == "the group has 1 member: stop them first"
 
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
