@@ -36,7 +36,7 @@ def test_faults_of_brokers_links_and_servers_cause_no_anomaly(tmp_path, objects)
 def test_a_round_whose_clients_raise_is_wrong_and_ends_no_others(
     error, tmp_path, monkeypatch, capsys
 ):
-    def raises(*_arguments):
+    def raises(*_arguments, **_options):
         raise error
 
     monkeypatch.setattr(cluster_nemesis, "torment", raises)

@@ -158,7 +158,7 @@ BEGIN
 END $$;
 ALTER TABLE barnabas.objects RENAME TO kept;
 CREATE VIEW barnabas.objects AS
-    SELECT object_id, session_id, key, live_extents, public.read((
+    SELECT object_id, session_id, key, live_extents, size_bytes, footer_at, public.read((
         SELECT partition_id FROM barnabas.extents AS part WHERE part.object_id = kept.object_id
     ), payload) AS payload FROM barnabas.kept;
 """

@@ -143,7 +143,7 @@ def test_numbers_come_in_order_f2(index, session, partition):
 
 
 def test_lanes_have_orders_of_their_own_f2(index, session, partition):
-    for lane in Lane:
+    for lane in (Lane.INLINE, Lane.BULK):
         base = lane.value
         answer = index.commit_flush(session, flush(0, (partition, 0, base, base + 1), lane=lane))
         assert answer == COMMITTED

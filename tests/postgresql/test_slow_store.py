@@ -161,7 +161,8 @@ BEGIN
 END $$;
 ALTER TABLE barnabas.objects RENAME TO kept;
 CREATE VIEW barnabas.objects AS
-    SELECT object_id, session_id, key, live_extents, public.slowly(payload) AS payload
+    SELECT object_id, session_id, key, live_extents, size_bytes, footer_at,
+        public.slowly(payload) AS payload
     FROM barnabas.kept;
 """
 
