@@ -149,6 +149,38 @@ def test_ctrl_c_ends_all_processes(tmp_path):
     assert str(tmp_path) not in processes(), "the program still runs"
 
 
+DAEMON = """
+import os, subprocess, sys, time
+subprocess.Popen(["sleep", "1000"], start_new_session=True)
+open(sys.argv[1], "w").write(os.environ["BARNABAS_PROVE_PROPERTIES"])
+time.sleep(1000)
+"""
+"""Starts a child in a session of its own, and then consumes nothing."""
+
+
+def test_kill_of_the_command_ends_all_processes(tmp_path):
+    path, begun = tmp_path / "program.py", tmp_path / "begun"
+    path.write_text(DAEMON)
+    words = command(*WORDS, "--instances", "1", "--", sys.executable, str(path), str(begun))
+    with subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: begun.exists() and begun.read_text(), lambda: "no program")
+        directory = Path(begun.read_text()).parent
+        assert len(of_the_run(directory)) == 3, "the broker, the program and its child"
+        process.kill()
+    wait_until(lambda: not of_the_run(directory), lambda: f"still run: {of_the_run(directory)}")
+    wait_until(lambda: not directory.exists(), lambda: f"{directory} was not removed")
+
+
+def of_the_run(directory: Path) -> list[str]:
+    """Return the IDs of the processes with the directory of a run in their environment."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # It has ended.
+            if f"={directory}".encode() in each.read_bytes():
+                found.append(each.parent.name)
+    return found
+
+
 def processes() -> str:
     """Return the command lines of all processes."""
     found = [each / "cmdline" for each in Path("/proc").iterdir() if each.name.isdecimal()]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.proving.guard import VARIABLE
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.storage.files.io import private_opener
 from barnabas.storage.runtime.clock import monotonic, sleep
@@ -152,6 +153,7 @@ class Instances:
         command = [replaced(each, texts) for each in self._command]
         environment = {
             **os.environ,
+            VARIABLE: str(self._directory),
             "KAFKA_BOOTSTRAP_SERVERS": self._servers,
             "BARNABAS_PROVE_INSTANCE": str(number),
             "BARNABAS_PROVE_PROPERTIES": str(properties),

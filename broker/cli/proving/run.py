@@ -17,6 +17,7 @@ from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.calls import Topics
 from barnabas.broker.cli.proving.disturbance import Disturbance
 from barnabas.broker.cli.proving.faults import Healer, Planned
+from barnabas.broker.cli.proving.guard import Guard
 from barnabas.broker.cli.proving.identities import Identities, IdRule, Replayed, replayed
 from barnabas.broker.cli.proving.instances import Instances
 from barnabas.broker.cli.proving.load import Writer
@@ -26,7 +27,7 @@ from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.proxy import Proxy
 from barnabas.broker.cli.proving.schedule import OF_THE_BROKER
-from barnabas.broker.cli.proving.served import HOST, ServedBroker
+from barnabas.broker.cli.proving.served import HOST, ServedBroker, package_environment
 from barnabas.broker.cli.proving.story import Story, story_of
 from barnabas.broker.cli.proving.timeline import Event, Timeline
 from barnabas.broker.cli.proving.wiretap import Wiretap
@@ -131,6 +132,7 @@ class Run:
         with ExitStack() as stack:
             temporary = tempfile.TemporaryDirectory(prefix="barnabas-prove-")
             directory = Path(stack.enter_context(temporary))
+            stack.enter_context(Guard(directory, package_environment()))
             proxy_port = 0
             if not self._options.servers:
                 proxy_port = free_port(HOST)
