@@ -37,7 +37,6 @@ class Guard:
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             env=environment,
-            cwd="/",
             start_new_session=True,
         )
 
