@@ -8,12 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from barnabas.broker.cli.proving.ports import free_port
 from barnabas.testing import Broker, NotProved, prove
-from tests.interop.command_line import command, environment, run_alone
+from tests.interop.command_line import command, environment, run, run_alone
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -128,6 +130,30 @@ def test_program_that_cannot_be_started_is_named():
     ended = run_alone(*WORDS, "--", "/no/such/program")
     assert ended.exit_code == 2
     assert "cannot be started: /no/such/program: No such file or directory" in ended.stderr
+
+
+def test_run_without_a_broker_has_no_verdict():
+    ended = run_alone(*WORDS, "-b", f"127.0.0.1:{free_port('127.0.0.1')}", "--", "/bin/true")
+    assert ended.exit_code == 2, ended.stdout + ended.stderr
+
+
+def test_run_without_a_temporary_directory_has_no_verdict(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    ended = run(*WORDS, "--", "/bin/true")
+    assert ended.exit_code == 2, ended.stdout + ended.stderr
+    assert ended.stderr == (
+        "barnabas: the temporary directory cannot be created: No such file or directory\n"
+    )
+
+
+def test_verdict_that_cannot_be_printed_is_not_a_proof(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(RIGHT)
+    words = command(*WORDS, "--faults", "none", "--", sys.executable, str(path), "{instance}")
+    with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 1
 
 
 def test_missing_program_is_a_wrong_use():

@@ -130,8 +130,7 @@ class Run:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            temporary = tempfile.TemporaryDirectory(prefix="barnabas-prove-")
-            directory = Path(stack.enter_context(temporary))
+            directory = stack.enter_context(_temporary_directory())
             stack.enter_context(Guard(directory, package_environment()))
             proxy_port = 0
             if not self._options.servers:
@@ -329,6 +328,18 @@ class Run:
 
     def _read_outputs(self) -> Iterator[ReceivedRecord]:
         return self._observer.read(self._options.target, self._starts, COMMITTED)
+
+
+@contextmanager
+def _temporary_directory() -> Iterator[Path]:
+    """Make a directory for the block; raises CommandError."""
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="barnabas-prove-")
+    except OSError as error:
+        reason = error.strerror or error
+        raise CommandError(f"the temporary directory cannot be created: {reason}") from None
+    with temporary as directory:
+        yield Path(directory)
 
 
 def _identities(options: Options) -> Identities | Replayed:
