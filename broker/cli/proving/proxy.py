@@ -158,6 +158,7 @@ class Proxy:
                     return
                 if response:
                     client.write(response)
+                    await client.drain()
                     continue
                 if act is Act.SWALLOW:
                     self.cuts += 1
