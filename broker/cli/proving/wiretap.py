@@ -169,8 +169,10 @@ class Wiretap:
             self._reads.setdefault(call.process, set()).update(call.read)
         for partition in call.offsets:
             self._committed[partition] = call
-        if call.api == INIT and call.transactional_id:
+        if call.api == INIT and call.transactional_id and call.process:
             self.owners[call.transactional_id] = call.process
+        elif call.api == INIT:  # Its owner is not known: it may live, as a child that has left its
+            self.owners.pop(call.transactional_id, None)  # session does.
         elif call.api == LEAVE or (call.api == NEW_BEAT and call.generation < 0):
             self.members.pop(call.process, None)
         elif call.api in {JOIN, NEW_BEAT}:

@@ -103,11 +103,20 @@ def test_commit_of_offsets_has_those_of_the_input_only(wiretap, tap):
 
 def test_last_process_owns_a_transactional_id(wiretap):
     for process in ("1", "1b"):
-        tap = ConnectionTap(wiretap, [process].pop)
-        tap.requests(sent(INIT_PRODUCER_ID, 4, InitProducerIdRequest("invoicing-1", 1000)))
-        response = InitProducerIdResponse(producer_id=4, producer_epoch=0)
-        tap.responses(b"".join(response_frame(INIT_PRODUCER_ID, 4, 0, response)))
+        begin_producer(ConnectionTap(wiretap, [process].pop))
     assert wiretap.owners == {"invoicing-1": "1b"}
+
+
+def test_process_that_is_not_found_leaves_its_transactional_id_without_an_owner(wiretap):
+    for process in ("1", ""):
+        begin_producer(ConnectionTap(wiretap, [process].pop))
+    assert not wiretap.owners, "transactions of dead owners are aborted"
+
+
+def begin_producer(tap: ConnectionTap) -> None:
+    tap.requests(sent(INIT_PRODUCER_ID, 4, InitProducerIdRequest("invoicing-1", 1000)))
+    response = InitProducerIdResponse(producer_id=4, producer_epoch=0)
+    tap.responses(b"".join(response_frame(INIT_PRODUCER_ID, 4, 0, response)))
 
 
 def test_moment_waits_for_its_request_and_instance(wiretap, tap):
