@@ -14,6 +14,8 @@ from pathlib import Path
 import pytest
 
 from barnabas.broker.cli.proving.ports import free_port
+from barnabas.broker.cli.proving.run import Options
+from barnabas.broker.cli.proving.run import prove as run_proof
 from barnabas.testing import Broker, NotProved, prove
 from tests.interop.command_line import command, environment, run, run_alone
 from tests.waiting import wait_until
@@ -58,6 +60,20 @@ def test_right_program_is_proved(tmp_path):
     ended = tried(tmp_path, RIGHT)
     assert ended.exit_code == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1] == "PROVED"
+
+
+def test_slow_program_gets_time_while_it_advances(tmp_path):
+    path = tmp_path / "program.py"
+    slow = RIGHT.replace("session_timeout_ms", "max_poll_records=4, session_timeout_ms")
+    path.write_text(
+        slow.replace("    producer.begin_t", "    time.sleep(0.3)\n    producer.begin_t")
+    )
+    path.write_text(path.read_text().replace("import os", "import time, os"))
+    words = [sys.executable, str(path), "1"]
+    options = Options(words, "orders", "invoices", 6.0, faults=(), instances=1, settle_s=4.0)
+    proof = run_proof(options)
+    assert proof.verdict.counts == {}
+    assert proof.verdict.is_proved
 
 
 def test_program_that_reads_uncommitted_inputs_is_not_proved(tmp_path):

@@ -44,6 +44,8 @@ _EARLY_ENDS_MAX: Final = 4
 """Processes in turn that may end at once before the program has consumed anything."""
 _QUIET_S: Final = 2.0
 """Time without another output after which a consumed input needs no further look."""
+_SETTLE_MOST: Final = 5
+"""Multiple of ``Options.settle_s`` that a slow program gets at most."""
 _SHOWN_CHARACTERS: Final = 80
 
 
@@ -66,7 +68,7 @@ class Options:
     start_s: float = 60.0
     """Time for the program to consume its first input."""
     settle_s: float = 120.0
-    """Time for the program to consume all inputs after the last fault."""
+    """Time for the program to consume all inputs after the last fault, or to advance."""
     servers: Sequence[Address] = ()
     """Brokers that exist, in place of one that the run starts: only the program is disturbed."""
     own_judge: OwnJudge | None = None
@@ -260,8 +262,19 @@ class Run:
         return self._observer.committed() != self._committed_before
 
     def _settle(self) -> None:
-        """Wait until the inputs are consumed and nothing is open, but not longer than allowed."""
-        until_s = monotonic() + self._options.settle_s
+        """Wait until the inputs are consumed and nothing is open, but not longer than allowed.
+
+        A slow program gets more time while its committed offsets advance.
+        """
+        consumed = -1
+        for _ in range(_SETTLE_MOST):
+            advanced = sum(map(sum, map(dict.values, self._observer.committed().values())))
+            if advanced <= consumed or self._is_settled_within(self._options.settle_s):
+                return
+            consumed = advanced
+
+    def _is_settled_within(self, within_s: float) -> bool:
+        until_s = monotonic() + within_s
         ends, quiet_since_s = self._observer.ends(self._options.target), monotonic()
         while monotonic() < until_s:
             self._instances.supervise()
@@ -272,7 +285,8 @@ class Run:
             if now_ends != ends or self._observer.open_transactions():
                 ends, quiet_since_s = now_ends, monotonic()
             elif monotonic() - quiet_since_s >= _QUIET_S and self._is_consumed():
-                return
+                return True
+        return False
 
     def _is_consumed(self) -> bool:
         """Return whether the committed offsets are past the last input.
