@@ -231,3 +231,32 @@ def processes() -> str:
         with contextlib.suppress(OSError):  # It has ended.
             words.append(each.read_text(errors="replace"))
     return "\n".join(words)
+
+
+NOISY = """
+import os
+line = b"noise " * 10_000
+while True:
+    os.write(1, line)
+"""
+
+
+def test_output_of_a_noisy_program_is_bounded(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(NOISY)
+    words = command(*WORDS, "--instances", "1", "--", sys.executable, str(path))
+    variables = environment() | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if "waiting for the first input" in line)
+        (output,) = tmp_path.glob("*/instance-1.log")
+        sizes = []
+
+        def has_begun_again() -> bool:
+            sizes.append(output.stat().st_size)
+            return sizes[-1] < max(sizes)
+
+        wait_until(has_begun_again, lambda: f"{output} has {sizes[-1]} bytes")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 143
