@@ -2,7 +2,7 @@
 
 The guard is a process that waits for the end of a pipe from the command. The kernel closes the pipe
 when the command ends, however it ends. Each process of the run has the directory of the run in its
-environment, so that the guard also finds children that have begun a session of their own.
+environment, so that the guard also finds children in sessions of their own.
 """
 
 from __future__ import annotations

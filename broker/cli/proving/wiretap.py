@@ -263,7 +263,7 @@ class ConnectionTap:
     def _frames(self, received: bytearray, data: bytes) -> Iterator[memoryview]:
         """Add bytes to those received before; remove and yield whole frames without their length.
 
-        Nothing is kept of a connection that cannot be read.
+        A connection that cannot be read keeps no bytes.
         """
         received += data
         while not self._is_broken and len(received) >= _LENGTH_BYTES:
