@@ -178,6 +178,12 @@ def test_missing_program_is_a_wrong_use():
     assert ended.stderr == ("barnabas: no program: add -- and its command line, or --spark FILE\n")
 
 
+def test_output_that_is_the_input_is_a_wrong_use():
+    ended = run_alone("prove", "--input", "orders", "--output", "orders", "--", "/bin/true")
+    assert ended.exit_code == 2
+    assert ended.stderr == "barnabas: --input and --output are one topic: orders\n"
+
+
 def test_ctrl_c_ends_all_processes(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(f"open({str(tmp_path / 'begun')!r}, 'w').close()\n{RIGHT}")

@@ -85,6 +85,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the program, and print the verdict: 0 proved, 1 not, 2 no verdict."""
     if bool(arguments.program) == bool(arguments.spark):
         raise CommandError("no program: add -- and its command line, or --spark FILE", USAGE)
+    if arguments.input == arguments.output:
+        raise CommandError(f"--input and --output are one topic: {arguments.input}", USAGE)
     seed = random_below(SEEDS) if arguments.seed is None else arguments.seed
     options = Options(
         arguments.program or spark_command(arguments.spark),
