@@ -48,8 +48,8 @@ COMMANDS = {
 }
 """Name and one line of help of each command; ``dump-log`` is the module ``dump_log``."""
 
-VERDICTS = {"check", "ready"}
-"""Commands whose exit code 0 means that something is healthy."""
+VERDICTS = {"check", "prove", "ready"}
+"""Commands whose exit code 0 means that something is healthy or proved."""
 
 _DESCRIPTION = "A durable broker that speaks Kafka's wire protocol."
 _EPILOG = (

@@ -8,12 +8,16 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from barnabas.broker.cli.proving.ports import free_port
+from barnabas.broker.cli.proving.run import Options
+from barnabas.broker.cli.proving.run import prove as run_proof
 from barnabas.testing import Broker, NotProved, prove
-from tests.interop.command_line import command, environment, run_alone
+from tests.interop.command_line import command, environment, run, run_alone
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.slow]
@@ -56,6 +60,20 @@ def test_right_program_is_proved(tmp_path):
     ended = tried(tmp_path, RIGHT)
     assert ended.exit_code == 0, ended.stdout + ended.stderr
     assert ended.stdout.splitlines()[-1] == "PROVED"
+
+
+def test_slow_program_gets_time_while_it_advances(tmp_path):
+    path = tmp_path / "program.py"
+    slow = RIGHT.replace("session_timeout_ms", "max_poll_records=4, session_timeout_ms")
+    path.write_text(
+        slow.replace("    producer.begin_t", "    time.sleep(0.3)\n    producer.begin_t")
+    )
+    path.write_text(path.read_text().replace("import os", "import time, os"))
+    words = [sys.executable, str(path), "1"]
+    options = Options(words, "orders", "invoices", 6.0, faults=(), instances=1, settle_s=4.0)
+    proof = run_proof(options)
+    assert proof.verdict.counts == {}
+    assert proof.verdict.is_proved
 
 
 def test_program_that_reads_uncommitted_inputs_is_not_proved(tmp_path):
@@ -130,10 +148,40 @@ def test_program_that_cannot_be_started_is_named():
     assert "cannot be started: /no/such/program: No such file or directory" in ended.stderr
 
 
+def test_run_without_a_broker_has_no_verdict():
+    ended = run_alone(*WORDS, "-b", f"127.0.0.1:{free_port('127.0.0.1')}", "--", "/bin/true")
+    assert ended.exit_code == 2, ended.stdout + ended.stderr
+
+
+def test_run_without_a_temporary_directory_has_no_verdict(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "missing"))
+    ended = run(*WORDS, "--", "/bin/true")
+    assert ended.exit_code == 2, ended.stdout + ended.stderr
+    assert ended.stderr == (
+        "barnabas: the temporary directory cannot be created: No such file or directory\n"
+    )
+
+
+def test_verdict_that_cannot_be_printed_is_not_a_proof(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(RIGHT)
+    words = command(*WORDS, "--faults", "none", "--", sys.executable, str(path), "{instance}")
+    with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+    assert process.returncode == 1
+
+
 def test_missing_program_is_a_wrong_use():
     ended = run_alone(*WORDS)
     assert ended.exit_code == 2
     assert ended.stderr == ("barnabas: no program: add -- and its command line, or --spark FILE\n")
+
+
+def test_output_that_is_the_input_is_a_wrong_use():
+    ended = run_alone("prove", "--input", "orders", "--output", "orders", "--", "/bin/true")
+    assert ended.exit_code == 2
+    assert ended.stderr == "barnabas: --input and --output are one topic: orders\n"
 
 
 def test_ctrl_c_ends_all_processes(tmp_path):
@@ -149,6 +197,38 @@ def test_ctrl_c_ends_all_processes(tmp_path):
     assert str(tmp_path) not in processes(), "the program still runs"
 
 
+DAEMON = """
+import os, subprocess, sys, time
+subprocess.Popen(["sleep", "1000"], start_new_session=True)
+open(sys.argv[1], "w").write(os.environ["BARNABAS_PROVE_PROPERTIES"])
+time.sleep(1000)
+"""
+"""Starts a child in a session of its own, and then consumes nothing."""
+
+
+def test_kill_of_the_command_ends_all_processes(tmp_path):
+    path, begun = tmp_path / "program.py", tmp_path / "begun"
+    path.write_text(DAEMON)
+    words = command(*WORDS, "--instances", "1", "--", sys.executable, str(path), str(begun))
+    with subprocess.Popen(words, env=environment(), stderr=subprocess.DEVNULL) as process:
+        wait_until(lambda: begun.exists() and begun.read_text(), lambda: "no program")
+        directory = Path(begun.read_text()).parent
+        assert len(of_the_run(directory)) == 3, "the broker, the program and its child"
+        process.kill()
+    wait_until(lambda: not of_the_run(directory), lambda: f"still run: {of_the_run(directory)}")
+    wait_until(lambda: not directory.exists(), lambda: f"{directory} was not removed")
+
+
+def of_the_run(directory: Path) -> list[str]:
+    """Return the IDs of the processes with the directory of a run in their environment."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):  # It has ended.
+            if f"={directory}".encode() in each.read_bytes():
+                found.append(each.parent.name)
+    return found
+
+
 def processes() -> str:
     """Return the command lines of all processes."""
     found = [each / "cmdline" for each in Path("/proc").iterdir() if each.name.isdecimal()]
@@ -157,3 +237,32 @@ def processes() -> str:
         with contextlib.suppress(OSError):  # It has ended.
             words.append(each.read_text(errors="replace"))
     return "\n".join(words)
+
+
+NOISY = """
+import os
+line = b"noise " * 10_000
+while True:
+    os.write(1, line)
+"""
+
+
+def test_output_of_a_noisy_program_is_bounded(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(NOISY)
+    words = command(*WORDS, "--instances", "1", "--", sys.executable, str(path))
+    variables = environment() | {"TMPDIR": str(tmp_path)}
+    with subprocess.Popen(words, env=variables, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        next(line for line in process.stderr if "waiting for the first input" in line)
+        (output,) = tmp_path.glob("*/instance-1.log")
+        sizes = []
+
+        def has_begun_again() -> bool:
+            sizes.append(output.stat().st_size)
+            return sizes[-1] < max(sizes)
+
+        wait_until(has_begun_again, lambda: f"{output} has {sizes[-1]} bytes")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert process.returncode == 143

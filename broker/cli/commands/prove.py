@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from barnabas.broker.admin.exchange import Rejected
 from barnabas.broker.cli.arguments import add_bootstrap, add_flag, addresses, seconds, whole_number
 from barnabas.broker.cli.errors import FAILED, OK, USAGE, CommandError, report
 from barnabas.broker.cli.interruption import Interruption
@@ -16,6 +17,7 @@ from barnabas.broker.cli.proving.minimising import minimised
 from barnabas.broker.cli.proving.own_judge import own_judge
 from barnabas.broker.cli.proving.report import as_json, as_junit, lines
 from barnabas.broker.cli.proving.run import NothingTried, Options, Proof, prove
+from barnabas.broker.client.errors import Unreachable
 from barnabas.storage.runtime.chance import random_below
 
 SEEDS = 1_000_000
@@ -80,9 +82,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the program, and print the verdict: 0 proved, 1 not, 2 nothing tried."""
+    """Run the program, and print the verdict: 0 proved, 1 not, 2 no verdict."""
     if bool(arguments.program) == bool(arguments.spark):
         raise CommandError("no program: add -- and its command line, or --spark FILE", USAGE)
+    if arguments.input == arguments.output:
+        raise CommandError(f"--input and --output are one topic: {arguments.input}", USAGE)
     seed = random_below(SEEDS) if arguments.seed is None else arguments.seed
     options = Options(
         arguments.program or spark_command(arguments.spark),
@@ -113,6 +117,8 @@ def run(arguments: argparse.Namespace) -> int:
             for line in problem.output.splitlines():
                 print_text(f"  {line}", file=sys.stderr)
             return report(f"nothing was tried: {problem}", USAGE)
+        except (CommandError, Rejected, Unreachable, OSError) as problem:
+            return report(str(problem), USAGE)  # Not FAILED, which is a verdict.
     return _print(proof, arguments.format)
 
 

@@ -50,6 +50,15 @@ class Facts:
         return any(not each.isolation for each in self.reads)
 
     @property
+    def begins_late(self) -> bool:
+        """Whether no process has read the first inputs of a partition."""
+        first: dict[int, int] = {}
+        for each in self.reads:
+            for partition, (offset, _) in each.read.items():
+                first[partition] = min(offset, first.get(partition, offset))
+        return any(first.values())
+
+    @property
     def has_plain_writes(self) -> bool:
         """Whether outputs were written outside of a transaction."""
         return any(not each.transactional_id for each in self.writes)
@@ -130,6 +139,14 @@ CAUSES: Final = (
         f"{_PAGE}#read-uncommitted",
         frozenset({ABORTED, LOST, TWICE}),
         lambda facts: facts.reads_uncommitted,
+    ),
+    Cause(
+        "late-start",
+        "the first inputs of a partition were never read: auto.offset.reset is latest, the default "
+        "of most clients; set earliest",
+        f"{_PAGE}#late-start",
+        frozenset({LOST}),
+        lambda facts: facts.begins_late,
     ),
     Cause(
         "auto-commit",

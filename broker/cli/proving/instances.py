@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.proving.guard import VARIABLE
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.storage.files.io import private_opener
 from barnabas.storage.runtime.clock import monotonic, sleep
@@ -23,7 +24,7 @@ _STOPS_S: Final = 10.0
 _LOOK_S: Final = 0.02
 _SHOWN_CHARACTERS: Final = 1500
 _OUTPUT_BYTES_MAX: Final = 16 << 20
-"""Output of an instance that its next process continues."""
+"""Output of an instance after which it begins again, at the next look."""
 _RESTARTS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Times before a program that ends by itself is started again, the longest one repeatedly."""
 _RUNS_S: Final = 5.0
@@ -152,14 +153,13 @@ class Instances:
         command = [replaced(each, texts) for each in self._command]
         environment = {
             **os.environ,
+            VARIABLE: str(self._directory),
             "KAFKA_BOOTSTRAP_SERVERS": self._servers,
             "BARNABAS_PROVE_INSTANCE": str(number),
             "BARNABAS_PROVE_PROPERTIES": str(properties),
         }
         try:
-            path = self._output(number)
-            is_long = path.exists() and path.stat().st_size > _OUTPUT_BYTES_MAX
-            with open(path, "wb" if is_long else "ab", opener=private_opener) as output:
+            with open(self._output(number), "ab", opener=private_opener) as output:
                 return subprocess.Popen(  # noqa: S603 - the user's own program
                     command,
                     stdin=subprocess.DEVNULL,
@@ -175,6 +175,12 @@ class Instances:
     def _output(self, number: int) -> Path:
         return self._directory / f"instance-{number}.log"
 
+    def _shorten_output(self, number: int) -> None:
+        """Empty a long output; the processes append to it, so they continue at its beginning."""
+        path = self._output(number)
+        if path.exists() and path.stat().st_size > _OUTPUT_BYTES_MAX:
+            os.truncate(path, 0)
+
     def last_words(self, number: int) -> str:
         """Return the end of an instance's output."""
         path = self._output(number)
@@ -182,11 +188,12 @@ class Instances:
             return ""
         with open(path, "rb") as file:
             file.seek(max(0, path.stat().st_size - _SHOWN_CHARACTERS))
-            return file.read().decode(errors="replace").strip()
+            return file.read(_SHOWN_CHARACTERS).decode(errors="replace").strip()
 
     def supervise(self) -> None:
         """Start instances again that ended by themselves, as a supervisor of services would."""
         for number in sorted(self._wanted):
+            self._shorten_output(number)
             instance = self.of(number)
             process = instance.process
             if process is None:

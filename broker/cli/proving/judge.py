@@ -158,8 +158,11 @@ def _fate(
 
 
 def _aborted(inputs: Iterable[Input], effects: Mapping[str, list[Output]]) -> Iterator[Finding]:
+    """Find effects of aborted inputs; a record of a file may have been written again since."""
+    inputs = list(inputs)
+    committed = {each.identity for each in inputs if each.is_committed}
     for each in inputs:
-        if not each.is_committed and (found := effects.get(each.identity)):
+        if each.identity not in committed and (found := effects.get(each.identity)):
             text = f"{_named(each)} was aborted, and has an output"
             yield Finding(ABORTED, text, each, tuple(found))
 

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.proving.faults import Fault, Planned
-from barnabas.broker.cli.proving.run import Options, Proof, Run, Say
+from barnabas.broker.cli.proving.run import NothingTried, Options, Proof, Run, Say
 
 RUNS_MAX: Final = 12
 """Runs of shorter schedules."""
@@ -22,7 +23,7 @@ Attempt: TypeAlias = Callable[[Sequence[Planned]], Proof]
 
 
 def minimised(options: Options, failed: Proof, say: Say) -> Proof:
-    """Return a failed run with as few faults as possible; raises CommandError, NothingTried."""
+    """Return a failed run with as few faults as possible."""
 
     def attempt(planned: Sequence[Planned]) -> Proof:
         seconds = planned[-1].at_s + _AFTER_S if planned else _AFTER_S
@@ -46,7 +47,11 @@ def shortest(failed: Proof, attempt: Attempt, say: Say) -> Proof:
                 return failed
             tried.add(faults)
             say(f"trying {len(planned)} of {len(failed.schedule)} faults")
-            proof = attempt(planned)
+            try:
+                proof = attempt(planned)
+            except (CommandError, NothingTried) as problem:  # The verdict of the failed run stays.
+                say(f"no verdict: {problem}")
+                continue
             if proof.verdict.inputs and not proof.verdict.is_proved:
                 failed, is_shorter = proof, True
                 break

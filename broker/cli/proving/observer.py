@@ -12,7 +12,7 @@ from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_view import list_groups, view_group
 from barnabas.broker.cli.records.consumer import Consumer
-from barnabas.broker.cli.retries import patiently
+from barnabas.broker.cli.retries import patiently, repeat
 from barnabas.broker.cli.transaction_view import OPEN_STATES, Filters, list_reachable
 from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import ReceivedRecord
@@ -31,8 +31,8 @@ class Observer:
 
     def create(self, partitions: int) -> None:
         """Create the two topics, unless they exist; raises Rejected."""
-        wanted = create_topics([self.source, self.target], partitions, [], dry_run=False)
-        for each in patiently(self._cluster, lambda: self._cluster.run(wanted)):
+        names = [self.source, self.target]
+        for each in repeat(self._cluster, create_topics, names, partitions, [], dry_run=False):
             if each.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                 raise Rejected(each.name, each.error_code, each.error_message)
 

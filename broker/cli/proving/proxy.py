@@ -95,6 +95,8 @@ class Proxy:
         self._listening = new_event()
         self._stopping = asyncio.Event()
         self._ended = new_event()
+        self._error: OSError | None = None
+        """Reason why it does not listen."""
 
     def cut(self, share: float) -> None:
         """Cut a share of the connections: some at once, some in place of the next response."""
@@ -112,8 +114,11 @@ class Proxy:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_until_complete(self._serve())
+        except OSError as error:
+            self._error = error
         finally:
             self._loop.close()
+            self._listening.set()
             self._ended.set()
 
     async def _serve(self) -> None:
@@ -158,6 +163,7 @@ class Proxy:
                     return
                 if response:
                     client.write(response)
+                    await client.drain()
                     continue
                 if act is Act.SWALLOW:
                     self.cuts += 1
@@ -184,8 +190,11 @@ class Proxy:
             connection.close()
 
     def __enter__(self) -> Self:
+        """Listen; raises OSError."""
         start_thread("barnabas-proxy", self._run)
         self._listening.wait()
+        if self._error is not None:
+            raise self._error
         return self
 
     def __exit__(

@@ -33,6 +33,8 @@ def lines(proof: Proof) -> Iterator[str]:
         yield from (f"  {each.text}" for each in shown)
         if count > _SHOWN:
             yield f"  and {count - _SHOWN} more"
+    if verdict.outputs and verdict.counts.get(judge.UNEXPLAINED) == verdict.outputs:
+        yield "no output has an id: see --id, or --judge for outputs without one"
     if proof.story is not None:
         yield from _story_lines(proof.story)
     yield "PROVED" if verdict.is_proved else "NOT PROVED"

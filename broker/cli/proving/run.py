@@ -17,6 +17,7 @@ from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.calls import Topics
 from barnabas.broker.cli.proving.disturbance import Disturbance
 from barnabas.broker.cli.proving.faults import Healer, Planned
+from barnabas.broker.cli.proving.guard import Guard
 from barnabas.broker.cli.proving.identities import Identities, IdRule, Replayed, replayed
 from barnabas.broker.cli.proving.instances import Instances
 from barnabas.broker.cli.proving.load import Writer
@@ -26,7 +27,7 @@ from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.proxy import Proxy
 from barnabas.broker.cli.proving.schedule import OF_THE_BROKER
-from barnabas.broker.cli.proving.served import HOST, ServedBroker
+from barnabas.broker.cli.proving.served import HOST, ServedBroker, package_environment
 from barnabas.broker.cli.proving.story import Story, story_of
 from barnabas.broker.cli.proving.timeline import Event, Timeline
 from barnabas.broker.cli.proving.wiretap import Wiretap
@@ -43,6 +44,8 @@ _EARLY_ENDS_MAX: Final = 4
 """Processes in turn that may end at once before the program has consumed anything."""
 _QUIET_S: Final = 2.0
 """Time without another output after which a consumed input needs no further look."""
+_SETTLE_MOST: Final = 5
+"""Multiple of ``Options.settle_s`` that a slow program gets at most."""
 _SHOWN_CHARACTERS: Final = 80
 
 
@@ -65,7 +68,7 @@ class Options:
     start_s: float = 60.0
     """Time for the program to consume its first input."""
     settle_s: float = 120.0
-    """Time for the program to consume all inputs after the last fault."""
+    """Time for the program to consume all inputs after the last fault, or to advance."""
     servers: Sequence[Address] = ()
     """Brokers that exist, in place of one that the run starts: only the program is disturbed."""
     own_judge: OwnJudge | None = None
@@ -129,8 +132,8 @@ class Run:
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
-            temporary = tempfile.TemporaryDirectory(prefix="barnabas-prove-")
-            directory = Path(stack.enter_context(temporary))
+            directory = stack.enter_context(_temporary_directory())
+            stack.enter_context(Guard(directory, package_environment()))
             proxy_port = 0
             if not self._options.servers:
                 proxy_port = free_port(HOST)
@@ -259,8 +262,19 @@ class Run:
         return self._observer.committed() != self._committed_before
 
     def _settle(self) -> None:
-        """Wait until the inputs are consumed and nothing is open, but not longer than allowed."""
-        until_s = monotonic() + self._options.settle_s
+        """Wait until the inputs are consumed and nothing is open, but not longer than allowed.
+
+        A slow program gets more time while its committed offsets advance.
+        """
+        consumed = -1
+        for _ in range(_SETTLE_MOST):
+            advanced = sum(map(sum, map(dict.values, self._observer.committed().values())))
+            if advanced <= consumed or self._is_settled_within(self._options.settle_s):
+                return
+            consumed = advanced
+
+    def _is_settled_within(self, within_s: float) -> bool:
+        until_s = monotonic() + within_s
         ends, quiet_since_s = self._observer.ends(self._options.target), monotonic()
         while monotonic() < until_s:
             self._instances.supervise()
@@ -271,7 +285,8 @@ class Run:
             if now_ends != ends or self._observer.open_transactions():
                 ends, quiet_since_s = now_ends, monotonic()
             elif monotonic() - quiet_since_s >= _QUIET_S and self._is_consumed():
-                return
+                return True
+        return False
 
     def _is_consumed(self) -> bool:
         """Return whether the committed offsets are past the last input.
@@ -327,6 +342,18 @@ class Run:
 
     def _read_outputs(self) -> Iterator[ReceivedRecord]:
         return self._observer.read(self._options.target, self._starts, COMMITTED)
+
+
+@contextmanager
+def _temporary_directory() -> Iterator[Path]:
+    """Make a directory for the block; raises CommandError."""
+    try:
+        temporary = tempfile.TemporaryDirectory(prefix="barnabas-prove-")
+    except OSError as error:
+        reason = error.strerror or error
+        raise CommandError(f"the temporary directory cannot be created: {reason}") from None
+    with temporary as directory:
+        yield Path(directory)
 
 
 def _identities(options: Options) -> Identities | Replayed:

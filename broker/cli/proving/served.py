@@ -10,6 +10,7 @@ from typing import Final
 
 import barnabas
 from barnabas.broker.cli.errors import CommandError
+from barnabas.broker.cli.proving.guard import VARIABLE
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.storage.files.io import private_opener
@@ -68,7 +69,7 @@ class ServedBroker:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env=_environment(),
+                env={**package_environment(), VARIABLE: str(self._directory)},
                 cwd=self._directory,
                 start_new_session=True,
             )
@@ -93,7 +94,8 @@ class ServedBroker:
             self._process.wait()
 
 
-def _environment() -> dict[str, str]:
+def package_environment() -> dict[str, str]:
+    """Return the environment of another process of this package, without settings of brokers."""
     packages = str(Path(barnabas.__file__).parents[1])
     path = os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")]))
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_OF_BROKERS)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from barnabas.broker.api.refusals import mirror, response_class_of
@@ -49,6 +49,8 @@ _TAKEN_S: Final = 0.3
 _ATTEMPTS_MAX: Final = 20
 """Requests of a connection after which the search for its process ends."""
 _LENGTH_BYTES: Final = 4
+FRAME_BYTES_MAX: Final = 32 << 20
+"""Largest request or response that is decoded; its connection is not read any more."""
 _NAMES: Final = {entry.key: entry.name for entry in ENTRIES.values()}
 
 
@@ -167,8 +169,10 @@ class Wiretap:
             self._reads.setdefault(call.process, set()).update(call.read)
         for partition in call.offsets:
             self._committed[partition] = call
-        if call.api == INIT and call.transactional_id:
+        if call.api == INIT and call.transactional_id and call.process:
             self.owners[call.transactional_id] = call.process
+        elif call.api == INIT:  # Its owner is not known: it may live, as a child that has left its
+            self.owners.pop(call.transactional_id, None)  # session does.
         elif call.api == LEAVE or (call.api == NEW_BEAT and call.generation < 0):
             self.members.pop(call.process, None)
         elif call.api in {JOIN, NEW_BEAT}:
@@ -214,21 +218,21 @@ class ConnectionTap:
         self._from_client = bytearray()
         self._from_broker = bytearray()
         self._pending: dict[int, tuple[Call, AnyApi]] = {}
+        self._outstanding = 0
+        """Requests whose response has not arrived."""
         self._is_broken = False
 
     def requests(self, data: bytes) -> tuple[Act, bytes]:
         """Decode requests; return what the proxy does, and a response in place of the broker's."""
-        self._from_client += data
-        act, frames = Act.FORWARD, 0
-        response = b""
-        while (frame := self._frame(self._from_client)) is not None:
-            frames += 1
-            call, made = self._request(frame)
+        act, response = Act.FORWARD, b""
+        # A rejection replaces a whole request: nothing else may be in these bytes. It would precede
+        # the responses to earlier requests, which clients expect first.
+        begins = not self._from_client
+        for frame in self._frames(self._from_client, data):
+            is_alone = begins and len(data) == len(frame) + _LENGTH_BYTES
+            call, response = self._request(frame, can_reject=is_alone and not self._outstanding)
             if call is None:
                 continue
-            # A rejection replaces a whole request: nothing else may be in these bytes.
-            if made and frames == 1 and len(data) == len(frame) + _LENGTH_BYTES:
-                response = made
             moment = self._wiretap.taken(call)
             if moment is not None:
                 act = moment.act
@@ -237,8 +241,8 @@ class ConnectionTap:
 
     def responses(self, data: bytes) -> Act:
         """Decode responses."""
-        self._from_broker += data
-        while (frame := self._frame(self._from_broker)) is not None:
+        for frame in self._frames(self._from_broker, data):
+            self._outstanding -= 1
             correlation_id = int.from_bytes(frame[:_LENGTH_BYTES], "big", signed=True)
             found = self._pending.pop(correlation_id, None)
             if found is not None:
@@ -256,19 +260,28 @@ class ConnectionTap:
             self._process = self._owner()
         return self._process
 
-    def _frame(self, received: bytearray) -> memoryview | None:
-        """Remove and return a whole frame without its length."""
-        if self._is_broken or len(received) < _LENGTH_BYTES:
-            return None
-        end = _LENGTH_BYTES + int.from_bytes(received[:_LENGTH_BYTES], "big")
-        if len(received) < end:
-            return None
-        frame = memoryview(bytes(received[_LENGTH_BYTES:end]))
-        del received[:end]
-        return frame
+    def _frames(self, received: bytearray, data: bytes) -> Iterator[memoryview]:
+        """Add bytes to those received before; remove and yield whole frames without their length.
 
-    def _request(self, frame: memoryview) -> tuple[Call | None, bytes]:
+        A connection that cannot be read keeps no bytes.
+        """
+        received += data
+        while not self._is_broken and len(received) >= _LENGTH_BYTES:
+            size = int.from_bytes(received[:_LENGTH_BYTES], "big")
+            end = _LENGTH_BYTES + size
+            self._is_broken = size > FRAME_BYTES_MAX
+            if self._is_broken or len(received) < end:
+                break
+            frame = memoryview(bytes(received[_LENGTH_BYTES:end]))
+            del received[:end]
+            yield frame
+        if self._is_broken:
+            received.clear()
+            self._pending.clear()
+
+    def _request(self, frame: memoryview, *, can_reject: bool) -> tuple[Call | None, bytes]:
         """Return a watched request, and the bytes of its rejection if its coordinator loads."""
+        self._outstanding += 1
         try:
             header, position = decode_request_header(frame)
             name = _NAMES.get(header.api_key, "")
@@ -283,11 +296,15 @@ class ConnectionTap:
             self._is_broken = True
             return None, b""
         self._wiretap.add(call)
-        if self._wiretap.is_loading_for(call):
+        if can_reject and self._wiretap.is_loading_for(call):
+            self._outstanding -= 1
             call.is_answered = True
             call.errors = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,)
             return call, _rejection(api, header, request)
-        self._pending[header.correlation_id] = call, api
+        if call.api == PRODUCE and not call.acks:  # The broker sends no response.
+            self._outstanding -= 1
+        else:
+            self._pending[header.correlation_id] = call, api
         return call, b""
 
     def _response(self, frame: memoryview, call: Call, api: AnyApi) -> None:

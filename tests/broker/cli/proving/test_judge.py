@@ -43,6 +43,12 @@ def test_input_after_the_committed_offset_without_output_is_not_consumed():
     assert kinds(Observed(inputs("a"), [], {1: 5})) == {judge.UNCONSUMED: 1}
 
 
+def test_record_that_was_aborted_and_written_again_has_its_output_once():
+    twice = [Input("a", 0, 0, b"k", is_committed=False), Input("a", 0, 1, b"k")]
+    assert judge.judge(Observed(twice, [output(0, "a")], COMMITTED)).is_proved
+    assert kinds(Observed(twice[:1], [output(0, "a")], COMMITTED)) == {judge.ABORTED: 1}
+
+
 def test_input_with_two_outputs_is_twice_and_names_both():
     verdict = judge.judge(
         Observed(inputs("a"), [output(3, "a"), output(9, "a", partition=1)], COMMITTED)

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
+from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.proving import judge
 from barnabas.broker.cli.proving.faults import Fault, Planned
 from barnabas.broker.cli.proving.judge import Input, Observed, Output
 from barnabas.broker.cli.proving.minimising import RUNS_MAX, shortest
-from barnabas.broker.cli.proving.run import Options, Proof
+from barnabas.broker.cli.proving.run import NothingTried, Options, Proof
 
 OPTIONS = Options(["program"], "orders", "invoices")
 SCHEDULE = [Planned(float(number), Fault(f"fault-{number}")) for number in range(1, 9)]
@@ -51,6 +52,18 @@ def test_two_guilty_faults_keep_their_distance():
     assert [each.fault.kind for each in found.schedule] == ["fault-1", "fault-3"]
     first, last = found.schedule
     assert last.at_s - first.at_s == pytest.approx(2)
+
+
+@pytest.mark.parametrize("problem", [CommandError("no broker"), NothingTried("no input", "")])
+def test_run_without_a_verdict_leaves_that_of_the_failed_run(problem):
+    failed = Attempts(lambda _kinds: True)(SCHEDULE)
+    said = []
+
+    def attempt(_planned: Sequence[Planned]) -> Proof:
+        raise problem
+
+    assert shortest(failed, attempt, said.append) is failed
+    assert f"no verdict: {problem}" in said
 
 
 def test_program_that_fails_without_faults_needs_none():

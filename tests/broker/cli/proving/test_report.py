@@ -54,6 +54,12 @@ def test_text_of_a_wrong_run_has_findings_story_and_cause():
     assert text[-1] == "NOT PROVED"
 
 
+def test_text_of_outputs_without_ids_names_the_options():
+    text = list(lines(proof_of(Output(0, 0, ()), Output(0, 1, ()))))
+    assert "no output has an id: see --id, or --judge for outputs without one" in text
+    assert not any("--judge" in each for each in lines(WRONG))
+
+
 def test_json_has_the_verdict_the_schedule_and_the_story():
     found = json.loads(json.dumps(as_json(WRONG)))
     assert (found["proved"], found["seed"], found["counts"]) == (False, 7, {"lost": 1, "twice": 1})

@@ -84,6 +84,13 @@ def test_usual_cause_comes_first(calls, kind, expected):
     assert names_of(kind, *calls)[0] == expected
 
 
+def test_first_inputs_that_were_never_read_are_a_cause_of_lost_ones():
+    late = Call(names.FETCH, "1", 1, is_answered=True, read={0: (4, 9)})
+    assert names_of(judge.LOST, late) == ["late-start"]
+    assert names_of(judge.TWICE, late) == []
+    assert names_of(judge.LOST, late, read(2)) == []
+
+
 def test_requests_of_the_command_itself_count_for_nothing():
     assert names_of(judge.TWICE, read(1, ""), write(2, 0, ""), commit(3, "")) == []
 

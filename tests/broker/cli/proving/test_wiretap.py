@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import tracemalloc
 
 import pytest
 
@@ -55,14 +56,14 @@ def sent(api, version: int, request: object) -> bytes:
     return b"".join(chunks)
 
 
-def produce() -> bytes:
+def produce(acks: int = -1) -> bytes:
     batch = encode_batch(
         [Record(index, 0, b"k", b"v", ()) for index in range(3)],
         producer_id=4, producer_epoch=2, base_sequence=0, transactional=True,
     )  # fmt: skip
     data = [PartitionProduceData(1, memoryview(batch))]
     topic = TopicProduceData(name="invoices", partition_data=data)
-    return sent(PRODUCE, 9, ProduceRequest("invoicing-1", -1, 1000, [topic]))
+    return sent(PRODUCE, 9, ProduceRequest("invoicing-1", acks, 1000, [topic]))
 
 
 def test_produce_has_its_producer_and_the_offsets_of_the_response(wiretap, tap):
@@ -102,11 +103,20 @@ def test_commit_of_offsets_has_those_of_the_input_only(wiretap, tap):
 
 def test_last_process_owns_a_transactional_id(wiretap):
     for process in ("1", "1b"):
-        tap = ConnectionTap(wiretap, [process].pop)
-        tap.requests(sent(INIT_PRODUCER_ID, 4, InitProducerIdRequest("invoicing-1", 1000)))
-        response = InitProducerIdResponse(producer_id=4, producer_epoch=0)
-        tap.responses(b"".join(response_frame(INIT_PRODUCER_ID, 4, 0, response)))
+        begin_producer(ConnectionTap(wiretap, [process].pop))
     assert wiretap.owners == {"invoicing-1": "1b"}
+
+
+def test_process_that_is_not_found_leaves_its_transactional_id_without_an_owner(wiretap):
+    for process in ("1", ""):
+        begin_producer(ConnectionTap(wiretap, [process].pop))
+    assert not wiretap.owners, "transactions of dead owners are aborted"
+
+
+def begin_producer(tap: ConnectionTap) -> None:
+    tap.requests(sent(INIT_PRODUCER_ID, 4, InitProducerIdRequest("invoicing-1", 1000)))
+    response = InitProducerIdResponse(producer_id=4, producer_epoch=0)
+    tap.responses(b"".join(response_frame(INIT_PRODUCER_ID, 4, 0, response)))
 
 
 def test_moment_waits_for_its_request_and_instance(wiretap, tap):
@@ -149,6 +159,50 @@ def test_loading_coordinator_rejects_in_the_form_of_the_api(wiretap, tap):
     assert decoded.error_code == 14
     wiretap.end_loading()
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST)) == (Act.FORWARD, b"")
+
+
+def test_loading_coordinator_rejects_no_request_with_others_outstanding(wiretap, tap):
+    wiretap.load_coordinator(1)
+    tap.requests(produce())
+    assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST)) == (Act.FORWARD, b"")
+    assert not wiretap.calls[-1].is_answered, "the broker's own response is still to come"
+
+
+def test_loading_coordinator_rejects_no_request_in_pieces(wiretap, tap):
+    wiretap.load_coordinator(1)
+    data = sent(END_TXN, 3, COMMIT_REQUEST)
+    tap.requests(data[:9])
+    assert tap.requests(data[9:]) == (Act.FORWARD, b"")
+    assert not wiretap.calls[-1].is_answered, "the broker's own response is still to come"
+
+
+def test_produce_without_acks_waits_for_no_response(wiretap, tap):
+    tap.requests(produce(acks=0))
+    wiretap.load_coordinator(1)
+    _, response = tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))
+    assert response, "nothing is outstanding"
+
+
+def kept_bytes(tap: ConnectionTap, data: bytes, count: int) -> int:
+    """Return the memory that a connection keeps of ``count`` times the same bytes."""
+    tracemalloc.start()
+    try:
+        for _ in range(count):
+            tap.requests(data)
+        return tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [b"\x00\x00\x00\x04\x00\x00\xff\xff", b"\x06\x00\x00\x00", b"\xff\xff\xff\xff"],
+    ids=["not Kafka's", "100 MB", "4 GB"],
+)
+def test_connection_that_cannot_be_read_keeps_no_bytes(wiretap, begin):
+    tap = ConnectionTap(wiretap, lambda: "1")
+    tap.requests(begin)
+    assert kept_bytes(tap, bytes(1 << 20), 8) < 1 << 20
 
 
 def test_bytes_that_are_not_kafkas_pass_unread(wiretap, tap):
