@@ -8,12 +8,16 @@ Rules of this file:
    lack records that were acknowledged. So no broker starts before an operator accepts the loss.
 3. The guard is read before the index: what another broker writes meanwhile is in the index, too.
 4. A guard that is overwritten by an older one only lets a loss of that minute pass.
+5. A store without a guard that lacks an object with records is not the cluster's: it has another
+   address, or is a directory that is not mounted. A broker without any store cannot read objects.
 """
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
@@ -23,6 +27,8 @@ from barnabas.storage.runtime.clock import sleep
 if TYPE_CHECKING:
     from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.objects.object_rows import ObjectRows
+
+Result = TypeVar("Result")
 
 GUARD_KEY: Final = "guard/moment"
 _ATTEMPTS: Final = 10
@@ -44,12 +50,15 @@ def read_guard(blobs: BlobStore) -> Moment | None:
 
 
 def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
-    """Raise StoreUnusable if the index was restored to an earlier moment.
+    """Raise StoreUnusable if the index was restored to an earlier moment, or is not of this store.
 
     A failed read is repeated for some seconds. Raises StoreUnusable after that, and IndexClosed.
     """
-    guard = _read_patiently(blobs)
-    lost = "" if guard is None else lost_since(guard, rows.moment())
+    guard = _repeat(partial(read_guard, blobs))
+    if guard is None:
+        _require_named(rows, blobs)
+        return
+    lost = lost_since(guard, rows.moment())
     if lost:
         raise StoreUnusable(
             f"PostgreSQL was restored to an earlier moment than the object store knows ({lost}): "
@@ -58,10 +67,32 @@ def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
         )
 
 
-def _read_patiently(blobs: BlobStore) -> Moment | None:
+def refuse_named(rows: ObjectRows) -> None:
+    """Raise StoreUnusable if records are in an object store; raises IndexClosed."""
+    for each in rows.named_objects(0, 1):
+        raise StoreUnusable(
+            f"object {each.key} has records of the cluster, and barnabas.storage is not set: set "
+            "it to the address that the cluster's other brokers have"
+        )
+
+
+def _require_named(rows: ObjectRows, blobs: BlobStore) -> None:
+    for each in rows.named_objects(0, 1):
+        try:
+            _repeat(partial(blobs.get_range, each.key, 0, 1))
+        except BlobNotFound:
+            raise StoreUnusable(
+                f"the object store has neither a guard nor object {each.key}, which has records of "
+                "the cluster: correct barnabas.storage, or accept the loss by 'barnabas cluster "
+                "reopen --restored'"
+            ) from None
+
+
+def _repeat(read: Callable[[], Result]) -> Result:
+    """Return the result of ``read``, which is repeated for some seconds; raises StoreUnusable."""
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return read_guard(blobs)
+            return read()
         except BlobStoreError as error:
             if attempt == _ATTEMPTS:
                 raise StoreUnusable(f"guard of the object store cannot be read: {error}") from None
