@@ -190,6 +190,8 @@ def test_session_that_is_known_to_have_ended_waits_for_no_upload():
     uploaded.commit(CommitGroup())
     assert uploaded.heard.events == [("lost",)]
     assert uploaded.attempts == []
+    assert uploaded.uploads.open_count == 0
+    assert uploaded.started() == [], "the upload is not wanted any more"
 
 
 def test_lost_result_of_a_commit_is_requested_with_the_same_key_f7():
