@@ -131,10 +131,10 @@ class ClusterHome:
     def _new_uploads(self, logs: LogStore) -> Uploads | None:
         """Return the uploads of large flushes, or None if the configuration has none."""
         config = self._config
+        with contextlib.closing(open_blob_store(self._base)) as blobs:
+            blobs.check(str(self.session))  # Without uploads, too, it gets packed segments.
         if not config.objects_uploads_max:
             return None
-        with contextlib.closing(open_blob_store(self._base)) as blobs:
-            blobs.check(str(self.session))
         settings = UploadSettings(
             config.flush_object_min_bytes,
             config.objects_uploads_max,

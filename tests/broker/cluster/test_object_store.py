@@ -78,6 +78,22 @@ def test_object_store_that_fails_is_named_until_it_works_again(world, monkeypatc
     assert "the object store of the cluster answers again" in caplog.text
 
 
+def test_store_is_checked_without_uploads_too(world, monkeypatch):
+    """It gets the packed segments."""
+
+    def refuse(blobs, name):
+        raise StoreUnusable("a range of an object is not read as written")
+
+    monkeypatch.setattr(ScriptedBlobs, "check", refuse)
+    config = {"barnabas.objects.uploads.max": "0"}
+    with (
+        clusters_with_objects(),
+        pytest.raises(StoreUnusable, match="a range of an object"),
+        Cluster(brokers=1, config=config),
+    ):
+        pass
+
+
 def test_broker_without_the_store_of_the_records_does_not_start(world):
     with one_broker() as (cluster, _):
         (broker,) = cluster.brokers
