@@ -15,9 +15,7 @@ Rules of this file:
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
@@ -27,8 +25,6 @@ from barnabas.storage.runtime.clock import sleep
 if TYPE_CHECKING:
     from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.objects.object_rows import ObjectRows
-
-Result = TypeVar("Result")
 
 GUARD_KEY: Final = "guard/moment"
 _ATTEMPTS: Final = 10
@@ -52,9 +48,10 @@ def read_guard(blobs: BlobStore) -> Moment | None:
 def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
     """Raise StoreUnusable if the index was restored to an earlier moment, or is not of this store.
 
-    A failed read is repeated for some seconds. Raises StoreUnusable after that, and IndexClosed.
+    A failed read of the guard is repeated for some seconds. Raises StoreUnusable after that, and
+    IndexClosed.
     """
-    guard = _repeat(partial(read_guard, blobs))
+    guard = _read_patiently(blobs)
     if guard is None:
         _require_named(rows, blobs)
         return
@@ -79,7 +76,9 @@ def refuse_named(rows: ObjectRows) -> None:
 def _require_named(rows: ObjectRows, blobs: BlobStore) -> None:
     for each in rows.named_objects(0, 1):
         try:
-            _repeat(partial(blobs.get_range, each.key, 0, 1))
+            blobs.get_range(each.key, 0, 1)
+        except BlobStoreError:
+            return  # Not known to be missing: its readers wait for the store.
         except BlobNotFound:
             raise StoreUnusable(
                 f"the object store has neither a guard nor object {each.key}, which has records of "
@@ -88,11 +87,10 @@ def _require_named(rows: ObjectRows, blobs: BlobStore) -> None:
             ) from None
 
 
-def _repeat(read: Callable[[], Result]) -> Result:
-    """Return the result of ``read``, which is repeated for some seconds; raises StoreUnusable."""
+def _read_patiently(blobs: BlobStore) -> Moment | None:
     for attempt in range(1, _ATTEMPTS + 1):
         try:
-            return read()
+            return read_guard(blobs)
         except BlobStoreError as error:
             if attempt == _ATTEMPTS:
                 raise StoreUnusable(f"guard of the object store cannot be read: {error}") from None

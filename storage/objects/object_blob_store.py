@@ -120,7 +120,7 @@ class ObjectBlobStore:
     def get_range(self, key: str, position: int, length: int) -> bytes:
         """Return bytes of an object."""
         if not length:
-            return b""  # obstore takes it for an error, which a reader would repeat for ever.
+            return b""  # obstore takes it for an error, which each attempt would meet.
         with self._calling(key):
             try:
                 found = obstore.get_range(self._others, key, start=position, length=length)

@@ -7,6 +7,7 @@ import pytest
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.objects.guard import (
+    GUARD_KEY,
     accept_loss,
     check_guard,
     lost_since,
@@ -108,6 +109,18 @@ def test_store_of_another_address_is_refused_until_the_loss_is_accepted(blobs):
 
 def test_new_store_that_has_the_named_objects_needs_no_guard_yet(blobs):
     blobs.put("wal/7/0-0-1", [b"records"])
+    check_guard(Rows(NOW, "wal/7/0-0-1"), blobs)
+
+
+def test_object_that_is_not_known_to_be_missing_is_not_refused(blobs, monkeypatch):
+    read = ScriptedBlobs.get_range
+
+    def get_range(self, key, *place):
+        if key != GUARD_KEY:
+            raise BlobStoreError("503 Slow Down")
+        return read(self, key, *place)
+
+    monkeypatch.setattr(ScriptedBlobs, "get_range", get_range)
     check_guard(Rows(NOW, "wal/7/0-0-1"), blobs)
 
 

@@ -79,7 +79,7 @@ def test_object_store_that_fails_is_named_until_it_works_again(world, monkeypatc
 
 
 def test_store_is_checked_without_uploads_too(world, monkeypatch):
-    """It gets the packed segments."""
+    """Packed segments are put into it."""
 
     def refuse(blobs, name):
         raise StoreUnusable("a range of an object is not read as written")
