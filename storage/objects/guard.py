@@ -8,6 +8,8 @@ Rules of this file:
    lack records that were acknowledged. So no broker starts before an operator accepts the loss.
 3. The guard is read before the index: what another broker writes meanwhile is in the index, too.
 4. A guard that is overwritten by an older one only lets a loss of that minute pass.
+5. A store without a guard that lacks an object with records is not the cluster's: it has another
+   address, or is a directory that is not mounted. A broker without any store cannot read objects.
 """
 
 from __future__ import annotations
@@ -44,18 +46,45 @@ def read_guard(blobs: BlobStore) -> Moment | None:
 
 
 def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
-    """Raise StoreUnusable if the index was restored to an earlier moment.
+    """Raise StoreUnusable if the index was restored to an earlier moment, or is not of this store.
 
-    A failed read is repeated for some seconds. Raises StoreUnusable after that, and IndexClosed.
+    A failed read of the guard is repeated for some seconds. Raises StoreUnusable after that, and
+    IndexClosed.
     """
     guard = _read_patiently(blobs)
-    lost = "" if guard is None else lost_since(guard, rows.moment())
+    if guard is None:
+        _require_named(rows, blobs)
+        return
+    lost = lost_since(guard, rows.moment())
     if lost:
         raise StoreUnusable(
             f"PostgreSQL was restored to an earlier moment than the object store knows ({lost}): "
             "run 'barnabas check --cluster', and accept the loss by 'barnabas cluster reopen "
             "--restored'"
         )
+
+
+def refuse_named(rows: ObjectRows) -> None:
+    """Raise StoreUnusable if records are in an object store; raises IndexClosed."""
+    for each in rows.named_objects(0, 1):
+        raise StoreUnusable(
+            f"object {each.key} has records of the cluster, and barnabas.storage is not set: set "
+            "it to the address that the cluster's other brokers have"
+        )
+
+
+def _require_named(rows: ObjectRows, blobs: BlobStore) -> None:
+    for each in rows.named_objects(0, 1):
+        try:
+            blobs.get_range(each.key, 0, 1)
+        except BlobStoreError:
+            return  # Not known to be missing: its readers wait for the store.
+        except BlobNotFound:
+            raise StoreUnusable(
+                f"the object store has neither a guard nor object {each.key}, which has records of "
+                "the cluster: correct barnabas.storage, or accept the loss by 'barnabas cluster "
+                "reopen --restored'"
+            ) from None
 
 
 def _read_patiently(blobs: BlobStore) -> Moment | None:

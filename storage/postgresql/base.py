@@ -93,10 +93,9 @@ class PostgreSqlBase:
 
         New bodies go into the first one.
         """
+        elsewhere = [] if self._open_objects is None else [self._object_store()]
         in_rows = self._open(PostgreSqlBlobStore.begin, self._primary())
-        if self._open_objects is None:
-            return [CountedBlobs(in_rows, self.object_counts)]
-        return [self._object_store(), in_rows]
+        return [*elsewhere, in_rows] if elsewhere else [CountedBlobs(in_rows, self.object_counts)]
 
     def _object_store(self) -> BlobStore:
         assert self._open_objects is not None, "an object store is configured"

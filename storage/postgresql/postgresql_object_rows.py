@@ -26,7 +26,7 @@ SELECT setval(sequence, greatest(%s::bigint, coalesce(pg_sequence_last_value(seq
 """
 _NAMED: Final = """
 SELECT object_id, key, size_bytes FROM barnabas.objects
-    WHERE object_id > %s AND size_bytes IS NOT NULL ORDER BY object_id LIMIT %s
+    WHERE object_id > %s AND key IS NOT NULL AND size_bytes IS NOT NULL ORDER BY object_id LIMIT %s
 """
 _EXTENTS: Final = """
 SELECT partition_id, base_offset, next_offset FROM barnabas.extents JOIN barnabas.objects

@@ -23,17 +23,22 @@ if TYPE_CHECKING:
     from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import LogIndex
 
-KEYS_AT_ONCE: Final = 64
-"""Maximum number of objects that are deleted by one call, each of some megabytes."""
+ROWS_AT_ONCE: Final = 64
+"""Maximum number of objects in the index that are deleted by one call, each of some megabytes."""
+KEYS_AT_ONCE: Final = 1000
+"""Maximum number of objects of an object store that one call lists or deletes, as S3 has it: each
+listing is a commit of the index, too, and other upkeep waits for all of them."""
 
 
-def delete_dead_objects(index: LogIndex, blobs: BlobStore, most: int = KEYS_AT_ONCE) -> int:
+def delete_dead_objects(index: LogIndex, blobs: BlobStore, most: int | None = None) -> int:
     """Delete all objects whose keys are dead, and return their number.
 
-    Looks at ``most`` keys at a time. Any broker may call it. Blocks; raises BlobStoreError,
-    IndexClosed.
+    Looks at ``most`` keys at a time, None for as many as fit the store. Any broker may call it.
+    Blocks; raises BlobStoreError, IndexClosed.
     """
     deleted = 0
+    if most is None:
+        most = KEYS_AT_ONCE if blobs.is_object_store else ROWS_AT_ONCE
     for prefix in (SEGMENTS_PREFIX, UPLOADS_PREFIX):
         after = ""
         while keys := blobs.list(prefix, after, most):

@@ -4,6 +4,8 @@ Rules of this file:
 
 * Reads run on threads of their own, each with a connection while it reads, so that neither a
   takeover nor the disk waits for consumers that read old records.
+* Reads of a takeover have threads of their own: those for clients may all wait for objects that
+  the store refuses, which ends after the timeout only for packed segments.
 * Two readers of the same bytes read them once.
 * The store may be silent without limit; a reader is not. A reader with a limit of its own leaves
   with ``NotYetRead``, and gets ``OSError`` once the read is older than the timeout. The read
@@ -33,7 +35,7 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 READS_AT_ONCE: Final = 4
-"""Maximum number of connections; each carries one read at a time."""
+"""Maximum number of reads for clients, and of takeovers; each has a connection."""
 IDLE_S: Final = 60.0
 PENDING_MAX: Final = 32
 """Number of reads under way from which on none is started ahead of its reader."""
@@ -72,28 +74,34 @@ class ColdConnection:
         index: LogIndex,
         open_blobs: Callable[[], BlobStore],
         pause: Callable[[float], None],
+        timeout_s: float,
     ) -> None:
         """``open_blobs`` opens a connection to the objects, and may block.
 
         ``pause`` waits some seconds, and raises IndexClosed once no read is wanted any more.
+        ``timeout_s``: time after which a call that fails is not repeated.
         """
         self.index = index
+        self._timeout_s = timeout_s
         self._open_blobs = open_blobs
         self._pause = pause
         self._blobs: BlobStore | None = None
 
     def get_range(self, key: str, position: int, length: int) -> bytes:
-        """Return bytes of an object as ``BlobStore``; a failed call is repeated.
+        """Return bytes of an object as ``BlobStore``; a failed call is repeated for some time.
 
-        Raises BlobNotFound, IndexClosed.
+        Raises BlobNotFound, IndexClosed, and OSError after that.
         """
         pause_s = _PAUSE_S_MIN
+        until_s = monotonic() + self._timeout_s
         while True:
             try:
                 if self._blobs is None:
                     self._blobs = self._open_blobs()
                 return self._blobs.get_range(key, position, length)
-            except BlobStoreError:
+            except BlobStoreError as error:
+                if monotonic() >= until_s:
+                    raise TimeoutError(errno.ETIMEDOUT, str(error), key) from None
                 self._pause(pause_s)
                 pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
@@ -128,6 +136,7 @@ class ColdStore:
         self._open_blobs = open_blobs
         self._timeout_s = timeout_s
         self._threads = new_executor("cold-reader", READS_AT_ONCE)
+        self._takeover_threads = new_executor("takeover-reader", READS_AT_ONCE)
         self._changed = new_condition()
         self._free: list[ColdConnection] = []
         self._readings: dict[Hashable, _Reading] = {}
@@ -147,12 +156,12 @@ class ColdStore:
     ) -> Result:
         """Return the result of ``work``, or of the current read with the same key; wait for it.
 
-        ``patiently``: without a limit of time. ``until_s``: time, as of ``monotonic``, at which
-        the caller stops to wait.
+        ``patiently``: without a limit of time, for a takeover. ``until_s``: time, as of
+        ``monotonic``, at which the caller stops to wait.
         Raises NotYetRead at that time; OSError if the store does not respond in time, or is
         closed; and what ``work`` raises.
         """
-        reading = self._begin(key, work)
+        reading = self._begin(key, work, is_takeover=patiently)
         timeout_s = None if patiently else self._timeout_s
         if until_s is not None:
             timeout_s = min(self._timeout_s, max(0.0, until_s - monotonic()))
@@ -186,9 +195,16 @@ class ColdStore:
             self._readings.clear()
             self._unclaimed.clear()
             self._changed.notify_all()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for threads in (self._threads, self._takeover_threads):
+            threads.shutdown(wait=False, cancel_futures=True)
 
-    def _begin(self, key: Hashable, work: Callable[[ColdConnection], object]) -> _Reading:
+    def _begin(
+        self,
+        key: Hashable,
+        work: Callable[[ColdConnection], object],
+        *,
+        is_takeover: bool = False,
+    ) -> _Reading:
         with self._changed:
             if self._is_closed:
                 raise OSError(errno.ESHUTDOWN, "the broker stops", str(key))
@@ -199,7 +215,8 @@ class ColdStore:
             if reading is not None and monotonic() - reading.ended_s < self._timeout_s:
                 return reading
             reading = self._readings[key] = _Reading()
-            self._threads.submit(partial(self._run, key, reading, work))
+            threads = self._takeover_threads if is_takeover else self._threads
+            threads.submit(partial(self._run, key, reading, work))
             return reading
 
     def _run(
@@ -235,7 +252,7 @@ class ColdStore:
         with self._changed:
             if self._free:
                 return self._free.pop()
-        return ColdConnection(self._open_index(), self._open_blobs, self._pause)
+        return ColdConnection(self._open_index(), self._open_blobs, self._pause, self._timeout_s)
 
     def _give_back(self, connection: ColdConnection) -> None:
         with self._changed:

@@ -273,6 +273,7 @@ class FlushCommitter(Committer):
             self._listener.durable(count)
             return
         self._run += 1
+        self._placed.appendleft(pending)
         self._drop_placed()
         if answer.outcome is Outcome.FENCED:
             self._session = _NO_SESSION
@@ -282,7 +283,7 @@ class FlushCommitter(Committer):
             self._listener.refused(count, answer.refused)
 
     def _drop_placed(self) -> None:
-        """Forget flushes that may build on a refused one; their uploads leave garbage."""
+        """Forget a refused flush and those that may build on it; their uploads leave garbage."""
         if self._uploads is not None:
             self._uploads.abandon([each.upload for each in self._placed if each.upload is not None])
         self._placed.clear()

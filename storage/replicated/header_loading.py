@@ -7,8 +7,8 @@ Rules of this file:
   transactions (F11). Footers of objects have these (``wal_object.py``).
 * Such a log has all of its records in the store: those that came in rows, too. It gets remote
   segments up to its end, whose facts go to the store with the next snapshot (``log_parts.py``).
-* Nothing of it is trusted, as in ``log_reading.py``. A footer has a checksum of its own; bodies are
-  checked when they are read.
+* Nothing of it is trusted, as in ``log_reading.py``. A footer has a checksum of its own. Records in
+  rows are checked here, and those in objects when they are read.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from barnabas.storage.replicated.log_index import LogPart
 from barnabas.storage.replicated.log_parts import INDEX_STEP_BYTES, PartFacts
 from barnabas.storage.replicated.log_reading import ExtentReader, damage_is_of
 from barnabas.storage.replicated.remote_segment import RemoteSegment
+from barnabas.storage.replicated.wal_object import headers_in
 
 if TYPE_CHECKING:
     from barnabas.storage.log.readable_segment import ReadableSegment
@@ -74,10 +75,16 @@ def _batches_from(
     rest = iter(extents)
     while page := list(islice(rest, _EXTENTS_AT_ONCE)):
         with damage_is_of(head.partition_id, page[0].base_offset):
-            headers = index.headers(page)
-        for extent, found in zip(page, headers, strict=True):
+            headers = iter(index.headers([each for each in page if each.place is not None]))
+        for extent in page:
             reader.require_next(extent, begin)
-            reader.check_headers(extent, [each.header for each in found])
+            found: Sequence[FooterBatch]
+            if extent.place is None:
+                reader.read(extent)
+                found = headers_in(extent.data)
+            else:
+                found = next(headers)
+                reader.check_headers(extent, [each.header for each in found])
             for each in found:
                 if each.header.base_offset >= begin:
                     yield each

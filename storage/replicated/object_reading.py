@@ -106,8 +106,9 @@ class ObjectReader:
         found = self.read(places.values())
         with self._changed:
             for key, place in places.items():
-                self._footers[key] = found[place]
-                self._footer_bytes += place.length
+                if key not in self._footers:  # Another thread may have read it meanwhile.
+                    self._footers[key] = found[place]
+                    self._footer_bytes += place.length
             for key in [*self._footers]:
                 if self._footer_bytes <= FOOTER_BYTES_MAX or key in sizes:
                     continue
@@ -116,9 +117,9 @@ class ObjectReader:
     def _headers_at(self, place: ObjectPlace) -> Sequence[FooterBatch]:
         with self._changed:
             footer = self._footers.get(place.key)
-        if footer is None:  # Others have taken its room.
-            return headers_in(self.read([place])[place])
         try:
+            if footer is None:  # Others have taken its room.
+                return headers_in(self.read([place])[place])
             found = read_footer(footer)
         except CorruptBatch as error:
             raise ObjectDamaged(f"object {place.key}: {error}") from None
@@ -133,7 +134,7 @@ class ObjectReader:
         reads = [_Read(wanted) for wanted, _ in ranges]
         with self._changed:
             self._waiting += reads
-            self._start_threads(len(reads))
+            self._start_threads()
             self._changed.notify_all()
             self._changed.wait_for(lambda: self._is_closed or all(each.is_done for each in reads))
         return {
@@ -148,9 +149,12 @@ class ObjectReader:
             self._is_closed = True
             self._changed.notify_all()
 
-    def _start_threads(self, count: int) -> None:
-        """Start as many threads as ``count`` more reads need; the lock is held."""
-        missing = min(count - self._idle_threads, READS_AT_ONCE - self._threads)
+    def _start_threads(self) -> None:
+        """Start as many threads as the waiting reads need; the lock is held.
+
+        An idle thread counts as such until it has taken its read, which may fail for hours.
+        """
+        missing = min(len(self._waiting) - self._idle_threads, READS_AT_ONCE - self._threads)
         for _ in range(max(0, missing)):
             self._threads += 1
             start_thread("barnabas-object-reader", self._run)

@@ -11,7 +11,7 @@ Rules of this file:
    session, epoch, snapshot and offsets. So a packer that wakes late changes nothing.
 4. Each attempt has a number and so a key of its own (F7). An attempt that fails anywhere gives up
    its number: what it has put, or puts later, is garbage (F9).
-5. A compacted log, or one with damage, is not packed.
+5. A compacted log, or one with damage, is not packed; neither is one that has become so meanwhile.
 """
 
 from __future__ import annotations
@@ -204,9 +204,10 @@ class SegmentPacking:
             self._blobs.is_object_store,
         )
         led = (session, log.partition_id, log.leader_epoch)
-        is_replaced = await self._aside(put) and await self._aside(
-            partial(self._index.replace_by_segment, *led, number, named)
-        )
+        replace = partial(self._index.replace_by_segment, *led, number, named)
+        is_put = await self._aside(put)
+        # A log that is compacted since has other extents.
+        is_replaced = is_put and has_parts(log) and await self._aside(replace)
         if not is_replaced:
             await self._aside(partial(self._index.skip_number, session, number))
         self._numbers.use_up()

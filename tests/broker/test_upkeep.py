@@ -19,7 +19,7 @@ from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.objects.blob_store import UploadKey
+from barnabas.storage.objects.blob_store import BlobStoreError, UploadKey
 from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
 from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED
@@ -328,6 +328,17 @@ async def test_upkeep_drops_state_of_released_log(upkept):
     upkept.broker.store.release(1)
     await upkept.upkeep.run_once()
     assert not upkept.upkeep._kept
+
+
+async def test_failing_object_store_leaves_no_connection_open(upkept):
+    class Failing(MemoryBlobStore):
+        def list(self, prefix, after, most):
+            raise BlobStoreError("503 Slow Down")
+
+    opened = [Failing(upkept.index.uploads), MemoryBlobStore(upkept.index.uploads)]
+    upkept.upkeep._open_blobs = lambda: opened
+    await upkept.upkeep.run_once()
+    assert [each.is_closed for each in opened] == [True, True]
 
 
 async def test_objects_that_no_flush_will_name_are_deleted(upkept):

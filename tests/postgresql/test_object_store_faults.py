@@ -13,6 +13,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
 from kafka.errors import KafkaTimeoutError
 
+from barnabas.storage.objects.guard import GUARD_KEY
 from tests.counterparts.postgresql_servers import Server
 from tests.counterparts.scripted_s3 import Fault, Kind, ScriptedS3
 from tests.postgresql.brokers import Member, running
@@ -159,7 +160,10 @@ def test_partition_of_a_bad_object_fails_and_others_are_served(store, member, ki
 def test_log_is_read_again_once_its_object_has_returned(store, member):
     create_topics(member, "orders")
     written = write(member, "orders", 2)
-    objects, store.bucket.objects = store.bucket.objects, {}
+    wait_until(lambda: store.count("PUT", GUARD_KEY))
+    objects, guard = store.bucket.objects, {}
+    guard.update((key, each) for key, each in objects.items() if key.endswith(GUARD_KEY))
+    store.bucket.objects = guard
     succeed(member)
     line_with(member, "no broker can serve it partition=orders-0")
     store.bucket.objects |= objects

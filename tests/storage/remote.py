@@ -27,11 +27,11 @@ CACHE_BYTES = 8 * 1024 * 1024
 class Cold:
     """A store for old records, with its cache on a simulated disk."""
 
-    def __init__(self, index, *, max_bytes=CACHE_BYTES, way=MemoryLogIndex, **more):
+    def __init__(self, index, *, max_bytes=CACHE_BYTES, way=MemoryLogIndex, blobs=None, **more):
         self.disk = SimulatedFileSystem()
         self.disk.make_directory(ROOT, exist_ok=True)
         self.cache = BlockCache(self.disk, ROOT, max_bytes)
-        blobs = partial(MemoryBlobStore, index.uploads)
+        blobs = partial(blobs or MemoryBlobStore, index.uploads)
         self.store = ColdStore(lambda: way(index), blobs, self.cache, lambda: NOW_MS, **more)
 
 

@@ -10,7 +10,7 @@ from barnabas.storage.errors import IndexClosed
 from barnabas.storage.journal.committer import CommitterThreads
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.objects.blob_store import BlobStoreError, UploadKey
-from barnabas.storage.replicated.blob_garbage import delete_dead_objects
+from barnabas.storage.replicated.blob_garbage import KEYS_AT_ONCE, delete_dead_objects
 from barnabas.storage.replicated.flush_committer import FlushCommitter
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
 from barnabas.storage.replicated.log_index import Lane
@@ -190,6 +190,8 @@ def test_session_that_is_known_to_have_ended_waits_for_no_upload():
     uploaded.commit(CommitGroup())
     assert uploaded.heard.events == [("lost",)]
     assert uploaded.attempts == []
+    assert uploaded.uploads.open_count == 0
+    assert uploaded.started() == [], "the upload is not wanted any more"
 
 
 def test_lost_result_of_a_commit_is_requested_with_the_same_key_f7():
@@ -422,3 +424,14 @@ def test_take_gives_a_flush_the_number_behind_all_placed_ones():
     uploaded.commit(large(0), large(1))
     pending = uploaded.committer.take(deque([small(2)]))
     assert pending.flush.number == 2
+
+
+@pytest.mark.parametrize(("is_object_store", "most"), [(True, KEYS_AT_ONCE), (False, 64)])
+def test_listings_are_as_long_as_the_store_allows(is_object_store, most):
+    uploaded = Uploaded()
+    blobs = MemoryBlobStore(uploaded.index.uploads)
+    blobs.is_object_store = is_object_store
+    listed = []
+    blobs.list = lambda prefix, _after, most: listed.append((prefix, most)) or []
+    assert delete_dead_objects(uploaded.index, blobs) == 0
+    assert listed == [("seg/", most), ("wal/", most)]

@@ -7,13 +7,15 @@ import pytest
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.objects.guard import (
+    GUARD_KEY,
     accept_loss,
     check_guard,
     lost_since,
     read_guard,
+    refuse_named,
     write_guard,
 )
-from barnabas.storage.objects.object_rows import Moment
+from barnabas.storage.objects.object_rows import Moment, NamedObject
 from tests.storage.scripted_objects import ScriptedBlobs, ScriptedObjects
 from tests.worlds import world
 
@@ -25,8 +27,9 @@ NOW = Moment(7, 40, {"7/0": 5})
 class Rows:
     """The rows of an index at a moment."""
 
-    def __init__(self, moment):
+    def __init__(self, moment, *keys):
         self.now = moment
+        self.keys = keys
         self.raised_to = 0
 
     def moment(self):
@@ -34,6 +37,10 @@ class Rows:
 
     def raise_sessions(self, session):
         self.raised_to = session
+
+    def named_objects(self, after_row, most):
+        assert (after_row, most) == (0, 1)
+        return [NamedObject(1, key, 9) for key in self.keys[:1]]
 
 
 @pytest.fixture
@@ -90,3 +97,34 @@ def test_guard_that_cannot_be_read_is_read_again_for_some_seconds(world, blobs, 
     failures += [BlobStoreError("503 Slow Down")] * 99
     with pytest.raises(StoreUnusable, match="cannot be read: 503 Slow Down"):
         check_guard(Rows(NOW), blobs)
+
+
+def test_store_of_another_address_is_refused_until_the_loss_is_accepted(blobs):
+    rows = Rows(NOW, "wal/7/0-0-1")
+    with pytest.raises(StoreUnusable, match=r"neither a guard nor object wal/7/0-0-1,"):
+        check_guard(rows, blobs)
+    accept_loss(rows, blobs)
+    check_guard(rows, blobs)
+
+
+def test_new_store_that_has_the_named_objects_needs_no_guard_yet(blobs):
+    blobs.put("wal/7/0-0-1", [b"records"])
+    check_guard(Rows(NOW, "wal/7/0-0-1"), blobs)
+
+
+def test_object_that_is_not_known_to_be_missing_is_not_refused(blobs, monkeypatch):
+    read = ScriptedBlobs.get_range
+
+    def get_range(self, key, *place):
+        if key != GUARD_KEY:
+            raise BlobStoreError("503 Slow Down")
+        return read(self, key, *place)
+
+    monkeypatch.setattr(ScriptedBlobs, "get_range", get_range)
+    check_guard(Rows(NOW, "wal/7/0-0-1"), blobs)
+
+
+def test_records_in_a_store_that_is_not_configured_are_refused():
+    refuse_named(Rows(NOW))
+    with pytest.raises(StoreUnusable, match=r"wal/7/0-0-1 .* barnabas.storage is not set"):
+        refuse_named(Rows(NOW, "wal/7/0-0-1"))

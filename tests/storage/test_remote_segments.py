@@ -316,3 +316,20 @@ def test_footer_that_is_not_that_of_the_flush_is_damage_f11():
     history.index.reader._footers.clear()
     with pytest.raises(Corrupt, match="is missing"):
         history.take_over(Cold(history.index))
+
+
+@pytest.mark.parametrize("at", [8, 16, 50], ids=["length", "magic", "producer"])
+def test_row_between_objects_is_checked_before_its_headers_count_f11(at):
+    history = History(IndexWithObjects())
+    for step in [("plain", 1, 9), ("keep", 0, 0), *[("flush", each, 0) for each in range(4)]]:
+        history.step(*step)
+    extents = history.index.rows[1].extents
+    (number,) = [
+        number for number, each in enumerate(extents) if each.data and each.base_offset >= 2
+    ]
+    history.take_over(Cold(history.index))
+    data = bytearray(extents[number].data)
+    data[at] ^= 64
+    extents[number] = extents[number]._replace(data=bytes(data))
+    with pytest.raises(Corrupt, match=f"the extent of offset {extents[number].base_offset},"):
+        history.take_over(Cold(history.index))

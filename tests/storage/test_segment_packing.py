@@ -1,5 +1,7 @@
 """Logs whose records are packed into segments, while the store fails and leaders change (F12)."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -235,6 +237,23 @@ def test_store_with_other_bytes_is_not_replaced(index, leader, blobs):
     while not index.uploads.list("seg/", "", MANY):
         walk.send(None)
     compact()
+    before = stored_batches(index)
+    assert run(walk) is False
+    assert stored_batches(index) == before
+
+
+def test_log_that_is_compacted_while_its_segment_is_put_is_not_packed(index, leader, blobs):
+    """Compaction has joined an extent of the portion with one before it, so no range fits."""
+    end = keep_parts(leader)
+    packing = Packing(leader, blobs)
+    first, second, *_ = packing.portions(end)
+    walk = packing.begin(second)
+    while not index.uploads.list("seg/", "", MANY):
+        walk.send(None)
+    leader.log.config = replace(CONFIG, cleanup_policy=frozenset((COMPACT,)))
+    data = index.extents(1, first.begin, most=1)[0].data
+    joined = Extent(first.begin, second.end, leader.log.leader_epoch, data)
+    assert leader.way.replace_extents(leader.session, 1, leader.log.leader_epoch, [joined])
     before = stored_batches(index)
     assert run(walk) is False
     assert stored_batches(index) == before

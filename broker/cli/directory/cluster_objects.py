@@ -32,7 +32,7 @@ from barnabas.broker.config.cluster import METADATA, STORAGE, without_password
 from barnabas.broker.config.types import ConfigError
 from barnabas.storage.errors import StorageError
 from barnabas.storage.metastore.interface import MetaStoreError
-from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobStoreError, claim_of, keys_with
 from barnabas.storage.replicated.log_index import IndexMisused
 
 if TYPE_CHECKING:
@@ -115,16 +115,20 @@ def _compare(
     compared: Compared, rows: ObjectRows, store: ObjectBlobStore, names: Mapping[int, Any]
 ) -> None:
     named: dict[str, int] = {}
+    sidecars: set[str] = set()
     after = 0
     with Progress(output_waits=True) as progress:
         while found := rows.named_objects(after, ROWS_AT_ONCE):
             named.update((each.key, each.size_bytes) for each in found)
+            sidecars.update(key for each in found for key in keys_with(each.key) if key != each.key)
             after = found[-1].row
             progress.show(f"{count_text(len(named), 'object')} named")
         compared.objects, compared.size_bytes = len(named), sum(named.values())
         for entry in store.sizes(_EVERYTHING):
             size_bytes = named.get(entry.key)
-            if size_bytes is None:
+            if entry.key in sidecars:
+                sidecars.remove(entry.key)
+            elif size_bytes is None:
                 compared.unnamed_objects += 1
                 compared.unnamed_bytes += entry.size_bytes
             elif size_bytes == entry.size_bytes:
@@ -134,12 +138,13 @@ def _compare(
                 compared.problems.append(_lacking(rows, entry.key, problem, names))
                 del named[entry.key]
             progress.show(f"{count_text(len(named), 'object')} not found yet")
-    for key in named:
+    for key in [*named, *sidecars]:
         compared.problems.append(_lacking(rows, key, "is missing", names))
     compared.problems.sort(key=lambda each: each.key)
 
 
 def _lacking(rows: ObjectRows, key: str, problem: str, names: Mapping[int, Any]) -> Lacking:
+    claim = claim_of(key)  # No row has the key of a sidecar.
     ranges = [
         {
             "topic": names.get(each.partition_id, ("a deleted topic", -1))[0],
@@ -147,7 +152,7 @@ def _lacking(rows: ObjectRows, key: str, problem: str, names: Mapping[int, Any])
             "first_offset": each.base_offset,
             "last_offset": each.next_offset - 1,
         }
-        for each in rows.extents_in(key)
+        for each in rows.extents_in(key if claim is None else claim.name)
     ]
     return Lacking(key, problem, ranges)
 

@@ -25,7 +25,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -397,8 +397,8 @@ class Upkeep:
         """Delete objects without records, now or ever; runs on the thread."""
         deleted = 0
         try:
-            for blobs in self._open_blobs():
-                with closing(blobs):
+            with ExitStack() as opened:
+                for blobs in [opened.enter_context(closing(each)) for each in self._open_blobs()]:
                     deleted += delete_dead_objects(self._index, blobs)
                     delay_ms = self._host.config.objects_delete_delay_ms
                     deleted += delete_dereferenced_objects(self._index, blobs, delay_ms)

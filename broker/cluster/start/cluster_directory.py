@@ -23,7 +23,7 @@ from barnabas.broker.metadata.identity import read_properties, refuse_backup, se
 from barnabas.broker.opening.local_directory import GivenUp, Opened
 from barnabas.storage.errors import IndexClosed, StoreUnusable
 from barnabas.storage.metastore.interface import MetaStoreError
-from barnabas.storage.objects.guard import check_guard
+from barnabas.storage.objects.guard import check_guard, refuse_named
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
 from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.store.flush_start import open_cache, wipe
@@ -131,10 +131,10 @@ class ClusterHome:
     def _new_uploads(self, logs: LogStore) -> Uploads | None:
         """Return the uploads of large flushes, or None if the configuration has none."""
         config = self._config
+        with contextlib.closing(open_blob_store(self._base)) as blobs:
+            blobs.check(str(self.session))  # Without uploads, too, it gets packed segments.
         if not config.objects_uploads_max:
             return None
-        with contextlib.closing(open_blob_store(self._base)) as blobs:
-            blobs.check(str(self.session))
         settings = UploadSettings(
             config.flush_object_min_bytes,
             config.objects_uploads_max,
@@ -143,8 +143,10 @@ class ClusterHome:
         return UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
 
     def _check_guard(self) -> None:
-        """Raise StoreUnusable if the index was restored to an earlier moment."""
+        """Raise StoreUnusable if index and object store do not belong together."""
         if not self._base.has_object_store:
+            with contextlib.closing(self._base.object_rows()) as rows:
+                refuse_named(rows)
             return
         with (
             contextlib.closing(open_blob_store(self._base)) as blobs,

@@ -4,14 +4,16 @@ import errno
 
 import pytest
 
+from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.segment_read import read_cached, read_waiting
+from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES, BLOCKS_NAME, BlockCache
-from barnabas.storage.replicated.cold_store import UNCLAIMED_MAX, NotYetRead
+from barnabas.storage.replicated.cold_store import READS_AT_ONCE, UNCLAIMED_MAX, NotYetRead
 from barnabas.storage.replicated.log_index import Extent
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_event, start_thread
@@ -134,6 +136,29 @@ def test_silent_store_is_an_error_after_a_time_and_is_read_in_the_end(index, way
     cold.store.close()
     with pytest.raises(OSError, match="stops"):
         load(log, 0)
+
+
+def test_takeover_waits_for_no_read_of_a_client(cold):
+    hold, found = new_event(), []
+    for key in range(2 * READS_AT_ONCE):
+        with pytest.raises(NotYetRead):
+            cold.store.read(key, lambda _: hold.wait(60), until_s=0.0)
+    start_thread("takeover", lambda: found.append(cold.store.read("p", id, patiently=True)))
+    wait_until(lambda: found, seconds=10)
+    hold.set()
+
+
+def test_object_that_the_store_refuses_is_an_error_after_the_timeout(index):
+    """Archived, for example: its readers leave their threads to others."""
+
+    class Refusing(MemoryBlobStore):
+        def get_range(self, key, position, length):
+            raise BlobStoreError("403 Forbidden: InvalidObjectState")
+
+    cold = Cold(index, blobs=Refusing, timeout_s=0.2)
+    with pytest.raises(OSError, match=r"InvalidObjectState.*seg/a"):
+        cold.store.read("key", lambda way: way.get_range("seg/a", 0, 1), patiently=True)
+    cold.store.close()
 
 
 def load_until(log, offset, seconds):

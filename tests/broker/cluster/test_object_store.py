@@ -10,6 +10,7 @@ from barnabas.broker.cluster.start.object_store import opener_of
 from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
 from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
@@ -75,6 +76,35 @@ def test_object_store_that_fails_is_named_until_it_works_again(world, monkeypatc
         wait_until(lambda: not warning())
     assert "the object store of the cluster does not answer: 403 Forbidden" in caplog.text
     assert "the object store of the cluster answers again" in caplog.text
+
+
+def test_store_is_checked_without_uploads_too(world, monkeypatch):
+    """Packed segments are put into it."""
+
+    def refuse(blobs, name):
+        raise StoreUnusable("a range of an object is not read as written")
+
+    monkeypatch.setattr(ScriptedBlobs, "check", refuse)
+    config = {"barnabas.objects.uploads.max": "0"}
+    with (
+        clusters_with_objects(),
+        pytest.raises(StoreUnusable, match="a range of an object"),
+        Cluster(brokers=1, config=config),
+    ):
+        pass
+
+
+def test_broker_without_the_store_of_the_records_does_not_start(world):
+    with one_broker() as (cluster, _):
+        (broker,) = cluster.brokers
+        with Wire(broker.address) as wire:
+            assert not wire.produce(TOPIC, batch(b"a")).error_code
+        cluster.kill(0)
+        open_objects, cluster._store.open_objects = cluster._store.open_objects, None
+        with pytest.raises(StoreUnusable, match=r"wal/\S+ has records .* barnabas.storage is not"):
+            cluster.restart(0)
+        cluster._store.open_objects = open_objects
+        cluster.restart(0)
 
 
 # -------------------------------------------------------------------------------- configuration

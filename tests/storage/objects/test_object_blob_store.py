@@ -26,6 +26,7 @@ def test_object_is_read_by_ranges_as_it_was_put(blobs):
     assert blobs.get_range(KEYS[0], 5, 9) == b"g"
     assert blobs.get_range(KEYS[0], 6, 9) == b""
     assert blobs.get_range(KEYS[0], 70, 9) == b""
+    assert blobs.get_range(KEYS[0], 3, 0) == b""
 
 
 def test_missing_object_is_reported(blobs):
@@ -90,6 +91,15 @@ def test_error_has_one_line_without_secrets():
     assert "SECRET" not in text
     assert "ACCESS" not in text
     assert "\n" not in text
+
+
+def test_error_of_an_address_without_an_access_key_is_readable():
+    address = Address("gs://bucket", secret_key='{"private_key": "SECRET"')
+    with pytest.raises(BlobStoreError) as refused:
+        ObjectBlobStore.open(address)
+    text = str(refused.value)
+    assert text.startswith("Generic GCS error: ")
+    assert "SECRET" not in text
 
 
 def test_put_is_one_request_of_any_size(monkeypatch):
