@@ -325,6 +325,7 @@ class BrokerServer:
         if self.http is not None:
             await self.http.stop()
         self.abandon()
+        await self._tasks.cancel()  # Timers may have begun more of them meanwhile.
 
     def abandon(self) -> None:
         """Close files and end threads without writing anything more."""
