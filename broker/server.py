@@ -302,6 +302,7 @@ class BrokerServer:
         if is_complete:
             self.logs.close()
             self._release()
+            await self._tasks.cancel()  # Timers may have begun more of them meanwhile.
         return is_complete
 
     async def _stop_serving(self) -> None:
