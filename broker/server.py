@@ -274,9 +274,8 @@ class BrokerServer:
         """Drain, make a checkpoint, and close everything.
 
         The first is bounded by ``barnabas.shutdown.timeout.ms``, the second by
-        ``barnabas.shutdown.checkpoint.timeout.ms``: False when it was not done by then, or the
-        broker has failed. Threads may still be at it; end the process, or wait for them with
-        ``abandon``. Nothing is lost, the next start finds it in the journal.
+        ``barnabas.shutdown.checkpoint.timeout.ms``. Returns False if the second was not done by
+        then, or the broker has failed: end the process then, or wait by ``abandon`` for threads.
         """
         self.stage = Stage.STOPPING
         self.events.add("stopping", "no requests are taken any more")
@@ -302,7 +301,7 @@ class BrokerServer:
         if is_complete:
             self.logs.close()
             self._release()
-            await self._tasks.cancel()  # Timers may have begun more of them meanwhile.
+            await self._tasks.cancel()  # A timer may have started one since.
         return is_complete
 
     async def _stop_serving(self) -> None:
@@ -326,7 +325,7 @@ class BrokerServer:
         if self.http is not None:
             await self.http.stop()
         self.abandon()
-        await self._tasks.cancel()  # Timers may have begun more of them meanwhile.
+        await self._tasks.cancel()  # A timer may have started one since.
 
     def abandon(self) -> None:
         """Close files and end threads without writing anything more."""

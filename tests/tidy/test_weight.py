@@ -19,7 +19,7 @@ from tests.tidy.source import PACKAGES, Source, sources
 
 GENERATED_MOST = 18_000
 BY_HAND: dict[str, int] = {
-    "broker": 587,
+    "broker": 589,
     "broker/admin": 615,
     "broker/api": 1_985,
     "broker/cli": 9_944,
