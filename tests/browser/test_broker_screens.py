@@ -100,7 +100,7 @@ def test_storage_says_whether_the_disk_is_the_limit(page, tmp_path):
     with ConsoleBroker(tmp_path / "broker", **{KEY: "100"}) as broker:
         create(broker.bootstrap_servers, "prices", partitions=1, configs=COMPACTED)
         page.goto(f"{broker.url}/storage")
-        expect(page.get_by_text("There is room")).to_be_visible()
+        expect(page.get_by_text("Disk space left")).to_be_visible()
         expect(
             page.get_by_text("No log has been compacted since the broker started.")
         ).to_be_visible()

@@ -66,7 +66,7 @@ def leave_open(broker):
 def ended_by_mouse(page):
     page.get_by_role("button", name="Abort the transaction…").click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("offsets held back")).to_be_visible()
+    expect(dialog.get_by_text("offsets blocked")).to_be_visible()
     button = dialog.get_by_role("button", name="Abort the transaction")
     expect(button).to_be_disabled()
     dialog.get_by_role("textbox").fill(KEY)
@@ -84,7 +84,7 @@ def ended_by_keyboard(page):
     page.get_by_role("button", name="Abort the transaction…").focus()
     page.keyboard.press("Enter")
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_text("offsets held back")).to_be_visible()
+    expect(dialog.get_by_text("offsets blocked")).to_be_visible()
     field = dialog.get_by_role("textbox")
     while not field.evaluate("each => each === document.activeElement"):
         page.keyboard.press("Tab")

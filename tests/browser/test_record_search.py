@@ -130,7 +130,7 @@ def test_a_live_tail_counts_what_it_has_skipped(page, broker, topic):
     expect(page.get_by_text(re.compile(r"[\d,]+ skipped: too many to show"))).to_be_visible()
     wait_until(lambda: 1 < rows(page).count() <= 300, "some of them are shown")
     page.get_by_role("button", name="Pause").click()
-    expect(page.get_by_text("Paused: these records stay")).to_be_visible()
+    expect(page.get_by_text("Paused: new records are not shown.")).to_be_visible()
     before = rows(page).count()
     write(broker, topic, range(10))
     page.wait_for_timeout(1000)

@@ -158,7 +158,7 @@ def test_a_filter_is_in_the_address_and_finds_by_a_part_of_the_name(page, full_b
     expect(row).to_be_visible()
     expect(page.get_by_role("link", name=TOPIC, exact=True)).to_have_count(0)
     page.get_by_role("searchbox").fill("nothing <b>")
-    expect(page.get_by_text("Nothing here has “nothing <b>” in its name.")).to_be_visible()
+    expect(page.get_by_text("No name contains “nothing <b>”.")).to_be_visible()
 
 
 def test_an_address_that_leads_nowhere_says_so(page, full_broker, troubles):

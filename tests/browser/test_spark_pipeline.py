@@ -89,7 +89,7 @@ def test_how_far_a_pipeline_of_spark_is(page, spark_broker, tmp_path):
     """The page is open before the first batch, and is never loaded again."""
     send(spark_broker, range(10))
     page.goto(f"{spark_broker.url}/pipelines")
-    expect(page.get_by_text("No sink of Spark has decided a batch here.")).to_be_visible()
+    expect(page.get_by_text("No Spark sink has decided a batch yet.")).to_be_visible()
     with running_pipeline(spark_broker, tmp_path) as process:
         reads = "payments: 0 can be read now"
         rows = page.get_by_role("region", name=QUERIES, exact=True).locator("tbody tr")
