@@ -10,8 +10,6 @@ import re
 
 import confluent_kafka
 import pytest
-from confluent_kafka.schema_registry import Schema, SchemaRegistryClient
-from confluent_kafka.schema_registry.avro import AvroDeserializer, AvroSerializer
 from confluent_kafka.serialization import MessageField, SerializationContext
 
 from tests.checkout import ROOT
@@ -47,6 +45,8 @@ def registry(tmp_path_factory):
 
 @pytest.fixture
 def client(registry):
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+
     with SchemaRegistryClient({"url": registry.url}) as opened:
         yield opened
 
@@ -70,6 +70,9 @@ decoded, encoded = _NAMES["decoded"], _NAMES["encoded"]
 
 
 def produce(servers, topic, registry, schema, payments):
+    from confluent_kafka.schema_registry import SchemaRegistryClient
+    from confluent_kafka.schema_registry.avro import AvroSerializer
+
     context = SerializationContext(topic, MessageField.VALUE)
     producer = confluent_kafka.Producer({"bootstrap.servers": servers})
     with SchemaRegistryClient({"url": registry.url}) as client:
@@ -121,6 +124,9 @@ def test_schema_that_is_registered_later_ends_the_query(spark, barnabas, registr
 def test_results_of_a_pipeline_are_read_by_the_client_of_the_registry(
     spark, barnabas, registry, client, tmp_path
 ):
+    from confluent_kafka.schema_registry import Schema
+    from confluent_kafka.schema_registry.avro import AvroDeserializer
+
     from barnabas.spark_connector.sinks.foreach_batch import two_phase
 
     servers = barnabas.bootstrap_servers
