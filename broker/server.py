@@ -301,7 +301,6 @@ class BrokerServer:
         if is_complete:
             self.logs.close()
             self._release()
-            await self._tasks.cancel()  # A timer may have started one since.
         return is_complete
 
     async def _stop_serving(self) -> None:
@@ -317,6 +316,8 @@ class BrokerServer:
     async def crash(self) -> None:
         """End as by ``kill -9``: nothing more is written or sent."""
         self._engine.dead = True
+        if self._member is not None:
+            self._member.stop()
         if self._housekeeping is not None:
             self._housekeeping.stop()
         await self.sockets.abort()
@@ -325,7 +326,6 @@ class BrokerServer:
         if self.http is not None:
             await self.http.stop()
         self.abandon()
-        await self._tasks.cancel()  # A timer may have started one since.
 
     def abandon(self) -> None:
         """Close files and end threads without writing anything more."""

@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from barnabas.broker.cluster.leading import upkeep
-from barnabas.broker.cluster.leading.upkeep import LOGS_PER_TURN
+from barnabas.broker.cluster.leading.rounds import LOGS_PER_TURN
 from barnabas.broker.runtime import turns
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import LogConfig

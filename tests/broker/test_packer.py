@@ -68,7 +68,7 @@ class Packed:
 async def packed():
     made = Packed()
     yield made
-    made.packer.stop()
+    made.packer.rounds.stop()
     made.way.close()
     await asyncio.gather(*made.tasks)
     made.broker.store.abandon()
@@ -144,7 +144,7 @@ async def test_only_the_leader_packs(packed, how):
 
 
 async def test_packing_runs_periodically_until_stopped(packed):
-    packed.packer.start()
+    packed.packer.rounds.start()
     packed.write(9)
     packed.clock.advance(seconds=3)
     await until(lambda: packed.packer.counts.segments == 1)
@@ -157,10 +157,10 @@ async def test_packing_runs_periodically_until_stopped(packed):
 async def test_end_of_the_connections_ends_what_is_under_way(packed):
     packed.write(9)
     packed.way.cut()
-    packed.packer.start()
+    packed.packer.rounds.start()
     packed.clock.advance(seconds=3)
     await until(lambda: bool(packed.tasks))
-    packed.packer.stop()
+    packed.packer.rounds.stop()
     packed.way.close()
     await asyncio.gather(*packed.tasks)
     assert packed.packer.counts.segments == 0

@@ -156,7 +156,7 @@ async def test_a_snapshot_is_kept_when_what_it_is_of_is_durable(upkept):
     async def at_once(work):
         return work()
 
-    upkept.upkeep._aside = at_once  # No thread may come too late to find it.
+    upkept.upkeep._rounds.aside = at_once  # No thread may come too late to find it.
     await upkept.upkeep.run_once()
     broker.log.append(batch(value=b"v" * 1000))
     looking = asyncio.create_task(upkept.upkeep.run_once())

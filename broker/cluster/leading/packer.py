@@ -14,15 +14,12 @@ Rules of this file:
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from barnabas.broker.cluster.leading.upkeep import LOGS_PER_TURN
-from barnabas.broker.runtime.threads import Pool
-from barnabas.broker.runtime.turns import next_turn
-from barnabas.storage.errors import IndexClosed
+from barnabas.broker.cluster.leading.rounds import Rounds, for_each_log, is_here
 from barnabas.storage.replicated.log_parts import has_parts
 from barnabas.storage.replicated.segment_packing import (
     PackLimits,
@@ -33,7 +30,6 @@ from barnabas.storage.replicated.segment_packing import (
 )
 
 if TYPE_CHECKING:
-    from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
     from barnabas.storage.objects.blob_store import BlobStore
@@ -41,8 +37,6 @@ if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
 
 logger = logging.getLogger(__name__)
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +105,8 @@ class Packer:
         """The connections, once there are any."""
         self._numbers = PackNumbers()
         self._packed: dict[PartitionLog, _Packed] = {}
-        self._thread = Pool("packer", loop=host.loop)
-        self._timer: Timer | None = None
-        self._is_stopped = False
+        self.rounds = Rounds(host, self.run_once, "packer", self._settings.look_ms)
+        """Closing the connections after ``stop`` ends the current call."""
         self.counts = PackerCounts()
 
     @property
@@ -127,40 +120,9 @@ class Packer:
         waiting = [each.time_ms for each in self._packed.values() if each.unpacked_bytes]
         return self._host.clock.now_ms() - min(waiting) if waiting else 0
 
-    def start(self) -> None:
-        """Start; the first round comes after ``look_ms``."""
-        self._rest()
-
-    def stop(self) -> None:
-        """Stop; closing the connections afterwards ends the current call."""
-        self._is_stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-        self._thread.close()
-
-    def _rest(self) -> None:
-        if not self._is_stopped:
-            self._timer = self._host.clock.call_later(self._settings.look_ms, self._begin)
-
-    def _begin(self) -> None:
-        self._host.spawn(self._run_and_rest(), "packing of logs")
-
-    async def _run_and_rest(self) -> None:
-        try:
-            await self.run_once()
-        except IndexClosed:
-            return
-        self._rest()
-
     async def run_once(self) -> None:
         """Pack all that is due; raises IndexClosed."""
-        logs = self._logs.logs
-        for log in [log for log in self._packed if logs.get(log.partition_id) is not log]:
-            del self._packed[log]
-        for number, log in enumerate([*logs.values()], start=1):
-            if number % LOGS_PER_TURN == 0:
-                await next_turn()
-            await self._pack_if_due(log)
+        await for_each_log(self._logs, self._packed, self._pack_if_due)
 
     async def _pack_if_due(self, log: PartitionLog) -> None:
         now_ms, snapshot_offset = self._host.clock.now_ms(), self._snapshot_offset(log)
@@ -180,14 +142,16 @@ class Packer:
     async def _pack(
         self, log: PartitionLog, state: _Packed, session: int, end: int, *, is_old: bool
     ) -> None:
-        index, blobs = await self._aside(self._connect)
+        index, blobs = await self.rounds.aside(self._connect)
         limits = self._settings.limits
         begin = max(state.packed_offset, log.log_start_offset)
         find = partial(find_unpacked, index, log.partition_id, begin, end, limits.segment_bytes)
         state.looked_offset = end
-        packing = SegmentPacking(log, session, index, blobs, self._aside, self._numbers, limits)
+        packing = SegmentPacking(
+            log, session, index, blobs, self.rounds.aside, self._numbers, limits
+        )
         left: list[Unpacked] = []
-        portions, reached = await self._aside(find)
+        portions, reached = await self.rounds.aside(find)
         for portion in portions:
             is_due = (
                 is_old
@@ -196,7 +160,7 @@ class Packer:
             )
             if not is_due or not packing.is_worth_it(portion):
                 left.append(portion)
-            elif self._logs.logs.get(log.partition_id) is not log:
+            elif not is_here(self._logs, log):
                 return
             elif await packing.pack(portion):
                 self.counts.segments += 1
@@ -215,8 +179,3 @@ class Packer:
         if self._store is None:
             self._store = self._open_index(), self._open_blobs()
         return self._store
-
-    def _aside(self, work: Callable[[], Result]) -> Awaitable[Result]:
-        if self._is_stopped:
-            raise IndexClosed
-        return self._thread.run(work)

@@ -30,10 +30,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
+from barnabas.broker.cluster.leading.rounds import LOGS_PER_TURN, Rounds, for_each_log, is_here
 from barnabas.broker.runtime.settled import Settled
-from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
-from barnabas.storage.errors import Corrupt, IndexClosed, StoreDamaged
+from barnabas.storage.errors import Corrupt, StoreDamaged
 from barnabas.storage.objects.blob_store import BlobStoreError
 from barnabas.storage.objects.guard import write_guard
 from barnabas.storage.replicated.blob_garbage import (
@@ -53,9 +53,8 @@ from barnabas.storage.replicated.offloading import (
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Sequence
+    from collections.abc import Sequence
 
-    from barnabas.broker.runtime.clock import Timer
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
     from barnabas.storage.objects.blob_store import BlobStore
@@ -68,8 +67,6 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-LOGS_PER_TURN: Final = 64
-"""Maximum number of logs, or of segments, checked in one turn of the event loop."""
 EXTENTS_AT_ONCE: Final = 64
 """Maximum number of extents deleted in one transaction of the store, so that it ends before its
 caller times out. With its last extent an object is deleted, which has some megabytes under load."""
@@ -179,9 +176,7 @@ class Upkeep:
         self._packs = packs
         self._settings = settings or UpkeepSettings()
         self._kept: dict[PartitionLog, _Kept] = {}
-        self._thread = Pool("upkeep", loop=host.loop)
-        self._timer: Timer | None = None
-        self._is_stopped = False
+        self._rounds = Rounds(host, self.run_once, "upkeep", self._settings.look_ms)
         self._garbage_due_ms = 0
         self._pack_due_ms = 0
         self._forget_due_ms = 0
@@ -196,39 +191,15 @@ class Upkeep:
     def start(self) -> None:
         """Start the upkeep; the first round comes after ``look_ms``."""
         self.counts.looked_ms = self._host.clock.now_ms()
-        self._rest()
+        self._rounds.start()
 
     def stop(self) -> None:
         """Stop the upkeep; closing the index afterwards ends the current call."""
-        self._is_stopped = True
-        if self._timer is not None:
-            self._timer.cancel()
-        self._thread.close()
-
-    def _rest(self) -> None:
-        if not self._is_stopped:
-            look_ms = self._settings.look_ms
-            self._timer = self._host.clock.call_later(look_ms, self._begin)
-
-    def _begin(self) -> None:
-        self._host.spawn(self._run_and_rest(), "upkeep of the store")
-
-    async def _run_and_rest(self) -> None:
-        try:
-            await self.run_once()
-        except IndexClosed:
-            return
-        self._rest()
+        self._rounds.stop()
 
     async def run_once(self) -> None:
         """Run one round of all that is due; raises IndexClosed."""
-        logs = self._logs.logs
-        for log in [log for log in self._kept if logs.get(log.partition_id) is not log]:
-            del self._kept[log]
-        for number, log in enumerate([*logs.values()], start=1):
-            if number % LOGS_PER_TURN == 0:
-                await next_turn()
-            await self._maintain(log)
+        await for_each_log(self._logs, self._kept, self._maintain)
         await self._offload()
         await self._collect_garbage()
         await self._pack()
@@ -275,14 +246,14 @@ class Upkeep:
         appended_bytes, now_ms = log.appended_bytes, self._host.clock.now_ms()
         await self._durable(log)
         session = self._session()
-        if session is None or not self._is_here(log):
+        if session is None or not is_here(self._logs, log):
             return False
         if isinstance(parts, NewParts):
             parts = await self._read(log, parts.encode)
             if parts is None or self._session() != session:
                 return False
         led = (session, log.partition_id, log.leader_epoch)
-        if not await self._aside(partial(self._index.put_snapshot, *led, snapshot, parts)):
+        if not await self._rounds.aside(partial(self._index.put_snapshot, *led, snapshot, parts)):
             return False
         kept.time_ms, kept.appended_bytes = now_ms, appended_bytes
         kept.snapshot_offset = snapshot.next_offset
@@ -299,10 +270,10 @@ class Upkeep:
 
     async def _compact(self, log: PartitionLog, kept: _Kept) -> None:
         session = self._session()
-        if session is None or not self._is_here(log):
+        if session is None or not is_here(self._logs, log):
             return
         swaps = log.cleaning.swaps
-        walk = StoredCompaction(log, self._index, session, self._aside)
+        walk = StoredCompaction(log, self._index, session, self._rounds.aside)
         if not await walk.run(kept.snapshot_offset):
             kept.compaction_due_ms = self._host.clock.now_ms() + self._settings.retry_ms
             return
@@ -321,7 +292,7 @@ class Upkeep:
         if cold is None:
             return
         try:
-            left_bytes = await self._aside(cold.cache.fit)
+            left_bytes = await self._rounds.aside(cold.cache.fit)
         except OSError as error:
             logger.warning("free space unknown, the cache keeps its size error=%s", error)
             return
@@ -334,21 +305,21 @@ class Upkeep:
             if looked_at > LOGS_PER_TURN:
                 looked_at = len(log.segments)
                 await next_turn()
-            if self._is_here(log):
+            if is_here(self._logs, log):
                 leaving += leaving_of(log, kept.snapshot_offset)
         most = partial(excess, leaving, cold.cache.max_bytes, left_bytes)
-        for each in await self._aside(most):
+        for each in await self._rounds.aside(most):
             facts = await self._read(each.log, partial(facts_of, each))
             await next_turn()
-            if facts is not None and self._is_here(each.log):
+            if facts is not None and is_here(self._logs, each.log):
                 self.counts.segments_offloaded += offload(each, facts, cold)
 
     async def _read(self, log: PartitionLog, read: Callable[[], Result]) -> Result | None:
         """Return the result of ``read``, or None if the files of the log cannot be read."""
         try:
-            return await self._aside(read)
+            return await self._rounds.aside(read)
         except (Corrupt, OSError) as damage:
-            if self._is_here(log):
+            if is_here(self._logs, log):
                 log.suspect(log.log_start_offset, damage)
             return None
 
@@ -358,7 +329,9 @@ class Upkeep:
             return
         deleted = EXTENTS_AT_ONCE
         while deleted == EXTENTS_AT_ONCE:
-            deleted = await self._aside(partial(self._index.collect_garbage, EXTENTS_AT_ONCE))
+            deleted = await self._rounds.aside(
+                partial(self._index.collect_garbage, EXTENTS_AT_ONCE)
+            )
             self.counts.extents_deleted += deleted
         self._garbage_due_ms = now_ms + self._settings.garbage_ms
 
@@ -370,13 +343,13 @@ class Upkeep:
         limits = (PACKED_EXTENTS_AT_ONCE, PACKED_BYTES_AT_ONCE, rest_ms)
         try:
             for _ in range(PACKS_PER_ROUND):
-                packed = await self._aside(partial(index.pack_extents, *limits))
+                packed = await self._rounds.aside(partial(index.pack_extents, *limits))
                 self.counts.extents_packed += packed.extents
                 self.counts.bytes_packed += packed.size_bytes
                 if not packed.extents:
                     self._pack_due_ms = now_ms + self._settings.garbage_ms
                     break
-            self.counts.space = await self._aside(partial(index.space, rest_ms))
+            self.counts.space = await self._rounds.aside(partial(index.space, rest_ms))
         except StoreDamaged as damage:
             self._pack_due_ms = now_ms + self._settings.retry_ms
             logger.warning("store not packed, it is tried again reason=%s", damage)
@@ -388,9 +361,9 @@ class Upkeep:
         forget = partial(self._index.forget, SESSIONS_AT_ONCE, self._settings.session_kept_ms)
         forgotten = SESSIONS_AT_ONCE
         while forgotten >= SESSIONS_AT_ONCE:
-            forgotten = await self._aside(forget)
+            forgotten = await self._rounds.aside(forget)
             self.counts.sessions_forgotten += forgotten
-        await self._aside(self._delete_objects)
+        await self._rounds.aside(self._delete_objects)
         self._forget_due_ms = now_ms + self._settings.forget_ms
 
     def _delete_objects(self) -> None:
@@ -410,7 +383,7 @@ class Upkeep:
     async def _keep_guard(self) -> None:
         now_ms = self._host.clock.now_ms()
         if now_ms >= self._guard_due_ms and self._open_rows is not None:
-            await self._aside(partial(self._write_guard, self._open_rows))
+            await self._rounds.aside(partial(self._write_guard, self._open_rows))
             self._guard_due_ms = now_ms + self._settings.guard_ms
 
     def _write_guard(self, open_rows: Callable[[], ObjectRows]) -> None:
@@ -420,14 +393,6 @@ class Upkeep:
                 if blobs.is_object_store:
                     with suppress(BlobStoreError):  # Reported with the broker's other calls.
                         write_guard(rows, blobs)
-
-    def _is_here(self, log: PartitionLog) -> bool:
-        return self._logs.logs.get(log.partition_id) is log
-
-    def _aside(self, work: Callable[[], Result]) -> Awaitable[Result]:
-        if self._is_stopped:
-            raise IndexClosed
-        return self._thread.run(work)
 
 
 def _may_lack_parts(log: PartitionLog, kept: _Kept) -> bool:

@@ -324,7 +324,7 @@ class ClusterMember:
         if self._objects_watch is not None:
             self._objects_watch.start()
         if self._packer is not None:
-            self._packer.start()
+            self._packer.rounds.start()
         self._changed()
 
     def register_metrics(
@@ -438,8 +438,14 @@ class ClusterMember:
         self._membership.refresh()
 
     def stop(self) -> None:
-        """Stop applying changes: this broker ends, and gives up its partitions in ``leave``."""
+        """Stop applying changes and all rounds: this broker ends.
+
+        It gives up its partitions in ``leave``.
+        """
         self._sessions.begin_no_other()
+        self._upkeep.stop()
+        if self._packer is not None:
+            self._packer.rounds.stop()
         if self._service is not None:
             self._service.stop()
 
@@ -472,9 +478,6 @@ class ClusterMember:
         if self._objects_watch is not None:
             self._objects_watch.stop()
         self._sessions.close()
-        self._upkeep.stop()
-        if self._packer is not None:
-            self._packer.stop()
         if self._cold is not None:
             self._cold.close()
 
