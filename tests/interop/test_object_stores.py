@@ -6,6 +6,8 @@ The table in `tests/counterparts/object_stores.py` has these facts in short.
 from __future__ import annotations
 
 import contextlib
+import os
+from urllib.request import urlopen
 
 import obstore.exceptions
 import obstore.store
@@ -14,10 +16,12 @@ import pytest
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
+from tests.checkout import ROOT
+from tests.counterparts.go import tool
 from tests.counterparts.object_stores import Rclone, Versitygw
 from tests.counterparts.s3 import REGION, S3Server
 from tests.counterparts.scripted_s3 import Fault, Kind, ScriptedS3
-from tests.products import case
+from tests.products import case, for_the_night
 
 BUFFERS = [memoryview(b"ab"), b"cd", bytearray(b"ef")]
 RIGHT = {
@@ -148,6 +152,41 @@ def test_wrong_access_key_is_refused(make, error, code, tmp_path):
         server.create_bucket("bucket")
         with pytest.raises(error, match=code):
             s3_store(server, access_key_id="another").get("a")
+
+
+class Composed(Versitygw):
+    """versitygw as docker/compose.cluster.yaml starts it."""
+
+    def __init__(self, directory):
+        super().__init__(directory)
+        self.secrets = directory / "secrets"
+        self.secrets.mkdir()
+        (self.secrets / "secret").write_text(f"{self.secret_key}\n")
+
+    def command(self):
+        name = self.directory / "versitygw"
+        if not name.exists():
+            name.symlink_to(tool("versitygw"))
+        script = ROOT / "docker" / "cluster" / "objects"
+        path = f"PATH={self.directory}:{os.environ['PATH']}"
+        return ["env", path, str(script), str(self.secrets), str(self.directory), str(self._port)]
+
+
+@for_the_night(
+    beside="tests/postgresql/test_compose_cluster.py::test_object_store_and_brokers_get_one_secret"
+)
+def test_store_of_the_compose_file_keeps_its_promises(tmp_path):
+    with Composed(tmp_path) as server:
+        assert urlopen(f"{server.url}/health", timeout=30).status == 200
+        address = Address(
+            "s3://barnabas/cluster", server.url, "us-east-1", "barnabas", server.secret_key,
+            allow_http=True,
+        )  # fmt: skip
+        ObjectBlobStore.open(address).check("1")
+        server.kill()
+        server.launch()
+        server.wait_until_ready()
+        ObjectBlobStore.open(address).check("2")
 
 
 def outcome(call):

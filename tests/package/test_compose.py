@@ -210,6 +210,7 @@ def test_a_broker_of_the_cluster_understands_its_settings(number, tmp_path):
         "postgresql://barnabas:secret@database-1,database-2/barnabas\n"
     )
     (tmp_path / "http-token").write_text("let-me-in\n")
+    (tmp_path / "objects").write_text("of-the-store\n")
     settings = broker["environment"].items()
     found = load_config(
         [], {k: v.replace(SECRETS, str(tmp_path)) for k, v in settings}, defaults=DEFAULTS
@@ -217,6 +218,9 @@ def test_a_broker_of_the_cluster_understands_its_settings(number, tmp_path):
     assert (found.ignored, found.unknown) == ((), ())
     config = found.config
     assert config.is_of_cluster
+    assert config.storage_secret_key == "of-the-store"
+    (_, _, port) = services["objects"]["command"]
+    assert config.storage_endpoint == f"http://objects:{port}"
     assert config.http_bearer_token == "let-me-in"
     port = 9091 + number
     advertised = {each.name: (each.port, *each.advertised) for each in config.endpoints}
@@ -241,6 +245,7 @@ def test_no_secret_is_in_the_file_of_the_cluster():
             assert "PASSWORD" not in key or key.endswith("_FILE")
         mounted = {each.split(":")[0] for each in service["volumes"]}
         assert ("database-secrets" in mounted) == (name in {*databases, "secrets"})
+        assert ("objects-secrets" in mounted) == (name in {"objects", "secrets"})
     for name in databases:
         assert services[name]["hostname"] == name
         assert f"cluster_name={name}" in services[name]["command"]
@@ -309,7 +314,7 @@ def test_prometheus_scrapes_all_brokers_of_the_cluster():
         {"secrets", "database-secrets"}
     )
     (made,) = [each for each in services["secrets"]["volumes"] if each.startswith("prometheus-")]
-    assert made.split(":")[1] == services["secrets"]["command"][-1]
+    assert made.split(":")[1] == services["secrets"]["command"][3]
 
 
 @by_name

@@ -26,6 +26,7 @@ DOCKER = Path(__file__).parents[2] / "docker"
 ENTRY = '#!/bin/sh\nexec "$@"\n'
 QUICKLY = ("-c", "shared_buffers=32MB", "-c", f"listen_addresses={HOST}", "-c", "jit=off")
 TIMEOUT_S = 120
+DIRECTORIES = ("database", "brokers", "prometheus", "objects")
 
 
 class Container:
@@ -99,12 +100,12 @@ def prepare(directory):
     entry = scripts / "docker-entrypoint.sh"
     entry.write_text(ENTRY)
     entry.chmod(0o755)
-    for name in ("database", "brokers", "prometheus"):
+    for name in DIRECTORIES:
         (directory / name).mkdir()
 
 
 def make_secrets(place):
-    directories = [place / name for name in ("database", "brokers", "prometheus")]
+    directories = [place / name for name in DIRECTORIES]
     command = [place / "scripts" / "make-secrets", *directories]
     subprocess.run(command, check=True, timeout=TIMEOUT_S)
     return {
@@ -123,6 +124,12 @@ def test_passwords_are_made_once(place):
     assert f":{made['database/broker'].strip()}@" in made["brokers/metadata"]
     assert len(made["prometheus/http-token"].strip()) == 44
     assert made["prometheus/http-token"] == made["brokers/http-token"]
+
+
+def test_object_store_and_brokers_get_one_secret(place):
+    made = make_secrets(place)
+    assert len(made["objects/secret"].strip()) == 32
+    assert made["brokers/objects"] == made["objects/secret"]
 
 
 @pytest.mark.timeout(300)
