@@ -1,9 +1,9 @@
 """`python -m tests.torture.soak_turns --seconds 600`: a broker dies every 5 s; see turns.py.
 
 Rounds of a minute, each on a cluster of its own with the seed after the last one's. `--brokers
-processes` has them be `barnabas serve` on a PostgreSQL pair, `embedded` in this process.
-`--clients` says who uses them: the libraries of the torture, Spark with the exactly-once sinks, or
-Apache Kafka's verifiable tools.
+processes` has them be `barnabas serve` on a PostgreSQL pair, `objects` such processes with large
+flushes in versitygw, `embedded` in this process. `--clients` is what uses them: the libraries of
+the torture, Spark with the exactly-once sinks, or Apache Kafka's verifiable tools.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.testing import Cluster
+from tests.counterparts.object_stores import Versitygw
 from tests.counterparts.postgresql_servers import Pair
 from tests.interop.tools_at_a_cluster import copy_while_brokers_die
 from tests.postgresql.brokers import LEASE_MS, Member, running
+from tests.postgresql.object_stores import BUCKET, settings_of
 from tests.spark.harness import SparkDriver
 from tests.spark.pipelines import write_while_brokers_die
 from tests.torture.embedded_brokers import EmbeddedBrokers
@@ -47,17 +49,32 @@ def _embedded(_directory: Path, seed: int) -> Iterator[Brokers]:
 
 
 @contextmanager
-def _processes(directory: Path, _seed: int) -> Iterator[Brokers]:
+def _processes(directory: Path, _seed: int, **more: str) -> Iterator[Brokers]:
     with Pair() as pair:
+        settings = BROKER_SETTINGS | TWO_PHASE | more
         members = [
-            Member(directory / f"broker-{number}", pair.url, **BROKER_SETTINGS, **TWO_PHASE)
+            Member(directory / f"broker-{number}", pair.url, **settings)
             for number in range(BROKERS)
         ]
         with running(members):
             yield ProcessBrokers(members)
 
 
-KINDS_OF_BROKERS = {"embedded": _embedded, "processes": _processes}
+@contextmanager
+def _processes_with_objects(directory: Path, seed: int) -> Iterator[Brokers]:
+    with Versitygw(directory / "versitygw") as store:
+        store.create_bucket(BUCKET)
+        with _processes(directory, seed, **settings_of(store)) as brokers:
+            yield brokers
+        count = sum(each.is_file() for each in store.objects.rglob("wal/**/*"))
+        assert count, "no flush was large enough for an object"
+
+
+KINDS_OF_BROKERS = {
+    "embedded": _embedded,
+    "processes": _processes,
+    "objects": _processes_with_objects,
+}
 
 
 class Round(NamedTuple):
@@ -81,7 +98,7 @@ def _libraries(of: Round, say: Say) -> bool:
 
 
 def _spark(of: Round, say: Say) -> bool:
-    assert isinstance(of.brokers, ProcessBrokers), "Spark needs --brokers processes"
+    assert isinstance(of.brokers, ProcessBrokers), "Spark needs --brokers processes or objects"
     with (
         SparkDriver(of.directory / "old-driver") as old,
         SparkDriver(of.directory / "new-driver") as new,

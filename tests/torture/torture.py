@@ -18,7 +18,7 @@ from barnabas.broker.cli.proving.faults import Nemesis
 from barnabas.broker.cli.proving.proxy import Proxy
 from tests.history import checker
 from tests.history.anomalies import Report
-from tests.history.model import COMMITTED, OK, UNCOMMITTED, History, save
+from tests.history.model import COMMITTED, OK, UNCOMMITTED, History, Partition, save
 from tests.interop.administration import create
 from tests.torture.nemesis import (
     BROKER_FAULTS,
@@ -221,8 +221,7 @@ class Torture:
 
         what = "every transaction ended"
         outcome.wrong += self._waited(supervised(self._is_stable), what, STABLE_S)
-        what = "the groups read their input to the end"
-        outcome.wrong += self._waited(supervised(self._groups_are_done), what)
+        outcome.wrong += self._wait_for_groups(supervised(self._groups_are_done))
         for member in others:
             member.ask_to_stop()
         for member in others:
@@ -240,18 +239,34 @@ class Torture:
         self._say(what)
         return []
 
+    def _wait_for_groups(self, are_done: Callable[[], bool]) -> list[str]:
+        """Wait for as long as an offset of a group advances: a busy machine may need long."""
+        what = "the groups read their input to the end"
+        advanced = self._committed()
+        while wrong := self._waited(are_done, what):
+            before, advanced = advanced, self._committed()
+            if advanced == before:
+                return wrong
+        return []
+
+    def _committed(self) -> dict[str, dict[Partition, int]]:
+        """Return the offsets that each group has committed, 0 for none."""
+        return {
+            group: {each.place: max(each.offset, 0) for each in self._look.committed(group, places)}
+            for group, places in self._groups.items()
+        }
+
     def _is_stable(self) -> bool:
         stable, ends = (self._look.ends(PLACES, each) for each in (COMMITTED, UNCOMMITTED))
         return stable == ends
 
     def _groups_are_done(self) -> bool:
         """Return whether no committed record follows a group's offsets (markers may)."""
-        for group, places in self._groups.items():
-            committed = self._look.committed(group, places)
-            begins = {each.place: max(each.offset, 0) for each in committed}
-            if self._look.read(begins, self._look.ends(places, COMMITTED), COMMITTED):
-                return False
-        return True
+        committed = self._committed()
+        return not any(
+            self._look.read(committed[group], self._look.ends(places, COMMITTED), COMMITTED)
+            for group, places in self._groups.items()
+        )
 
     def _read_at_the_end(self, name: str) -> History:
         return read_at_the_end(self._look, name, PLACES, self._groups)
