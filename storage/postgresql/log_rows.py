@@ -1,4 +1,4 @@
-"""Rows of the type ``barnabas.beginning`` (``migrations``), as what they say of logs."""
+"""Rows of the type ``barnabas.placed_beginning`` (``migrations``), as what they say of logs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from barnabas.storage.postgresql.primary import Row
 
 _EXTENT: Final = slice(8, 12)
-"""Columns of an extent in ``barnabas.beginning``, without its place."""
+"""Columns of an extent in ``barnabas.placed_beginning``, without its place."""
 _PLACE_COLUMNS: Final = 5
 """Columns of its place, the last ones."""
 _IS_RECENT: Final = 12
 _RECENT_COLUMNS: Final = 18
-"""Columns of ``barnabas.recent_beginning``; ``barnabas.beginning`` lacks one of them."""
+"""Columns of ``barnabas.recent_placed_beginning``; ``barnabas.placed_beginning`` has one fewer."""
 HALVINGS_MOST: Final = BYTES_AT_ONCE.bit_length() - 1
 """Halvings until one byte is left, which is one extent: more would only have to be undone."""
 
@@ -59,7 +59,7 @@ def extent_of(
     footer_at: int,
     size_bytes: int,
 ) -> Extent:
-    """Return the extent of some columns, in the order of ``barnabas.read_extents``."""
+    """Return the extent of some columns, in the order of ``barnabas.read_placed_extents``."""
     place = None
     if key is not None:
         place = ObjectPlace(key, position, length, ObjectSize(footer_at, size_bytes))

@@ -45,7 +45,7 @@ _FENCED: Final = f"""
 again and again leaves many sessions, of which each look reads the newest ones only."""
 _PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s), ({_FENCED}) AS fenced"
 _BESIDE_SEEN: Final = (
-    "SELECT seen.*, gained.* FROM seen FULL JOIN barnabas.read_gained("
+    "SELECT seen.*, gained.* FROM seen FULL JOIN barnabas.read_placed_gained("
     "least(%s, (SELECT version FROM seen)), %s, %s::integer, %s::integer, %s::bigint"
     ") AS gained ON false ORDER BY gained.partition_id NULLS FIRST, gained.base_offset"
 )

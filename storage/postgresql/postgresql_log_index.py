@@ -40,10 +40,12 @@ _FLUSH: Final = (
 )
 _COMMIT_FLUSH: Final = f"{_FLUSH})"
 _COMMIT_OBJECT: Final = f"{_FLUSH}, %s::bigint, %s::bigint)"
-_EXTENTS: Final = "SELECT * FROM barnabas.read_extents(%s, %s, %s::integer, %s::bigint)"
-_BEGINNINGS: Final = "SELECT * FROM barnabas.read_beginnings(%s::bigint[], %s::integer, %s::bigint)"
+_EXTENTS: Final = "SELECT * FROM barnabas.read_placed_extents(%s, %s, %s::integer, %s::bigint)"
+_BEGINNINGS: Final = (
+    "SELECT * FROM barnabas.read_placed_beginnings(%s::bigint[], %s::integer, %s::bigint)"
+)
 _RECENT_BEGINNINGS: Final = (
-    "SELECT * FROM barnabas.read_recent_beginnings(%s::bigint[], %s::integer, %s::bigint)"
+    "SELECT * FROM barnabas.read_recent_placed_beginnings(%s::bigint[], %s::integer, %s::bigint)"
 )
 _EXTENT_SIZES: Final = "SELECT * FROM barnabas.read_extent_keys(%s, %s, %s::integer)"
 _PUT_SNAPSHOT: Final = "SELECT barnabas.put_snapshot(%s, %s, %s::integer, %s, %b, %b)"
