@@ -237,7 +237,7 @@ class BrokerConfig(SecurityConfig):
     """Connections that may wait to be accepted."""
     connections_max_idle_ms: int = setting("connections.max.idle.ms", LONG, 600_000)
     """Time after which an idle connection is closed; -1 means never. After brokers joined or left,
-    less for clients that have added offsets to a transaction (docs/exactly-once.md)."""
+    less for clients that have added offsets to a transaction (docs/clients/librdkafka.md)."""
     queued_max_request_bytes: int = setting(
         "queued.max.request.bytes", LONG, 256 * 1024 * 1024, at_least(-1)
     )

@@ -71,8 +71,8 @@ class ObjectsConfig(StorageConfig):
     objects_delete_delay_ms: int = setting(
         "barnabas.objects.delete.delay.ms", ConfigType.LONG, 24 * 3_600_000, Between(0)
     )
-    """Time for which an object of the object store is kept after its last record was deleted: at
-    least as long as the period from which PostgreSQL can be restored."""
+    """Time between the deletion of an object's last record and that of the object, at least the
+    period from which PostgreSQL can be restored."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ class SecurityConfig(OAuthConfig):
     super_users: str = setting("super.users", STRING, "", SuperUsers())
     """Users with all permissions regardless of ACLs: User:name, separated by semicolons."""
     allow_everyone_if_no_acl_found: bool = setting("allow.everyone.if.no.acl.found", BOOLEAN, False)
-    """Whether every client has all rights to a resource without an ACL."""
+    """Whether all clients have all permissions on a resource without an ACL."""
 
     # ---------- quotas
     quota_window_num: int = setting("quota.window.num", INT, 11, at_least(1))

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, get_args, get_origin, get_type_hints
 from barnabas.broker.api.checks import Denial
 from barnabas.broker.config.attribute_docs import attribute_docs
 from barnabas.broker.console import shapes
-from barnabas.broker.console.actions.effect import Effect
+from barnabas.broker.console.actions.effect import OLD_FIGURES, Effect
 from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, TEXTS, Field
 from barnabas.broker.console.actions.performing import PARAMETERS as DRY_RUN
 from barnabas.broker.console.actions.table import ACTIONS, Action
@@ -266,6 +266,11 @@ def _schema(shape: type, used: dict[str, type]) -> dict[str, Any]:
             properties[key] |= {"description": f"Old name of {name}.", "deprecated": True}
         elif name in docs:
             properties[key]["description"] = docs[name]
+    if shape is Effect:
+        properties["figures"]["properties"] = {
+            old: {**_WIDE, "description": f"Old name of {name}.", "deprecated": True}
+            for name, old in OLD_FIGURES.items()
+        }
     return {
         "type": "object",
         "description": inspect.getdoc(shape),

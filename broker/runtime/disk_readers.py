@@ -77,7 +77,7 @@ class _Parked:
         done.add_done_callback(self._ended)
 
     def end(self) -> None:
-        """End the wait, since its time is over."""
+        """End the wait after its timeout."""
         if not self.done.done():
             self.done.set_result(None)
 

@@ -45,7 +45,7 @@ class ObjectRows(Protocol):
         """Return the present moment, durably: no failover goes back before it."""
 
     def raise_sessions(self, session: int) -> None:
-        """Give no more sessions an ID up to ``session``."""
+        """Raise the ID of the next session above ``session``."""
 
     def named_objects(self, after_row: int, most: int) -> Sequence[NamedObject]:
         """Return up to ``most`` objects whose rows follow ``after_row``, in order."""

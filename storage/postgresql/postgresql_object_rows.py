@@ -54,7 +54,7 @@ class PostgreSqlObjectRows:
         return Moment(session, version, json.loads(flushes))
 
     def raise_sessions(self, session: int) -> None:
-        """Give no more sessions an ID up to ``session``."""
+        """Raise the ID of the next session above ``session``."""
         self._primary.execute(_RAISE_SESSIONS, (session,))
 
     def named_objects(self, after_row: int, most: int) -> Sequence[NamedObject]:

@@ -48,7 +48,7 @@ UNCLAIMED_MAX: Final = 8
 
 
 class NotYetRead(Exception):
-    """The reader's time is over, and the read continues."""
+    """The read takes longer than the time that its caller allows; it continues."""
 
 
 class _Reading:

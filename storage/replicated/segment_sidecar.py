@@ -174,7 +174,7 @@ def blocks_of(get_range: Callable[[str, int, int], bytes], segment: ExtentSize) 
     if blocks_end(head) > len(data):
         data = get_range(key.sidecar, 0, blocks_end(head))
     if (head.base_offset, head.next_offset, head.size_bytes) != segment[:3]:
-        raise CorruptSidecar("its header names another segment")
+        raise CorruptSidecar(f"the header of {key.sidecar} names another segment")
     return read_blocks(head, data)
 
 

@@ -14,6 +14,12 @@ CALLS = [
     ("parts/action.js", "figureOf", ("records_at_most", 1200), ["Records", "at most 1,200"]),
     ("parts/action.js", "figureOf", ("offsets", EXACT), ["Offsets", "9,007,199,254,740,993"]),
     ("parts/action.js", "figureOf", ("mechanism", "SCRAM-SHA-512"), ["Mechanism", "SCRAM-SHA-512"]),
+    (
+        "parts/action.js",
+        "figuresOf",
+        ({"partitions": 1, "offsets_blocked": 2, "offsets_held_back": 2, "acls": 1, "rules": 1},),
+        [["Partitions", "1"], ["Offsets blocked", "2"], ["ACLs", "1"]],
+    ),
     ("parts/fields.js", "titled", ("before_offset",), "Before offset"),
     ("parts/list.js", "shownOf", (100, {"next": "x", "total": 1013}), "100 of 1,013 shown"),
     ("parts/list.js", "shownOf", (7, {"next": None, "total": 7}), "7 shown"),

@@ -11,7 +11,7 @@ from typing import Any, Final, cast, get_type_hints
 
 from barnabas.broker.api.checks import Check, Denial
 from barnabas.broker.config.pages.generated_page import write_or_compare
-from barnabas.broker.console.actions.effect import Effect
+from barnabas.broker.console.actions.effect import OLD_FIGURES, Effect
 from barnabas.broker.console.actions.performing import PARAMETERS as DRY_RUN
 from barnabas.broker.console.actions.table import ACTIONS
 from barnabas.broker.console.application import OPENAPI, STATUS
@@ -124,6 +124,11 @@ def _lines() -> Iterator[str]:
     yield "| Field | Old name |"
     yield "|---|---|"
     for name, old in OLD_NAMES.items():
+        yield f"| `{name}` | `{old}` |"
+    yield "\nThe `figures` of a change have these under both names.\n"
+    yield "| Figure | Old name |"
+    yield "|---|---|"
+    for name, old in OLD_FIGURES.items():
         yield f"| `{name}` | `{old}` |"
     yield "\n## Statuses\n"
     yield 'Errors are `{"error": KAFKA_NAME, "message": text}`. Other names have the status 500.\n'

@@ -90,7 +90,7 @@ CACHE_DISTANCE_BYTES: Final = 256 * 1024 * 1024
 producers may write until upkeep looks again. Less than the reserve, and appends are refused."""
 NAMED_MOST: Final = 10
 """Maximum number of damaged partitions that are named."""
-OBJECT_STORE_SAID_EVERY_S: Final = 60.0
+OBJECT_STORE_LOG_INTERVAL_S: Final = 60.0
 """Interval, in seconds, of log lines about an object store that does not respond."""
 LEAVE_TIMEOUT_S: Final = 3.0
 """Timeout, in seconds, for ending the session at a stop; without it the lease expires."""
@@ -217,7 +217,7 @@ class ClusterMember:
         base = self._around.base
         if not base.has_object_store:
             return None
-        name, every_s = "the object store of the cluster", OBJECT_STORE_SAID_EVERY_S
+        name, every_s = "the object store of the cluster", OBJECT_STORE_LOG_INTERVAL_S
         return StoreWatch(
             self._around.host.clock, lambda: base.object_counts.last_error, name, every_s
         )

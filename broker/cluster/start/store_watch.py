@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 LOOK_INTERVAL_MS: Final = 500
-SAID_EVERY_S: Final = 5.0
+LOG_INTERVAL_S: Final = 5.0
 PATIENCE_S: Final = 1.0
 """Duration, in seconds, of an outage that is not logged: a failover closes every connection."""
 
@@ -25,14 +25,14 @@ class StoreWatch:
         clock: Clock,
         last_error: Callable[[], str],
         name: str = "the store of the cluster",
-        said_every_s: float | None = None,
+        log_interval_s: float | None = None,
     ) -> None:
         """``last_error`` returns "" while the store responds; ``name`` is the store's.
 
-        ``said_every_s``: interval of log lines, or None for SAID_EVERY_S.
+        ``log_interval_s``: interval of log lines, or None for LOG_INTERVAL_S.
         """
         self._name = name
-        self._said_every_s = SAID_EVERY_S if said_every_s is None else said_every_s
+        self._log_interval_s = LOG_INTERVAL_S if log_interval_s is None else log_interval_s
         self._clock = clock
         self._last_error = last_error
         self._timer: Timer | None = None
@@ -70,7 +70,7 @@ class StoreWatch:
             if self._for(now_s) >= PATIENCE_S:
                 self._logged_s, self._logged = now_s, _parts(last_error)
                 logger.warning("%s does not answer: %s", self._name, last_error)
-        elif now_s - self._logged_s >= self._said_every_s:
+        elif now_s - self._logged_s >= self._log_interval_s:
             self._logged_s, logged = now_s, self._logged
             self._logged = _parts(last_error)
             news = "" if self._logged == logged else f" reason={last_error}"

@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from barnabas.broker.console.shapes import Wide
+
+OLD_FIGURES: Final = {"acls": "rules", "offsets_blocked": "offsets_held_back", "quotas": "limits"}
+"""Former names of figures, which programs of users may read: an effect has both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,3 +55,9 @@ class Plan:
     def based_on(self) -> str:
         """Return the basis as a short text."""
         return hashlib.sha256(repr(self.basis).encode()).hexdigest()[:16]
+
+
+def with_old_names(figures: Mapping[str, int]) -> dict[str, Wide]:
+    """Return figures with their old names beside the present ones."""
+    old = {OLD_FIGURES[name]: value for name, value in figures.items() if name in OLD_FIGURES}
+    return {**figures, **old}

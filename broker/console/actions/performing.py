@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.broker.console.actions.command import Command, Conflict, invalid
-from barnabas.broker.console.actions.effect import Effect, Plan
+from barnabas.broker.console.actions.effect import Effect, Plan, with_old_names
 from barnabas.broker.console.actions.fields import BASED_ON, CONFIRM, read_fields
 from barnabas.broker.console.actions.table import ACTIONS, Action
 from barnabas.broker.console.pacing import Pace
@@ -94,7 +94,7 @@ async def perform(
         is_dry,
         plan.based_on,
         plan.summary,
-        dict(plan.figures),
+        with_old_names(plan.figures),
         plan.changes,
     )
 

@@ -404,7 +404,7 @@ HTTP = {"barnabas.http.listener": "127.0.0.1:0"}
 
 async def test_start_waits_for_unavailable_store_and_logs_it(caplog, monkeypatch):
     monkeypatch.setattr("barnabas.broker.cluster.start.store_watch.PATIENCE_S", 0.0)
-    monkeypatch.setattr("barnabas.broker.cluster.start.store_watch.SAID_EVERY_S", 0.0)
+    monkeypatch.setattr("barnabas.broker.cluster.start.store_watch.LOG_INTERVAL_S", 0.0)
     caplog.set_level(logging.INFO, "barnabas.broker")
     store = MemoryStore(CLUSTER_ID)
     with contextlib.closing(store):

@@ -122,6 +122,10 @@ def test_openapi_has_every_route_and_every_shape():
     assert all(each["description"] for each in schemas.values())
     wide = schemas["TopicRow"]["properties"]["size_bytes"]
     assert wide["type"] == ["integer", "string"]
+    figures = schemas["Effect"]["properties"]["figures"]["properties"]
+    assert sorted(figures) == ["limits", "offsets_held_back", "rules"]
+    assert figures["rules"]["description"] == "Old name of acls."
+    assert all(each["deprecated"] for each in figures.values())
 
 
 def _references(value):

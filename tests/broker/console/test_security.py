@@ -100,7 +100,8 @@ def test_acl_is_created_and_deleted(broker):
     where = path("acls", "User:alice")
     status, answer = send(broker, "DELETE", where, RULE, **WHO)
     assert (status, answer["error"]) == (404, "RESOURCE_NOT_FOUND")
-    change(broker, "DELETE", where, {**RULE, "permission": "DENY"}, confirm="User:alice")
+    looked = change(broker, "DELETE", where, {**RULE, "permission": "DENY"}, confirm="User:alice")
+    assert looked["figures"] == {"acls": 1, "rules": 1}
     assert [each["permission"] for each in seen(broker, "acls")] == ["ALLOW"]
     body = {**RULE, "pattern": "PREFIXED", "host": "10.0.0.0/8"}
     change(broker, "DELETE", where, body, confirm="User:alice")
@@ -159,6 +160,7 @@ def test_quota_is_set_and_deleted(broker):
         ("1000", None),
         (None, "12.5"),
     ]
+    assert looked["figures"] == {"quotas": 2, "limits": 2}
     assert [each["key"] for each in seen(broker, "quotas")] == ["request_percentage"]
     for wrong in (
         {"limits": {"request_percentage": "1"}},

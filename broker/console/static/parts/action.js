@@ -182,12 +182,21 @@ function Effect({ effect }) {
   return html`<section class="effect" aria-label=${effect.dry_run ? "Preview" : "Result"}>
     <p role="status"><strong>${effect.dry_run ? "Preview: " : "✓ Done: "}</strong>${effect.summary}</p>
     ${Object.keys(effect.figures).length
-      ? html`<dl class="facts">${Object.entries(effect.figures).map(([name, value]) => figureOf(name, value)).map(([title, words]) => html`<div key=${title}><dt>${title}</dt><dd>${words}</dd></div>`)}</dl>`
+      ? html`<dl class="facts">${figuresOf(effect.figures).map(([title, words]) => html`<div key=${title}><dt>${title}</dt><dd>${words}</dd></div>`)}</dl>`
       : null}
     ${effect.changes.length
       ? html`<${Table} label="Changes" columns=${columns} rows=${effect.changes} rowKey=${(/** @type {any} */ row) => row.what} />`
       : null}
   </section>`;
+}
+
+/**
+ * The figures of an effect with their units, without those that repeat another one under its old name.
+ * @param {Record<string, number | string>} figures
+ */
+export function figuresOf(figures) {
+  const old = new Set(["limits", "offsets_held_back", "rules"]);
+  return Object.entries(figures).filter(([name]) => !old.has(name)).map(([name, value]) => figureOf(name, value));
 }
 
 /**
@@ -197,7 +206,7 @@ function Effect({ effect }) {
  * @returns {[string, string]}
  */
 export function figureOf(name, value) {
-  const title = titled(name.replace(/_ms$/, "")).replace(/^Bytes$/, "Size");
+  const title = titled(name.replace(/_ms$/, "")).replace(/^Bytes$/, "Size").replace(/^Acls$/, "ACLs");
   if (name.endsWith("_at_most")) return [titled(name.replace(/_at_most$/, "")), `at most ${count(value)}`];
   if (name.endsWith("_ms")) return [title, duration(value)];
   if (name === "bytes" || name.endsWith("_bytes")) return [title, bytes(value)];
