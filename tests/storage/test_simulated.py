@@ -101,6 +101,22 @@ def test_a_durable_write_promises_nothing_about_earlier_ones(disk, file):
     assert {content[:1] for content in seen} == {b"a", b"\0"}
 
 
+def test_a_durable_write_promises_nothing_about_zeros_reserved_before(disk, file):
+    file.reserve(1024)
+    file.pwritev_durable([b"x" * 512], 256)
+    seen = contents(disk, "/data/log", sector_bytes=512)
+    assert seen == {bytes(256) + b"x" * 512, bytes(256) + b"x" * 512 + bytes(256)}
+
+
+def test_reserved_zeros_use_no_memory(disk, file):
+    file.reserve(1 << 50)
+    file.fdatasync()
+    survivor = disk.crash(random.Random(0)).open("/data/log")
+    survivor.pwritev([b"middle"], 3)
+    assert survivor.size() == 1 << 50
+    assert survivor.pread(12, 0) == b"\0\0\0middle\0\0\0"
+
+
 def test_a_later_unsynced_write_may_undo_nothing_durable_elsewhere(disk, file):
     file.pwritev_durable([b"a" * 1024], 0)
     file.pwritev([b"b" * 512], 1024)
@@ -390,6 +406,16 @@ def test_the_disk_fills_up_and_takes_what_fits():
     assert disk.free_bytes("/") == 0
 
 
+def test_disk_without_room_for_reserved_zeros_takes_what_fits():
+    disk = SimulatedFileSystem(capacity_bytes=10)
+    file = disk.open("/log", create=True)
+    file.pwritev([b"1234"], 0)
+    with pytest.raises(OSError, match="ENOSPC"):
+        file.reserve(12)
+    assert file.pread(100, 0) == b"1234" + bytes(6)
+    assert disk.free_bytes("/") == 0
+
+
 def test_removing_replacing_and_cutting_files_gives_room_back():
     disk = SimulatedFileSystem(capacity_bytes=10)
     disk.open("/a", create=True).pwritev([b"1234"], 0)
@@ -530,6 +556,7 @@ changes = st.lists(
         writes,
         st.tuples(st.just("durable"), st.integers(0, 3000), st.integers(0, 2000)),
         st.tuples(st.just("truncate"), st.integers(0, 4000), st.just(0)),
+        st.tuples(st.just("fill"), st.integers(0, 6000), st.just(0)),
         st.tuples(st.just("sync"), st.just(0), st.just(0)),
     ),
     max_size=12,
@@ -547,6 +574,7 @@ def test_durable_bytes_survive_and_nothing_else_is_invented(steps, seed):
     file = disk.open("/log", create=True)
     disk.sync_directory("/")
     possible = [1] * 8000
+    content = b""
     for number, (name, position, size) in enumerate(steps, 1):
         if name == "sync":
             file.fdatasync()
@@ -554,11 +582,21 @@ def test_durable_bytes_survive_and_nothing_else_is_invented(steps, seed):
         elif name == "truncate":
             file.truncate(position)
             possible[position:] = [bits | 1 for bits in possible[position:]]
+            content = content[:position].ljust(position, b"\0")
+        elif name == "fill":
+            possible[file.size() :] = [bits | 1 for bits in possible[file.size() :]]
+            file.zero_fill(position)
+            content = content.ljust(position, b"\0")
         else:
             data = bytes([number]) * size
             (file.pwritev if name == "write" else file.pwritev_durable)([data], position)
             before = [0] * size if name == "durable" else possible[position : position + size]
             possible[position : position + size] = [bits | 1 << number for bits in before]
+            if size:
+                content = (
+                    content[:position].ljust(position, b"\0") + data + content[position + size :]
+                )
+        assert file.pread(8000, 0) == content
     survivor = disk.crash(random.Random(seed)).read_file("/log")
     assert all(possible[index] >> byte & 1 for index, byte in enumerate(survivor))
     assert all(bits & 1 for bits in possible[len(survivor) :]), "a byte that was durable is gone"

@@ -26,8 +26,8 @@ from barnabas.broker.testing.disk.unsynced import (
     PowerLoss,
     Truncate,
     Write,
+    Zeros,
     apply_change,
-    set_size,
 )
 from barnabas.storage.files.file_system import AlreadyLocked, Buffer, replace_file
 from barnabas.storage.runtime.threads import new_rlock
@@ -70,8 +70,7 @@ class SimulatedFile:
         """Read from memory."""
         with self._system.lock_of_state:
             self._system.reading("pread", self.path, position, size)
-            with memoryview(self._inode.content) as content:
-                return bytes(content[position : position + size])
+            return self._inode.content.read(position, size)
 
     def pread_cached(self, size: int, position: int) -> bytes | None:
         """Read from memory; None while the file system is ``cold``."""
@@ -118,9 +117,8 @@ class SimulatedFile:
     def zero_fill(self, size: int) -> None:
         """Write zeros from the present end up to ``size``."""
         with self._system.lock_of_state:
-            present = len(self._inode.content)
-            if size > present:
-                self._system.write(self._inode, self.path, [bytes(size - present)], present)
+            if size > self._inode.content.size:
+                self._system.fill(self._inode, self.path, size)
 
     def reserve(self, size: int) -> None:
         """Reserve space for ``size`` bytes."""
@@ -128,7 +126,7 @@ class SimulatedFile:
 
     def size(self) -> int:
         """Present size in bytes."""
-        return len(self._inode.content)
+        return self._inode.content.size
 
     def close(self) -> None:
         """Return at once, since nothing is open."""
@@ -216,7 +214,7 @@ class SimulatedFileSystem:
         with self.lock_of_state:
             survivor = self._successor()
             survivor._root = PowerLoss(random, sector).directory(self._root)  # noqa: SLF001
-        survivor.used_bytes = sum(len(inode.content) for inode in survivor._root.inodes())  # noqa: SLF001
+        survivor.used_bytes = sum(inode.content.size for inode in survivor._root.inodes())  # noqa: SLF001
         return survivor
 
     def kill(self) -> SimulatedFileSystem:
@@ -277,12 +275,10 @@ class SimulatedFileSystem:
         if room < size:
             data = memoryview(data)[:room]
         content = inode.content
-        before = len(content)
-        if position > before and len(data):
-            content.extend(bytes(position - before))
+        before = content.size
         if len(data):
-            content[position : position + len(data)] = data
-        self.used_bytes += len(content) - before
+            content.write(position, data)
+        self.used_bytes += content.size - before
         if self.track_unsynced and len(data):
             inode.pending.append(Write(position, bytes(data)))
         if room < size:
@@ -290,19 +286,32 @@ class SimulatedFileSystem:
         self._changed(operation)
         return size
 
+    def fill(self, inode: Inode, path: str, size: int) -> None:
+        """Write zeros from the present end up to ``size``, or as ``write`` if they do not fit."""
+        before = inode.content.size
+        operation = self._changing("pwritev", path, before, size - before)
+        end = before + self._room_for(inode, before, size - before)
+        inode.content.fill(before, end)
+        self.used_bytes += end - before
+        if self.track_unsynced and end > before:
+            inode.pending.append(Zeros(before, end))
+        if end < size:
+            raise _refusal(errno.ENOSPC, path)
+        self._changed(operation)
+
     def _room_for(self, inode: Inode, position: int, size: int) -> int:
         """Return the bytes of a write of ``size`` at ``position`` that fit."""
         if self.capacity_bytes is None:
             return size
-        present = len(inode.content)
+        present = inode.content.size
         free = self.capacity_bytes - self.used_bytes
         return min(size, max(0, present + free - position))
 
     def truncate(self, inode: Inode, path: str, size: int) -> None:
         """Cut or extend; not durable."""
         operation = self._changing("truncate", path, 0, size)
-        before = len(inode.content)
-        set_size(inode.content, size)
+        before = inode.content.size
+        inode.content.set_size(size)
         self.used_bytes += size - before
         if self.track_unsynced and size != before:
             inode.pending.append(Truncate(size))
@@ -402,7 +411,7 @@ class SimulatedFileSystem:
             self._check_replaceable(node, replaced, old, new)
             operation = self._changing("rename", new)
             if isinstance(replaced, Inode) and replaced is not node:
-                self.used_bytes -= len(replaced.content)
+                self.used_bytes -= replaced.content.size
             if source is target:
                 self._change(source, {old_name: None, new_name: node})
             else:
@@ -441,7 +450,7 @@ class SimulatedFileSystem:
                 raise _refusal(errno.EISDIR, path)
             operation = self._changing("unlink", path)
             self._change(directory, {name: None})
-            self.used_bytes -= len(node.content)
+            self.used_bytes -= node.content.size
             self._changed(operation)
 
     def sync_directory(self, path: str) -> None:

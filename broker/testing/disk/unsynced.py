@@ -15,7 +15,50 @@ from collections.abc import Iterator
 from random import Random
 from typing import NamedTuple
 
+from barnabas.storage.files.file_system import Buffer
+
 SECTOR_BYTES = (512, 4096)
+
+
+class Content:
+    """Bytes of a file. Zeros at the end use no memory, so that a reserved file costs nothing."""
+
+    __slots__ = ("_stored", "size")
+
+    def __init__(self, content: bytes | bytearray = b"", size: int | None = None) -> None:
+        self._stored = bytearray(content)
+        self.size = len(content) if size is None else size
+
+    def copy(self) -> "Content":
+        """Return a copy."""
+        return Content(self._stored, self.size)
+
+    def read(self, position: int, size: int) -> bytes:
+        """Return the bytes of a range, as far as the file has them."""
+        end = min(position + size, self.size)
+        with memoryview(self._stored) as stored:
+            return bytes(stored[position:end]).ljust(end - position, b"\x00")
+
+    def write(self, position: int, data: Buffer) -> None:
+        """Replace bytes, and extend the file as far as they reach."""
+        stored = self._stored
+        if position > len(stored):
+            stored.extend(bytes(position - len(stored)))
+        end = position + len(data)
+        stored[position:end] = data
+        self.size = max(self.size, end)
+
+    def fill(self, position: int, end: int) -> None:
+        """Replace bytes by zeros, and extend the file as far as they reach."""
+        stored = self._stored
+        if position < len(stored):
+            stored[position:end] = bytes(min(end, len(stored)) - position)
+        self.size = max(self.size, end)
+
+    def set_size(self, size: int) -> None:
+        """Cut the file, or extend it with zeros."""
+        del self._stored[size:]
+        self.size = size
 
 
 class Write(NamedTuple):
@@ -29,11 +72,9 @@ class Write(NamedTuple):
         """Return the position after the last written byte."""
         return self.position + len(self.data)
 
-    def apply(self, content: bytearray) -> None:
+    def apply(self, content: Content) -> None:
         """Apply this change of the file to ``content``."""
-        if self.position > len(content):
-            set_size(content, self.position)
-        content[self.position : self.end] = self.data
+        content.write(self.position, self.data)
 
     def reach(self, present_size: int) -> tuple[int, int]:  # noqa: ARG002
         """First and last byte (exclusive) that this alters in a file of ``present_size``.
@@ -44,13 +85,33 @@ class Write(NamedTuple):
 
     def outside(self, start: int, end: int) -> Iterator["Write"]:
         """Return the parts of this write outside of ``[start, end)``."""
-        if self.end <= start or self.position >= end:
-            yield self
-            return
-        if self.position < start:
-            yield Write(self.position, self.data[: start - self.position])
-        if self.end > end:
-            yield Write(end, self.data[end - self.position :])
+        for first, last in _outside(self, start, end):
+            yield Write(first, self.data[first - self.position : last - self.position])
+
+
+class Zeros(NamedTuple):
+    """Zeros written after the end of the file and not synced."""
+
+    position: int
+    end: int
+
+    def apply(self, content: Content) -> None:
+        """Apply this change of the file to ``content``, which may have a later end already."""
+        content.fill(self.position, self.end)
+
+    def reach(self, present_size: int) -> tuple[int, int]:  # noqa: ARG002
+        """First and last byte (exclusive) that this alters in a file of ``present_size``."""
+        return self.position, self.end
+
+    def outside(self, start: int, end: int) -> Iterator["Zeros"]:
+        """Return the parts of this write outside of ``[start, end)``."""
+        return (Zeros(*part) for part in _outside(self, start, end))
+
+
+def _outside(change: Write | Zeros, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Return the parts of the range of a change outside of ``[start, end)``."""
+    parts = (change.position, min(change.end, start)), (max(change.position, end), change.end)
+    return (part for part in parts if part[0] < part[1])
 
 
 class Truncate(NamedTuple):
@@ -58,21 +119,13 @@ class Truncate(NamedTuple):
 
     size: int
 
-    def apply(self, content: bytearray) -> None:
+    def apply(self, content: Content) -> None:
         """Apply this change of the file to ``content``."""
-        set_size(content, self.size)
+        content.set_size(self.size)
 
     def reach(self, present_size: int) -> tuple[int, int]:
         """First and last byte (exclusive) that this alters in a file of ``present_size``."""
         return min(self.size, present_size), max(self.size, present_size)
-
-
-def set_size(content: bytearray, size: int) -> None:
-    """Cut ``content``, or extend it with zeros."""
-    if size < len(content):
-        del content[size:]
-    else:
-        content.extend(bytes(size - len(content)))
 
 
 class Inode:
@@ -80,10 +133,10 @@ class Inode:
 
     __slots__ = ("content", "durable", "pending")
 
-    def __init__(self, content: bytes = b"") -> None:
-        self.content = bytearray(content)
-        self.durable = bytearray(content)
-        self.pending: list[Write | Truncate] = []
+    def __init__(self, content: Content | None = None) -> None:
+        self.content = Content() if content is None else content
+        self.durable = self.content.copy()
+        self.pending: list[Write | Zeros | Truncate] = []
 
     def make_durable(self) -> None:
         """Make all content durable, as ``fdatasync`` does."""
@@ -94,7 +147,7 @@ class Inode:
     def make_last_write_durable(self) -> None:
         """Make a range durable, as a write with RWF_DSYNC does, and no other part of the file."""
         written = self.pending[-1]
-        earlier = [change for change in self.pending[:-1] if isinstance(change, Write)]
+        earlier = [change for change in self.pending[:-1] if not isinstance(change, Truncate)]
         if isinstance(written, Truncate) or len(earlier) + 1 < len(self.pending):
             self.make_durable()  # The file's size must be durable, too.
             return
@@ -183,41 +236,41 @@ class PowerLoss:
             copy = self._copies[id(inode)] = Inode(self._content(inode))
         return copy
 
-    def _content(self, inode: Inode) -> bytes:
+    def _content(self, inode: Inode) -> Content:
         if not inode.pending:
-            return bytes(inode.durable)
+            return inode.durable.copy()
         kind = self._random.choice(("nothing", "everything", "prefix", "sectors", "sectors"))
         if kind == "nothing":
-            return bytes(inode.durable)
+            return inode.durable.copy()
         if kind == "sectors":
             return self._sectors(inode)
         count = len(inode.pending)
         survivors = count if kind == "everything" else self._random.randrange(count)
-        content = bytearray(inode.durable)
+        content = inode.durable.copy()
         for change in inode.pending[:survivors]:
             change.apply(content)
-        return bytes(content)
+        return content
 
-    def _sectors(self, inode: Inode) -> bytes:
+    def _sectors(self, inode: Inode) -> Content:
         """Return each touched sector as it was after one of its changes, or before all of them."""
         size = self._sector_bytes
-        present = bytearray(inode.durable)
-        sizes = [len(present)]
+        present = inode.durable.copy()
+        sizes = [present.size]
         versions: dict[int, list[bytes]] = {}
         for change in inode.pending:
-            start, end = change.reach(len(present))
+            start, end = change.reach(present.size)
             touched = range(start // size, -(-end // size))
             for sector in touched:
-                versions.setdefault(sector, [bytes(present[sector * size : (sector + 1) * size])])
+                versions.setdefault(sector, [present.read(sector * size, size)])
             change.apply(present)
             for sector in touched:
-                versions[sector].append(bytes(present[sector * size : (sector + 1) * size]))
-            sizes.append(len(present))
-        content = bytearray(inode.durable)
-        content.extend(bytes(max(0, max(sizes) - len(content))))
+                versions[sector].append(present.read(sector * size, size))
+            sizes.append(present.size)
+        content = inode.durable.copy()
+        content.set_size(max(content.size, *sizes))
         for sector, candidates in versions.items():
             chosen = self._random.choice(candidates).ljust(size, b"\x00")
-            content[sector * size : (sector + 1) * size] = chosen
+            content.write(sector * size, chosen)
         survived = self._random.choice(sizes)
-        set_size(content, survived)
-        return bytes(content)
+        content.set_size(survived)
+        return content
