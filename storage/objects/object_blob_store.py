@@ -20,12 +20,17 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
 from barnabas.storage.errors import IndexClosed, StoreUnusable
 from barnabas.storage.files.io import LocalFileSystem
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobRefused, BlobStoreError
 from barnabas.storage.objects.probe import probe
 
 if TYPE_CHECKING:
@@ -41,6 +46,8 @@ _REPEATS: Final = 3
 _WORDS_MAX: Final = 300
 _FAILED_REQUEST: Final = "Server returned"
 """Text of each error that came with a status of HTTP."""
+_REFUSED: Final = (PermissionDeniedError, UnauthenticatedError)
+"""Errors of a read that the store refuses, of one object or of all."""
 _MISSING: Final = ("NoSuchKey", "BlobNotFound")
 """Codes of S3 and GCS, and of Azure, for a key that has no object."""
 
@@ -124,11 +131,20 @@ class ObjectBlobStore:
         with self._calling(key):
             try:
                 found = obstore.get_range(self._others, key, start=position, length=length)
-            except BaseError:
-                if obstore.head(self._others, key)["size"] <= position:
+            except _REFUSED:
+                raise
+            except BaseError as error:
+                if self._size_of(key, error) <= position:
                     return b""
                 raise
             return bytes(found)
+
+    def _size_of(self, key: str, failure: BaseError) -> int:
+        """Return the size of an object; raises ``failure`` if it is unknown."""
+        try:
+            return obstore.head(self._others, key)["size"]
+        except BaseError:
+            raise failure from None
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects."""
@@ -243,13 +259,15 @@ def _given(values: dict[str, str | None]) -> Any:  # noqa: ANN401 - a config of 
 
 @contextlib.contextmanager
 def _translated(secrets: Sequence[str], key: str = "") -> Iterator[None]:
-    """Raise BlobStoreError, or BlobNotFound, for an error of obstore or of the file system."""
+    """Raise an error of ``BlobStore`` for one of obstore or of the file system."""
     try:
         yield
     except FileNotFoundError as error:
         if key and _is_missing_object(str(error)):
             raise BlobNotFound(key) from None
         raise BlobStoreError(_words(error, secrets)) from None
+    except _REFUSED as error:
+        raise BlobRefused(_words(error, secrets)) from None
     except (BaseError, OSError, ValueError) as error:
         raise BlobStoreError(_words(error, secrets)) from None
 

@@ -321,7 +321,7 @@ class RemoteFile:
                 )
                 if not page or page[-1].next_offset > end:
                     raise _Moved
-                page = connection.index.bodies(page)
+                page = connection.bodies(page)
             for extent in page:
                 if extent.base_offset != from_offset:
                     raise _Moved

@@ -12,7 +12,7 @@ import obstore.store
 import pytest
 
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobRefused, BlobStoreError
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from tests.counterparts.object_stores import Rclone, Versitygw
 from tests.counterparts.s3 import REGION, S3Server
@@ -123,6 +123,18 @@ def test_broker_accepts_a_store_that_keeps_its_promises(make, tmp_path):
         server.create_bucket("bucket")
         for session in ("1", "2"):
             opened_as_configured(server).check(session)
+
+
+@pytest.mark.parametrize("code", ["InvalidObjectState", "AccessDenied"])
+def test_read_that_the_store_refuses_has_its_code(code):
+    with ScriptedS3() as server:
+        server.create_bucket("bucket")
+        blobs = opened_as_configured(server)
+        blobs.put("a", [b"abc"])
+        server.script.append(Fault("GET", Kind.ERROR, status=403, code=code))
+        with pytest.raises(BlobRefused, match=f"403 Forbidden.*{code}"):
+            blobs.get_range("a", 0, 1)
+        assert (server.count("GET"), server.count("HEAD")) == (1, 0)
 
 
 def test_broker_refuses_rclone_in_one_sentence(tmp_path):

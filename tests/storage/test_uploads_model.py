@@ -38,7 +38,7 @@ class AtOnce:
     def __init__(self, objects):
         self.objects = objects
 
-    def bodies(self, extents):
+    def bodies(self, extents, within_s=None):
         return [each if each.place is None else self._body(each) for each in extents]
 
     def _body(self, extent):
