@@ -6,6 +6,7 @@ Rules of this file:
   listings and deletes.
 * An object is one PUT, never a multipart upload: parts of an upload that ends half-way cost money,
   and no listing shows them.
+* The timeout of a request grows with its body, so a packed segment has its time on a slow line.
 * Errors have the store's own words, in one line and without credentials.
 * A missing object is damage, so only the store's own code says that one is missing. A missing
   bucket, and at some servers a wrong access key, has the same status, and may pass.
@@ -14,8 +15,9 @@ Rules of this file:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
@@ -40,7 +42,9 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT_S: Final = 5
 _TIMEOUT_S: Final = 30
-"""Timeout of one request, with its body."""
+"""Timeout of one request, with a body of up to ``_BODY_BYTES``."""
+_BODY_BYTES: Final = 4 * 1024 * 1024
+"""A body of twice the size has twice the time: a store that takes 140 kB/s takes each object."""
 _REPEATS: Final = 3
 """Maximum number of times that a read, a listing or a delete is repeated."""
 _WORDS_MAX: Final = 300
@@ -77,6 +81,25 @@ class ObjectEntry(NamedTuple):
     """Time of its upload by the store's clock, in seconds."""
 
 
+class Clients:
+    """Clients of one store, by their number of repeats and their timeout; any thread uses them."""
+
+    def __init__(self, open_client: Callable[[int, int], ObjectStore]) -> None:
+        """``open_client``: see ``ObjectBlobStore``."""
+        self._open_client = open_client
+        self._clients: dict[tuple[int, int], ObjectStore] = {}
+
+    def of(self, repeats: int, body_bytes: int = 0) -> ObjectStore:
+        """Return the client for requests with bodies of this size."""
+        timeout_s, size_bytes = _TIMEOUT_S, _BODY_BYTES
+        while size_bytes < body_bytes:
+            timeout_s, size_bytes = 2 * timeout_s, 2 * size_bytes
+        client = self._clients.get((repeats, timeout_s))
+        if client is None:
+            client = self._clients[repeats, timeout_s] = self._open_client(repeats, timeout_s)
+        return client
+
+
 class ObjectBlobStore:
     """A BlobStore whose objects lie below one prefix; several threads may share it."""
 
@@ -84,12 +107,18 @@ class ObjectBlobStore:
     is_object_store: Final = True
 
     def __init__(
-        self, puts: ObjectStore, others: ObjectStore, url: str = "", secrets: Sequence[str] = ()
+        self,
+        open_client: Callable[[int, int], ObjectStore],
+        url: str = "",
+        secrets: Sequence[str] = (),
     ) -> None:
-        """``puts`` repeats no call. ``secrets`` are not shown in errors, ``url`` is."""
+        """``open_client`` returns a client with a maximum number of repeats and a timeout in s.
+
+        ``secrets`` are not shown in errors, ``url`` is.
+        """
         self.url = url
-        self._puts = puts
-        self._others = others
+        self._clients = Clients(open_client)
+        self._others = self._clients.of(_REPEATS)
         self._secrets = secrets
         self._is_closed = False
 
@@ -101,18 +130,20 @@ class ObjectBlobStore:
             if address.url.startswith("file:"):
                 path = unquote(urlsplit(address.url).path)
                 return DirectoryBlobStore(path)
-            return cls(_store(address, 0), _store(address, _REPEATS), address.url, secrets)
+            return cls(partial(_store, address), address.url, secrets)
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object."""
         with self._calling():
-            obstore.put(self._puts, key, list(body), use_multipart=False)
+            client = self._clients.of(0, sum(memoryview(each).nbytes for each in body))
+            obstore.put(client, key, list(body), use_multipart=False)
 
     def put_new(self, key: str, body: Buffer) -> bool:
         """Store an object unless the key has one, and return whether it was stored."""
         with self._calling():
             try:
-                obstore.put(self._puts, key, bytes(body), mode="create", use_multipart=False)
+                client = self._clients.of(0, memoryview(body).nbytes)
+                obstore.put(client, key, bytes(body), mode="create", use_multipart=False)
             except (AlreadyExistsError, FileExistsError):
                 return False
             return True
@@ -130,7 +161,8 @@ class ObjectBlobStore:
             return b""  # obstore takes it for an error, which each attempt would meet.
         with self._calling(key):
             try:
-                found = obstore.get_range(self._others, key, start=position, length=length)
+                client = self._clients.of(_REPEATS, length)
+                found = obstore.get_range(client, key, start=position, length=length)
             except _REFUSED:
                 raise
             except BaseError as error:
@@ -192,7 +224,7 @@ class DirectoryBlobStore(ObjectBlobStore):
 
     def __init__(self, path: str) -> None:
         store = LocalStore(prefix=path, mkdir=True)
-        super().__init__(store, store, f"file://{path}")
+        super().__init__(lambda *_: store, f"file://{path}")
         self._path = path
         self._files = LocalFileSystem()
         self._synced: set[str] = set()
@@ -225,12 +257,12 @@ class DirectoryBlobStore(ObjectBlobStore):
             return [each for each in found if each > after][:most]
 
 
-def _store(address: Address, repeats: int) -> ObjectStore:
-    retries: Any = {"max_retries": repeats, "retry_timeout": timedelta(seconds=_TIMEOUT_S)}
+def _store(address: Address, repeats: int, timeout_s: int) -> ObjectStore:
+    retries: Any = {"max_retries": repeats, "retry_timeout": timedelta(seconds=timeout_s)}
     client: Any = {
         "allow_http": address.allow_http,
         "connect_timeout": timedelta(seconds=_CONNECT_TIMEOUT_S),
-        "timeout": timedelta(seconds=_TIMEOUT_S),
+        "timeout": timedelta(seconds=timeout_s),
     }
     options: Any = {"client_options": client, "retry_config": retries}
     if address.url.startswith("gs:"):

@@ -6,7 +6,12 @@ from obstore.store import LocalStore, MemoryStore
 
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
-from barnabas.storage.objects.object_blob_store import Address, DirectoryBlobStore, ObjectBlobStore
+from barnabas.storage.objects.object_blob_store import (
+    Address,
+    Clients,
+    DirectoryBlobStore,
+    ObjectBlobStore,
+)
 
 KEYS = ["wal/10/0-0000000000000000-1", "wal/2/0-0000000000000000-1", "wal/2/0-0000000000000001-2"]
 
@@ -16,7 +21,7 @@ def blobs(request, tmp_path):
     if request.param == "directory":
         return ObjectBlobStore.open(Address(f"file://{tmp_path}/objects").below("cluster"))
     store = MemoryStore()
-    return ObjectBlobStore(store, store)
+    return ObjectBlobStore(lambda *_: store)
 
 
 def test_object_is_read_by_ranges_as_it_was_put(blobs):
@@ -106,8 +111,23 @@ def test_put_is_one_request_of_any_size(monkeypatch):
     seen = []
     monkeypatch.setattr(obstore, "put", lambda *_args, **named: seen.append(named))
     store = MemoryStore()
-    ObjectBlobStore(store, store).put("key", [bytes(6 * 1024 * 1024)] * 4)
+    ObjectBlobStore(lambda *_: store).put("key", [bytes(6 * 1024 * 1024)] * 4)
     assert seen == [{"use_multipart": False}]
+
+
+def test_timeout_of_a_request_grows_with_its_body():
+    opened = []
+
+    def open_client(repeats, timeout_s):
+        opened.append((repeats, timeout_s))
+        return len(opened)
+
+    clients = Clients(open_client)
+    mib = 1024 * 1024
+    assert clients.of(0, 4 * mib) == clients.of(0)
+    assert clients.of(3, 4 * mib) != clients.of(0)
+    assert clients.of(0, 64 * mib) == clients.of(0, 33 * mib)
+    assert opened == [(0, 30), (3, 30), (0, 480)]
 
 
 def test_address_that_names_no_store_is_refused():
