@@ -49,6 +49,12 @@ def object_families(counts: ObjectCounts, uploads: Uploads) -> Iterator[Family]:
         uploads.open_count,
     )
     yield value(
+        "barnabas_object_uploads_max",
+        GAUGE,
+        "Maximum number of uploads at once: fewer than configured while the store throttles.",
+        uploads.at_once,
+    )
+    yield value(
         "barnabas_object_hedges_total",
         COUNTER,
         "Second attempts of uploads whose first one was late.",

@@ -38,6 +38,10 @@ class BlobRefused(BlobStoreError):
     """
 
 
+class BlobThrottled(BlobStoreError):
+    """A call that the store rejects because it gets more calls than it serves."""
+
+
 class BlobNotFound(Exception):
     """The store has no object under the key."""
 
@@ -153,7 +157,10 @@ class BlobStore(Protocol):
         """
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
-        """Store an object whose bytes are ``body``. Raises BlobStoreError, IndexClosed."""
+        """Store an object whose bytes are ``body``.
+
+        Raises BlobThrottled, BlobStoreError, IndexClosed.
+        """
 
     def get_range(self, key: str, position: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``position`` on.

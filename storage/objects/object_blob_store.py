@@ -32,7 +32,12 @@ from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
 from barnabas.storage.errors import IndexClosed, StoreUnusable
 from barnabas.storage.files.io import LocalFileSystem
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobRefused, BlobStoreError
+from barnabas.storage.objects.blob_store import (
+    BlobNotFound,
+    BlobRefused,
+    BlobStoreError,
+    BlobThrottled,
+)
 from barnabas.storage.objects.probe import probe
 
 if TYPE_CHECKING:
@@ -52,6 +57,11 @@ _FAILED_REQUEST: Final = "Server returned"
 """Text of each error that came with a status of HTTP."""
 _REFUSED: Final = (PermissionDeniedError, UnauthenticatedError)
 """Errors of a read that the store refuses, of one object or of all."""
+_THROTTLED: Final = (
+    f"{_FAILED_REQUEST} non-2xx status code: 503",
+    f"{_FAILED_REQUEST} non-2xx status code: 429",
+)
+"""Texts of the errors by which stores throttle a client."""
 _MISSING: Final = ("NoSuchKey", "BlobNotFound")
 """Codes of S3 and GCS, and of Azure, for a key that has no object."""
 
@@ -301,6 +311,8 @@ def _translated(secrets: Sequence[str], key: str = "") -> Iterator[None]:
     except _REFUSED as error:
         raise BlobRefused(_words(error, secrets)) from None
     except (BaseError, OSError, ValueError) as error:
+        if any(each in str(error) for each in _THROTTLED):
+            raise BlobThrottled(_words(error, secrets)) from None
         raise BlobStoreError(_words(error, secrets)) from None
 
 

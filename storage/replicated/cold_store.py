@@ -246,10 +246,12 @@ class ColdStore:
         now_ms: Callable[[], int],
         *,
         timeout_s: float = TIMEOUT_S,
+        is_throttled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Both functions open a connection, which the caller of this ends.
 
-        ``now_ms``: the wall clock.
+        ``now_ms``: the wall clock. ``is_throttled`` returns whether the object store has throttled
+        a call lately: nothing is read ahead then.
         """
         self.cache = cache
         self.now_ms = now_ms
@@ -258,6 +260,7 @@ class ColdStore:
         self._open_index = open_index
         self._open_blobs = open_blobs
         self._timeout_s = timeout_s
+        self._is_throttled = is_throttled
         self._threads = new_executor("cold-reader", READS_AT_ONCE)
         self._takeover_threads = new_executor("takeover-reader", READS_AT_ONCE)
         self._aside_threads = new_executor("failing-reader", ASIDE_AT_ONCE)
@@ -305,7 +308,7 @@ class ColdStore:
         """Begin a read ahead of its reader, unless many are under way."""
         with self._changed:
             is_busy = self._is_closed or len(self._readings) >= PENDING_MAX
-        if not is_busy:
+        if not is_busy and not self._is_throttled():
             self._begin(key, work)
 
     def close(self) -> None:

@@ -13,7 +13,12 @@ import pytest
 
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects import object_blob_store
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobRefused, BlobStoreError
+from barnabas.storage.objects.blob_store import (
+    BlobNotFound,
+    BlobRefused,
+    BlobStoreError,
+    BlobThrottled,
+)
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from tests.counterparts.object_stores import Rclone, Versitygw
 from tests.counterparts.s3 import REGION, S3Server
@@ -136,6 +141,17 @@ def test_read_that_the_store_refuses_has_its_code(code):
         with pytest.raises(BlobRefused, match=f"403 Forbidden.*{code}"):
             blobs.get_range("a", 0, 1)
         assert (server.count("GET"), server.count("HEAD")) == (1, 0)
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (429, "TooManyRequests")])
+def test_store_that_throttles_is_known_by_its_status(status, code):
+    with ScriptedS3() as server:
+        server.create_bucket("bucket")
+        blobs = opened_as_configured(server)
+        server.script.append(Fault("PUT", Kind.ERROR, status=status, code=code))
+        with pytest.raises(BlobThrottled, match=code):
+            blobs.put("a", [b"abc"])
+        assert server.count("PUT") == 1
 
 
 def test_large_object_has_its_time_and_a_small_one_does_not(monkeypatch):

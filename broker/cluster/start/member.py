@@ -216,6 +216,7 @@ class ClusterMember:
             cache,
             host.clock.now_ms,
             timeout_s=timeout_s,
+            is_throttled=lambda: base.object_counts.is_throttled,
         )
 
     def _new_objects_watch(self) -> StoreWatch | None:
@@ -242,6 +243,7 @@ class ClusterMember:
             base.log_index,
             partial(open_blob_store, base),
             settings,
+            lambda: base.object_counts.is_throttled,
         )
 
     def _reload(self, log: PartitionLog) -> None:

@@ -114,6 +114,15 @@ def test_a_reader_that_comes_in_order_has_the_next_stretches_read_ahead(log, col
     assert load(log, 4 * STRETCHES - 1) is not None
 
 
+def test_nothing_is_read_ahead_of_a_store_that_throttles(index, way):
+    cold = Cold(index, way=way, is_throttled=lambda: True)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    load(log, 0)
+    quiet(cold)
+    assert way.reads == 1
+    cold.store.close()
+
+
 def test_a_reader_elsewhere_has_nothing_read_ahead(log, cold, way):
     load(log, 9)
     quiet(cold)
