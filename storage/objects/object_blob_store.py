@@ -128,19 +128,27 @@ class ObjectBlobStore:
         """
         self.url = url
         self._clients = Clients(open_client)
-        self._others = self._clients.of(_REPEATS)
         self._secrets = secrets
         self._is_closed = False
 
     @classmethod
-    def open(cls, address: Address) -> ObjectBlobStore:
-        """Return the store at an address; raises BlobStoreError if it has none."""
+    def open(cls, address: Address, directories: dict[str, int] | None = None) -> ObjectBlobStore:
+        """Return the store at an address; raises BlobStoreError if it has none.
+
+        ``directories``: see ``DirectoryBlobStore``.
+        """
         secrets = [each for each in (address.access_key, address.secret_key) if each]
         with _translated(secrets):
             if address.url.startswith("file:"):
                 path = unquote(urlsplit(address.url).path)
-                return DirectoryBlobStore(path)
-            return cls(partial(_store, address), address.url, secrets)
+                return DirectoryBlobStore(path, {} if directories is None else directories)
+            opened = cls(partial(_store, address), address.url, secrets)
+            opened._clients.of(_REPEATS)  # Raises the errors of the address.
+            return opened
+
+    @property
+    def _others(self) -> ObjectStore:
+        return self._clients.of(_REPEATS)
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object."""
@@ -230,15 +238,27 @@ class ObjectBlobStore:
 
 
 class DirectoryBlobStore(ObjectBlobStore):
-    """The store in a directory, whose objects are synced before they are durable."""
+    """The store in a directory, whose objects are synced before they are durable.
 
-    def __init__(self, path: str) -> None:
-        store = LocalStore(prefix=path, mkdir=True)
-        super().__init__(lambda *_: store, f"file://{path}")
+    A directory that is not mounted now is a store that is unavailable: none of its objects is
+    missing, and none is written to the disk below its mount point.
+    """
+
+    def __init__(self, path: str, directories: dict[str, int]) -> None:
+        """Open ``path``; raises OSError and errors of obstore.
+
+        ``directories`` has the identities of directories that were opened, which all connections
+        of one broker share: the first one makes the directory, and later ones find it or fail.
+        """
+        super().__init__(lambda *_: LocalStore(prefix=path), f"file://{path}")
         self._path = path
         self._files = LocalFileSystem()
         self._synced: set[str] = set()
         """Directories whose names are durable."""
+        if path not in directories:
+            LocalStore(prefix=path, mkdir=True)
+            directories[path] = self._files.identity(path)
+        self._identity = directories[path]
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object."""
@@ -253,6 +273,26 @@ class DirectoryBlobStore(ObjectBlobStore):
                 self._synced.add(directory)
                 directory = directory.rpartition("/")[0]
                 self._files.sync_directory(directory)
+
+    @contextlib.contextmanager
+    def _calling(self, key: str = "") -> Iterator[None]:
+        with super()._calling(key):
+            self._require_mounted()
+            try:
+                yield
+            finally:
+                self._require_mounted()
+
+    def _require_mounted(self) -> None:
+        """Raise BlobStoreError unless the directory is the one that was opened first."""
+        try:
+            identity = self._files.identity(self._path)
+        except OSError as error:
+            raise BlobStoreError(f"directory {self._path} is unavailable: {error}") from None
+        if identity != self._identity:
+            raise BlobStoreError(
+                f"directory {self._path} is another one than at the start: mount it again"
+            )
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects, each by a call of its own: one without an object ends a call here."""

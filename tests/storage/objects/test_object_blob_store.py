@@ -1,5 +1,7 @@
 """The object store behind its interface: a directory, and obstore's store in memory."""
 
+import shutil
+
 import obstore
 import pytest
 from obstore.store import LocalStore, MemoryStore
@@ -68,7 +70,7 @@ def test_directory_has_object_store_below_the_cluster(tmp_path):
 
 
 def test_directory_syncs_each_object_and_the_names_above_it_once_f6(tmp_path, monkeypatch):
-    blobs = DirectoryBlobStore(str(tmp_path / "objects"))
+    blobs = DirectoryBlobStore(str(tmp_path / "objects"), {})
     synced = []
     monkeypatch.setattr(blobs._files, "sync_directory", synced.append)
     blobs.put(KEYS[1], [b"abc"])
@@ -81,7 +83,7 @@ def test_directory_syncs_each_object_and_the_names_above_it_once_f6(tmp_path, mo
 
 def test_call_that_the_store_refuses_has_its_words(tmp_path):
     (tmp_path / "wal").write_bytes(b"in the way")
-    blobs = DirectoryBlobStore(str(tmp_path))
+    blobs = DirectoryBlobStore(str(tmp_path), {})
     with pytest.raises(BlobStoreError, match="wal"):
         blobs.put(KEYS[0], [b"x"])
 
@@ -141,7 +143,51 @@ def test_directory_that_cannot_be_made_is_refused(tmp_path):
         ObjectBlobStore.open(Address(f"file://{tmp_path}/file/objects"))
 
 
+def test_directory_that_is_not_mounted_is_an_unavailable_store(tmp_path):
+    mounted, away, directories = tmp_path / "mounted", tmp_path / "away", {}
+    address = Address(f"file://{mounted}/prefix").below("cluster")
+    blobs = ObjectBlobStore.open(address, directories)
+    blobs.put("wal/1/a", [b"abc"])
+
+    def assert_unavailable(words):
+        for store in (blobs, ObjectBlobStore.open(address, directories)):
+            for call in (
+                lambda store=store: store.put("wal/1/b", [b"x"]),
+                lambda store=store: store.get_range("wal/1/a", 0, 1),
+                lambda store=store: store.list("wal/", "", 10),
+                lambda store=store: store.delete(["wal/1/a"]),
+            ):
+                with pytest.raises(BlobStoreError, match=words):
+                    call()
+
+    mounted.rename(away)
+    assert_unavailable("is unavailable.*No such file")
+    assert not mounted.exists()
+    (mounted / "prefix" / "cluster").mkdir(parents=True)
+    assert_unavailable("is another one than at the start")
+    assert [*(mounted / "prefix" / "cluster").iterdir()] == []
+    shutil.rmtree(mounted)
+    away.rename(mounted)
+    assert blobs.get_range("wal/1/a", 0, 3) == b"abc"
+    with pytest.raises(BlobNotFound):
+        blobs.get_range("wal/1/b", 0, 1)
+
+
+def test_directory_that_is_lost_during_a_put_confirms_nothing(tmp_path, monkeypatch):
+    mounted = tmp_path / "mounted"
+    blobs = ObjectBlobStore.open(Address(f"file://{mounted}/prefix"))
+    put = obstore.put
+
+    def unmount_and_put(*arguments, **named):
+        mounted.rename(tmp_path / "away")
+        put(*arguments, **named)
+
+    monkeypatch.setattr(obstore, "put", unmount_and_put)
+    with pytest.raises(BlobStoreError):
+        blobs.put("wal/1/a", [b"abc"])
+
+
 def test_keys_are_those_of_the_store(tmp_path):
-    blobs = DirectoryBlobStore(str(tmp_path))
+    blobs = DirectoryBlobStore(str(tmp_path), {})
     blobs.put(KEYS[0], [b"abc"])
     assert bytes(obstore.get_range(LocalStore(tmp_path), KEYS[0], start=0, length=3)) == b"abc"
