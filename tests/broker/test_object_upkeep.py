@@ -64,8 +64,11 @@ async def test_failing_object_store_leaves_no_connection_open(upkept):
 
     uploads = upkept.index.uploads
     upkept.opened = [Failing(uploads), MemoryBlobStore(uploads)]
+    looked_ms = upkept.upkeep.counts.looked_ms
+    upkept.clock.advance(seconds=1)
     await upkept.upkeep.delete_once()
     assert [each.is_closed for each in upkept.opened] == [True, True]
+    assert upkept.upkeep.counts.looked_ms == looked_ms, "the round is not complete"
 
 
 async def test_objects_that_no_flush_will_name_are_deleted(upkept):
@@ -83,6 +86,8 @@ async def test_objects_that_no_flush_will_name_are_deleted(upkept):
     upkept.clock.advance(seconds=10 * MINUTE_S)
     await upkept.upkeep.delete_once()
     assert [*upkept.index.uploads] == []
+    assert upkept.upkeep.counts.deleted == 200
+    assert upkept.upkeep.counts.looked_ms == upkept.clock.now_ms()
 
 
 async def test_guard_is_written_each_minute_while_deletes_hang(upkept):

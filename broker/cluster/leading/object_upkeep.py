@@ -47,6 +47,16 @@ class ObjectUpkeepSettings:
     """Interval between two moments in the guard of the object store."""
 
 
+@dataclass(slots=True)
+class ObjectUpkeepCounts:
+    """Counts since the start, for metrics."""
+
+    deleted: int = 0
+    """Number of objects that this broker deleted."""
+    looked_ms: int = 0
+    """Time of the end of the last complete round of deletes, or of the start before it."""
+
+
 class ObjectUpkeep:
     """Upkeep of objects by one broker."""
 
@@ -74,9 +84,11 @@ class ObjectUpkeep:
         """The connection of deletes, once there is one."""
         self._delete_due_ms = 0
         self._guard_due_ms = 0
+        self.counts = ObjectUpkeepCounts(looked_ms=host.clock.now_ms())
 
     def start(self) -> None:
         """Start both; their first rounds come after ``look_ms``."""
+        self.counts.looked_ms = self._host.clock.now_ms()
         self._deletes.start()
         if self._open_rows is not None:
             self._guard.start()
@@ -90,23 +102,28 @@ class ObjectUpkeep:
         """Delete objects if that is due; raises IndexClosed."""
         now_ms = self._host.clock.now_ms()
         if now_ms >= self._delete_due_ms:
-            await self._deletes.aside(self._delete)
+            if await self._deletes.aside(self._delete):
+                self.counts.looked_ms = self._host.clock.now_ms()
             self._delete_due_ms = now_ms + self._settings.delete_ms
 
-    def _delete(self) -> None:
-        """Delete objects without records, now or ever; runs on the thread."""
+    def _delete(self) -> bool:
+        """Delete objects without records, now or ever, on the thread; return whether all are."""
         if self._index is None:
             self._index = self._open_index()
         deleted, delay_ms = 0, self._host.config.objects_delete_delay_ms
+        is_complete = False
         try:
             with ExitStack() as opened:
                 for blobs in [opened.enter_context(closing(each)) for each in self._open_blobs()]:
                     deleted += delete_dead_objects(self._index, blobs)
                     deleted += delete_dereferenced_objects(self._index, blobs, delay_ms)
+            is_complete = True
         except BlobStoreError as error:
             logger.warning("object store failed, unused objects are deleted later error=%s", error)
+        self.counts.deleted += deleted
         if deleted:
             logger.info("unused objects deleted objects=%d", deleted)
+        return is_complete
 
     async def guard_once(self) -> None:
         """Write the guard if that is due; raises IndexClosed."""

@@ -57,6 +57,7 @@ from barnabas.broker.metrics.collectors import (
     register_cluster_store,
     register_cold_reads,
     register_object_outages,
+    register_object_upkeep,
     register_packing,
     register_uploads,
 )
@@ -351,6 +352,7 @@ class ClusterMember:
         register_cluster_store(
             metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
         )
+        register_object_upkeep(metrics, self._object_upkeep.counts)
         if committer.uploads is not None:
             register_uploads(metrics, base.object_counts, committer.uploads)
         if self._cold is not None:
