@@ -29,7 +29,11 @@ from barnabas.broker.metrics.maintenance import (
     scrubbing_families,
     upkeep_families,
 )
-from barnabas.broker.metrics.objects import object_families, object_outage_family
+from barnabas.broker.metrics.objects import (
+    object_families,
+    object_outage_family,
+    object_upkeep_families,
+)
 from barnabas.broker.metrics.own import serving_families, storage_families
 from barnabas.broker.metrics.process import process_families
 from barnabas.broker.metrics.transactions import (
@@ -39,6 +43,7 @@ from barnabas.broker.metrics.transactions import (
 
 if TYPE_CHECKING:
     from barnabas.broker.cluster.leading.leadership import Leadership
+    from barnabas.broker.cluster.leading.object_upkeep import ObjectUpkeepCounts
     from barnabas.broker.cluster.leading.packer import Packer
     from barnabas.broker.cluster.leading.upkeep import UpkeepCounts
     from barnabas.broker.coordination.groups import Groups
@@ -109,6 +114,11 @@ def register_cluster_store(
 def register_uploads(metrics: Metrics, counts: ObjectCounts, uploads: Uploads) -> None:
     """Register the metrics of uploads of large flushes."""
     metrics.register(lambda: object_families(counts, uploads))
+
+
+def register_object_upkeep(metrics: Metrics, counts: ObjectUpkeepCounts) -> None:
+    """Register the metrics of deletes of objects."""
+    metrics.register(lambda: object_upkeep_families(counts))
 
 
 def register_cold_reads(metrics: Metrics, cold: ColdStore, readers: DiskReaders) -> None:

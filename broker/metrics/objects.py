@@ -10,6 +10,7 @@ from barnabas.broker.metrics.histograms import duration_samples
 from barnabas.storage.objects.counted_blobs import OPERATIONS, RESULTS
 
 if TYPE_CHECKING:
+    from barnabas.broker.cluster.leading.object_upkeep import ObjectUpkeepCounts
     from barnabas.storage.objects.counted_blobs import ObjectCounts
     from barnabas.storage.replicated.flush_uploads import Uploads
 
@@ -49,10 +50,32 @@ def object_families(counts: ObjectCounts, uploads: Uploads) -> Iterator[Family]:
         uploads.open_count,
     )
     yield value(
+        "barnabas_object_uploads_max",
+        GAUGE,
+        "Maximum number of uploads at once: fewer than configured while the store throttles.",
+        uploads.at_once,
+    )
+    yield value(
         "barnabas_object_hedges_total",
         COUNTER,
         "Second attempts of uploads whose first one was late.",
         uploads.hedged,
+    )
+
+
+def object_upkeep_families(counts: ObjectUpkeepCounts) -> Iterator[Family]:
+    """Yield the deletes of objects without records."""
+    yield value(
+        "barnabas_objects_deleted_total",
+        COUNTER,
+        "Objects without records that this broker deleted.",
+        counts.deleted,
+    )
+    yield value(
+        "barnabas_object_upkeep_timestamp_seconds",
+        GAUGE,
+        "End of the last complete round of deletes of objects; before the first, its start.",
+        counts.looked_ms / 1000,
     )
 
 

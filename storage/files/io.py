@@ -384,6 +384,10 @@ class LocalFileSystem:
         """Return whether the path is a directory."""
         return os.path.isdir(path)
 
+    def identity(self, path: str) -> int:
+        """Return a number by which a file or directory is known as long as it exists."""
+        return os.stat(path).st_ino
+
     def list_directory(self, path: str) -> list[str]:
         """Names in a directory, sorted."""
         return sorted(os.listdir(path))

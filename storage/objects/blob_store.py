@@ -31,6 +31,17 @@ class BlobStoreError(Exception):
     """A call without a confirmation: it may have taken effect, or may take effect later."""
 
 
+class BlobRefused(BlobStoreError):
+    """A call that the store refuses as long as nothing changes there.
+
+    The object is archived, for example, or the credentials do not hold.
+    """
+
+
+class BlobThrottled(BlobStoreError):
+    """A call that the store rejects because it gets more calls than it serves."""
+
+
 class BlobNotFound(Exception):
     """The store has no object under the key."""
 
@@ -146,12 +157,16 @@ class BlobStore(Protocol):
         """
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
-        """Store an object whose bytes are ``body``. Raises BlobStoreError, IndexClosed."""
+        """Store an object whose bytes are ``body``.
+
+        Raises BlobThrottled, BlobStoreError, IndexClosed.
+        """
 
     def get_range(self, key: str, position: int, length: int) -> bytes:
         """Return up to ``length`` bytes from ``position`` on.
 
-        Fewer only at the object's end. Raises BlobNotFound, BlobStoreError, IndexClosed.
+        Fewer only at the object's end. Raises BlobNotFound, BlobRefused, BlobStoreError,
+        IndexClosed.
         """
 
     def delete(self, keys: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.storage.counts import Histogram
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError, BlobThrottled
 from barnabas.storage.runtime.clock import counter_ns, monotonic
 from barnabas.storage.runtime.threads import new_lock
 
@@ -26,6 +26,10 @@ FORGOTTEN_S: Final = 60.0
 """
 
 
+THROTTLED_S: Final = 10.0
+"""Time after a throttled call for which work that can wait leaves the store to uploads."""
+
+
 class ObjectCounts:
     """Counts of one broker; any thread may read them, and counts."""
 
@@ -39,12 +43,24 @@ class ObjectCounts:
         self._lock = new_lock()
         self._error = ""
         self._failed_s = 0.0
+        self._throttled_s = float("-inf")
 
     @property
     def last_error(self) -> str:
         """Return the reason why uploads or reads fail now, or ""."""
         with self._lock:
             return self._error if monotonic() - self._failed_s < FORGOTTEN_S else ""
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether the store has throttled a call lately."""
+        with self._lock:
+            return monotonic() - self._throttled_s < THROTTLED_S
+
+    def throttled(self) -> None:
+        """Note that the store has throttled a call."""
+        with self._lock:
+            self._throttled_s = monotonic()
 
     def count(self, operation: str, result: str, began_ns: int, error: str = "") -> None:
         """Count a call that has ended."""
@@ -105,6 +121,8 @@ class CountedBlobs:
             raise
         except BlobStoreError as error:
             self._counts.count(operation, "failed", began_ns, str(error))
+            if isinstance(error, BlobThrottled):
+                self._counts.throttled()
             raise
         self._counts.count(operation, "ok", began_ns)
         return found

@@ -38,11 +38,31 @@ def write_guard(rows: ObjectRows, blobs: BlobStore) -> None:
 
 
 def read_guard(blobs: BlobStore) -> Moment | None:
-    """Return the moment in the guard, or None without one; raises BlobStoreError, IndexClosed."""
+    """Return the moment in the guard, or None without one.
+
+    Raises BlobStoreError, IndexClosed, and StoreUnusable for an object that is no guard.
+    """
     try:
-        return Moment(**json.loads(blobs.get_range(GUARD_KEY, 0, _BYTES_MAX)))
+        return _decoded(blobs.get_range(GUARD_KEY, 0, _BYTES_MAX))
     except BlobNotFound:
         return None
+
+
+def _decoded(data: bytes) -> Moment:
+    """Return the moment that ``write_guard`` has encoded; raises StoreUnusable."""
+    try:
+        moment = Moment(**json.loads(data))
+        numbers = [moment.session, moment.version, *moment.flushes.values()]
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        reason = str(error)
+    else:
+        if all(type(each) is int for each in numbers):
+            return moment
+        reason = "a number is missing"
+    raise StoreUnusable(
+        f"object {GUARD_KEY} of the object store is no guard of a cluster ({reason}): delete it if "
+        "PostgreSQL was not restored, and start again"
+    )
 
 
 def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:

@@ -6,6 +6,7 @@ Rules of this file:
   listings and deletes.
 * An object is one PUT, never a multipart upload: parts of an upload that ends half-way cost money,
   and no listing shows them.
+* The timeout of a request grows with its body, so a packed segment has its time on a slow line.
 * Errors have the store's own words, in one line and without credentials.
 * A missing object is damage, so only the store's own code says that one is missing. A missing
   bucket, and at some servers a wrong access key, has the same status, and may pass.
@@ -14,18 +15,29 @@ Rules of this file:
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import AzureStore, GCSStore, LocalStore, S3Store
 
 from barnabas.storage.errors import IndexClosed, StoreUnusable
 from barnabas.storage.files.io import LocalFileSystem
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.blob_store import (
+    BlobNotFound,
+    BlobRefused,
+    BlobStoreError,
+    BlobThrottled,
+)
 from barnabas.storage.objects.probe import probe
 
 if TYPE_CHECKING:
@@ -35,12 +47,21 @@ if TYPE_CHECKING:
 
 _CONNECT_TIMEOUT_S: Final = 5
 _TIMEOUT_S: Final = 30
-"""Timeout of one request, with its body."""
+"""Timeout of one request, with a body of up to ``_BODY_BYTES``."""
+_BODY_BYTES: Final = 4 * 1024 * 1024
+"""A body of twice the size has twice the time: a store that takes 140 kB/s takes each object."""
 _REPEATS: Final = 3
 """Maximum number of times that a read, a listing or a delete is repeated."""
 _WORDS_MAX: Final = 300
 _FAILED_REQUEST: Final = "Server returned"
 """Text of each error that came with a status of HTTP."""
+_REFUSED: Final = (PermissionDeniedError, UnauthenticatedError)
+"""Errors of a read that the store refuses, of one object or of all."""
+_THROTTLED: Final = (
+    f"{_FAILED_REQUEST} non-2xx status code: 503",
+    f"{_FAILED_REQUEST} non-2xx status code: 429",
+)
+"""Texts of the errors by which stores throttle a client."""
 _MISSING: Final = ("NoSuchKey", "BlobNotFound")
 """Codes of S3 and GCS, and of Azure, for a key that has no object."""
 
@@ -70,6 +91,25 @@ class ObjectEntry(NamedTuple):
     """Time of its upload by the store's clock, in seconds."""
 
 
+class Clients:
+    """Clients of one store, by their number of repeats and their timeout; any thread uses them."""
+
+    def __init__(self, open_client: Callable[[int, int], ObjectStore]) -> None:
+        """``open_client``: see ``ObjectBlobStore``."""
+        self._open_client = open_client
+        self._clients: dict[tuple[int, int], ObjectStore] = {}
+
+    def of(self, repeats: int, body_bytes: int = 0) -> ObjectStore:
+        """Return the client for requests with bodies of this size."""
+        timeout_s, size_bytes = _TIMEOUT_S, _BODY_BYTES
+        while size_bytes < body_bytes:
+            timeout_s, size_bytes = 2 * timeout_s, 2 * size_bytes
+        client = self._clients.get((repeats, timeout_s))
+        if client is None:
+            client = self._clients[repeats, timeout_s] = self._open_client(repeats, timeout_s)
+        return client
+
+
 class ObjectBlobStore:
     """A BlobStore whose objects lie below one prefix; several threads may share it."""
 
@@ -77,35 +117,51 @@ class ObjectBlobStore:
     is_object_store: Final = True
 
     def __init__(
-        self, puts: ObjectStore, others: ObjectStore, url: str = "", secrets: Sequence[str] = ()
+        self,
+        open_client: Callable[[int, int], ObjectStore],
+        url: str = "",
+        secrets: Sequence[str] = (),
     ) -> None:
-        """``puts`` repeats no call. ``secrets`` are not shown in errors, ``url`` is."""
+        """``open_client`` returns a client with a maximum number of repeats and a timeout in s.
+
+        ``secrets`` are not shown in errors, ``url`` is.
+        """
         self.url = url
-        self._puts = puts
-        self._others = others
+        self._clients = Clients(open_client)
         self._secrets = secrets
         self._is_closed = False
 
     @classmethod
-    def open(cls, address: Address) -> ObjectBlobStore:
-        """Return the store at an address; raises BlobStoreError if it has none."""
+    def open(cls, address: Address, directories: dict[str, int] | None = None) -> ObjectBlobStore:
+        """Return the store at an address; raises BlobStoreError if it has none.
+
+        ``directories``: see ``DirectoryBlobStore``.
+        """
         secrets = [each for each in (address.access_key, address.secret_key) if each]
         with _translated(secrets):
             if address.url.startswith("file:"):
                 path = unquote(urlsplit(address.url).path)
-                return DirectoryBlobStore(path)
-            return cls(_store(address, 0), _store(address, _REPEATS), address.url, secrets)
+                return DirectoryBlobStore(path, {} if directories is None else directories)
+            opened = cls(partial(_store, address), address.url, secrets)
+            opened._clients.of(_REPEATS)  # Raises the errors of the address.
+            return opened
+
+    @property
+    def _others(self) -> ObjectStore:
+        return self._clients.of(_REPEATS)
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object."""
         with self._calling():
-            obstore.put(self._puts, key, list(body), use_multipart=False)
+            client = self._clients.of(0, sum(memoryview(each).nbytes for each in body))
+            obstore.put(client, key, list(body), use_multipart=False)
 
     def put_new(self, key: str, body: Buffer) -> bool:
         """Store an object unless the key has one, and return whether it was stored."""
         with self._calling():
             try:
-                obstore.put(self._puts, key, bytes(body), mode="create", use_multipart=False)
+                client = self._clients.of(0, memoryview(body).nbytes)
+                obstore.put(client, key, bytes(body), mode="create", use_multipart=False)
             except (AlreadyExistsError, FileExistsError):
                 return False
             return True
@@ -123,12 +179,22 @@ class ObjectBlobStore:
             return b""  # obstore takes it for an error, which each attempt would meet.
         with self._calling(key):
             try:
-                found = obstore.get_range(self._others, key, start=position, length=length)
-            except BaseError:
-                if obstore.head(self._others, key)["size"] <= position:
+                client = self._clients.of(_REPEATS, length)
+                found = obstore.get_range(client, key, start=position, length=length)
+            except _REFUSED:
+                raise
+            except BaseError as error:
+                if self._size_of(key, error) <= position:
                     return b""
                 raise
             return bytes(found)
+
+    def _size_of(self, key: str, failure: BaseError) -> int:
+        """Return the size of an object; raises ``failure`` if it is unknown."""
+        try:
+            return obstore.head(self._others, key)["size"]
+        except BaseError:
+            raise failure from None
 
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects."""
@@ -172,15 +238,27 @@ class ObjectBlobStore:
 
 
 class DirectoryBlobStore(ObjectBlobStore):
-    """The store in a directory, whose objects are synced before they are durable."""
+    """The store in a directory, whose objects are synced before they are durable.
 
-    def __init__(self, path: str) -> None:
-        store = LocalStore(prefix=path, mkdir=True)
-        super().__init__(store, store, f"file://{path}")
+    A directory that is not mounted now is a store that is unavailable: none of its objects is
+    missing, and none is written to the disk below its mount point.
+    """
+
+    def __init__(self, path: str, directories: dict[str, int]) -> None:
+        """Open ``path``; raises OSError and errors of obstore.
+
+        ``directories`` has the identities of directories that were opened, which all connections
+        of one broker share: the first one makes the directory, and later ones find it or fail.
+        """
+        super().__init__(lambda *_: LocalStore(prefix=path), f"file://{path}")
         self._path = path
         self._files = LocalFileSystem()
         self._synced: set[str] = set()
         """Directories whose names are durable."""
+        if path not in directories:
+            LocalStore(prefix=path, mkdir=True)
+            directories[path] = self._files.identity(path)
+        self._identity = directories[path]
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         """Store an object."""
@@ -196,6 +274,26 @@ class DirectoryBlobStore(ObjectBlobStore):
                 directory = directory.rpartition("/")[0]
                 self._files.sync_directory(directory)
 
+    @contextlib.contextmanager
+    def _calling(self, key: str = "") -> Iterator[None]:
+        with super()._calling(key):
+            self._require_mounted()
+            try:
+                yield
+            finally:
+                self._require_mounted()
+
+    def _require_mounted(self) -> None:
+        """Raise BlobStoreError unless the directory is the one that was opened first."""
+        try:
+            identity = self._files.identity(self._path)
+        except OSError as error:
+            raise BlobStoreError(f"directory {self._path} is unavailable: {error}") from None
+        if identity != self._identity:
+            raise BlobStoreError(
+                f"directory {self._path} is another one than at the start: mount it again"
+            )
+
     def delete(self, keys: Sequence[str]) -> None:
         """Delete objects, each by a call of its own: one without an object ends a call here."""
         for key in keys:
@@ -209,12 +307,12 @@ class DirectoryBlobStore(ObjectBlobStore):
             return [each for each in found if each > after][:most]
 
 
-def _store(address: Address, repeats: int) -> ObjectStore:
-    retries: Any = {"max_retries": repeats, "retry_timeout": timedelta(seconds=_TIMEOUT_S)}
+def _store(address: Address, repeats: int, timeout_s: int) -> ObjectStore:
+    retries: Any = {"max_retries": repeats, "retry_timeout": timedelta(seconds=timeout_s)}
     client: Any = {
         "allow_http": address.allow_http,
         "connect_timeout": timedelta(seconds=_CONNECT_TIMEOUT_S),
-        "timeout": timedelta(seconds=_TIMEOUT_S),
+        "timeout": timedelta(seconds=timeout_s),
     }
     options: Any = {"client_options": client, "retry_config": retries}
     if address.url.startswith("gs:"):
@@ -243,14 +341,18 @@ def _given(values: dict[str, str | None]) -> Any:  # noqa: ANN401 - a config of 
 
 @contextlib.contextmanager
 def _translated(secrets: Sequence[str], key: str = "") -> Iterator[None]:
-    """Raise BlobStoreError, or BlobNotFound, for an error of obstore or of the file system."""
+    """Raise an error of ``BlobStore`` for one of obstore or of the file system."""
     try:
         yield
     except FileNotFoundError as error:
         if key and _is_missing_object(str(error)):
             raise BlobNotFound(key) from None
         raise BlobStoreError(_words(error, secrets)) from None
+    except _REFUSED as error:
+        raise BlobRefused(_words(error, secrets)) from None
     except (BaseError, OSError, ValueError) as error:
+        if any(each in str(error) for each in _THROTTLED):
+            raise BlobThrottled(_words(error, secrets)) from None
         raise BlobStoreError(_words(error, secrets)) from None
 
 

@@ -149,10 +149,10 @@ class PostgreSqlLogIndex:
         named = (partition_id, from_offset)
         return [extent_of(*row) for row in self._read(_EXTENTS, named, most, most_bytes)]
 
-    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+    def bodies(self, extents: Sequence[Extent], within_s: float | None = None) -> list[Extent]:
         """Return the same extents with their bytes."""
         if self._objects is not None:
-            return self._objects.bodies(extents)
+            return self._objects.bodies(extents, within_s)
         self._require_here(extents)
         return list(extents)
 

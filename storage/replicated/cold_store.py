@@ -4,8 +4,10 @@ Rules of this file:
 
 * Reads run on threads of their own, each with a connection while it reads, so that neither a
   takeover nor the disk waits for consumers that read old records.
-* Reads of a takeover have threads of their own: those for clients may all wait for objects that
-  the store refuses, which ends after the timeout only for packed segments.
+* Reads of a takeover have threads of their own.
+* An object whose read has failed lately, or of which all but one of the threads for clients read
+  already, is read by other threads, which repeat failed calls until the timeout. So an object that
+  the store does not give delays no reader of others. What the store refuses is not repeated.
 * Two readers of the same bytes read them once.
 * The store may be silent without limit; a reader is not. A reader with a limit of its own leaves
   with ``NotYetRead``, and gets ``OSError`` once the read is older than the timeout. The read
@@ -16,26 +18,46 @@ Rules of this file:
 from __future__ import annotations
 
 import errno
-from collections import OrderedDict
-from collections.abc import Callable, Hashable
+import logging
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.storage.errors import IndexClosed
-from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError
 from barnabas.storage.runtime.clock import monotonic
-from barnabas.storage.runtime.threads import new_condition, new_executor, start_timer
+from barnabas.storage.runtime.threads import (
+    new_condition,
+    new_executor,
+    new_lock,
+    start_timer,
+)
 
 if TYPE_CHECKING:
     from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.block_cache import BlockCache
-    from barnabas.storage.replicated.log_index import LogIndex
+    from barnabas.storage.replicated.log_index import Extent, LogIndex
     from barnabas.storage.runtime.threads import Event
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
 READS_AT_ONCE: Final = 4
 """Maximum number of reads for clients, and of takeovers; each has a connection."""
+OF_ONE_OBJECT: Final = READS_AT_ONCE - 1
+"""Maximum number of those for clients that read the same object."""
+ASIDE_AT_ONCE: Final = 2
+"""Number of threads that read objects of which a read has failed."""
+FAILING_S: Final = 30.0
+"""Time after a failure for which an object is read by these threads."""
+REFUSED_S: Final = 1.0
+"""Time for which an object is not read again after the store has refused it."""
+SAID_EVERY_S: Final = 60.0
+"""Minimum time between two reports of an object that cannot be read."""
+_FAILURES_MAX: Final = 1000
+"""Number of failing objects that are known at once."""
 IDLE_S: Final = 60.0
 PENDING_MAX: Final = 32
 """Number of reads under way from which on none is started ahead of its reader."""
@@ -49,6 +71,81 @@ UNCLAIMED_MAX: Final = 8
 
 class NotYetRead(Exception):
     """The read takes longer than the time that its caller allows; it continues."""
+
+
+class _Aside(Exception):
+    """The threads that read failing objects are to carry out the read."""
+
+
+class _Failure:
+    """An object of which a read has failed."""
+
+    __slots__ = ("failed_s", "refusal", "said_s")
+
+    def __init__(self) -> None:
+        self.failed_s = 0.0
+        self.said_s = 0.0
+        """Time from which the next failure is reported."""
+        self.refusal = ""
+        """Text of the store's refusal, or empty."""
+
+
+class _Objects:
+    """Objects that are read now, and those that failed lately; callable on any thread."""
+
+    def __init__(self) -> None:
+        self._lock = new_lock()
+        self._reads: Counter[str] = Counter()
+        """Number of reads under way by key."""
+        self._failures: OrderedDict[str, _Failure] = OrderedDict()
+
+    def begin(self, keys: Collection[str], *, is_aside: bool) -> None:
+        """Note the begin of a read; raises _Aside unless it ``is_aside`` or all objects are well.
+
+        Raises OSError for an object that the store has just refused.
+        """
+        now_s = monotonic()
+        with self._lock:
+            for key in keys:
+                failure = self._failures.get(key)
+                if failure is not None and failure.refusal and now_s - failure.failed_s < REFUSED_S:
+                    raise PermissionError(errno.EACCES, failure.refusal, key)
+                has_failed = failure is not None and now_s - failure.failed_s < FAILING_S
+                if not is_aside and (has_failed or self._reads[key] >= OF_ONE_OBJECT):
+                    raise _Aside
+            self._reads.update(keys)
+
+    def end(self, keys: Collection[str], error: BlobStoreError | None = None) -> None:
+        """Note the end of a read, and why it has failed."""
+        with self._lock:
+            self._reads.subtract(keys)
+            for key in keys:
+                if not self._reads[key]:
+                    del self._reads[key]
+                if error is None:
+                    self._failures.pop(key, None)
+                else:
+                    self._fail(key, error)
+
+    def report(self, keys: Collection[str], error: BlobStoreError) -> None:
+        """Write a line for objects that cannot be read, now and then."""
+        now_s = monotonic()
+        with self._lock:
+            due = [self._failures[key] for key in keys if key in self._failures]
+            is_due = any(now_s >= each.said_s for each in due)
+            for each in due:
+                each.said_s = now_s + SAID_EVERY_S
+        if is_due:
+            words = "old records unreadable, clients get KAFKA_STORAGE_ERROR key=%s error=%s"
+            logger.warning(words, ",".join(keys), error)
+
+    def _fail(self, key: str, error: BlobStoreError) -> None:
+        failure = self._failures.setdefault(key, _Failure())
+        failure.failed_s = monotonic()
+        failure.refusal = str(error) if isinstance(error, BlobRefused) else ""
+        self._failures.move_to_end(key)
+        while len(self._failures) > _FAILURES_MAX:
+            self._failures.popitem(last=False)
 
 
 class _Reading:
@@ -74,6 +171,7 @@ class ColdConnection:
         index: LogIndex,
         open_blobs: Callable[[], BlobStore],
         pause: Callable[[float], None],
+        objects: _Objects,
         timeout_s: float,
     ) -> None:
         """``open_blobs`` opens a connection to the objects, and may block.
@@ -82,9 +180,14 @@ class ColdConnection:
         ``timeout_s``: time after which a call that fails is not repeated.
         """
         self.index = index
+        self.is_aside = False
+        """Whether failed calls are repeated here."""
+        self.begun_s = 0.0
+        """Time at which the read began."""
         self._timeout_s = timeout_s
         self._open_blobs = open_blobs
         self._pause = pause
+        self._objects = objects
         self._blobs: BlobStore | None = None
 
     def get_range(self, key: str, position: int, length: int) -> bytes:
@@ -92,18 +195,38 @@ class ColdConnection:
 
         Raises BlobNotFound, IndexClosed, and OSError after that.
         """
+        return self._repeat((key,), lambda: self._get_range(key, position, length))
+
+    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+        """Return extents with their bytes as ``LogIndex``; raises OSError as ``get_range``."""
+        keys = {each.place.key for each in extents if each.place is not None}
+        return self._repeat(keys, lambda: self.index.bodies(extents, self._timeout_s))
+
+    def _get_range(self, key: str, position: int, length: int) -> bytes:
+        if self._blobs is None:
+            self._blobs = self._open_blobs()
+        return self._blobs.get_range(key, position, length)
+
+    def _repeat(self, keys: Collection[str], call: Callable[[], Result]) -> Result:
         pause_s = _PAUSE_S_MIN
-        until_s = monotonic() + self._timeout_s
         while True:
+            self._objects.begin(keys, is_aside=self.is_aside)
+            failure: BlobStoreError | None = None
             try:
-                if self._blobs is None:
-                    self._blobs = self._open_blobs()
-                return self._blobs.get_range(key, position, length)
+                return call()
             except BlobStoreError as error:
-                if monotonic() >= until_s:
-                    raise TimeoutError(errno.ETIMEDOUT, str(error), key) from None
-                self._pause(pause_s)
-                pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+                failure = error
+            finally:
+                self._objects.end(keys, failure)
+            is_refused = isinstance(failure, BlobRefused)
+            if is_refused or monotonic() >= self.begun_s + self._timeout_s:
+                self._objects.report(keys, failure)
+                code = errno.EACCES if is_refused else errno.ETIMEDOUT
+                raise OSError(code, str(failure), ",".join(keys))
+            if not self.is_aside:
+                raise _Aside
+            self._pause(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
     def close(self) -> None:
         """Close both."""
@@ -123,10 +246,12 @@ class ColdStore:
         now_ms: Callable[[], int],
         *,
         timeout_s: float = TIMEOUT_S,
+        is_throttled: Callable[[], bool] = lambda: False,
     ) -> None:
         """Both functions open a connection, which the caller of this ends.
 
-        ``now_ms``: the wall clock.
+        ``now_ms``: the wall clock. ``is_throttled`` returns whether the object store has throttled
+        a call lately: nothing is read ahead then.
         """
         self.cache = cache
         self.now_ms = now_ms
@@ -135,8 +260,11 @@ class ColdStore:
         self._open_index = open_index
         self._open_blobs = open_blobs
         self._timeout_s = timeout_s
+        self._is_throttled = is_throttled
         self._threads = new_executor("cold-reader", READS_AT_ONCE)
         self._takeover_threads = new_executor("takeover-reader", READS_AT_ONCE)
+        self._aside_threads = new_executor("failing-reader", ASIDE_AT_ONCE)
+        self._objects = _Objects()
         self._changed = new_condition()
         self._free: list[ColdConnection] = []
         self._readings: dict[Hashable, _Reading] = {}
@@ -180,7 +308,7 @@ class ColdStore:
         """Begin a read ahead of its reader, unless many are under way."""
         with self._changed:
             is_busy = self._is_closed or len(self._readings) >= PENDING_MAX
-        if not is_busy:
+        if not is_busy and not self._is_throttled():
             self._begin(key, work)
 
     def close(self) -> None:
@@ -195,7 +323,7 @@ class ColdStore:
             self._readings.clear()
             self._unclaimed.clear()
             self._changed.notify_all()
-        for threads in (self._threads, self._takeover_threads):
+        for threads in (self._threads, self._takeover_threads, self._aside_threads):
             threads.shutdown(wait=False, cancel_futures=True)
 
     def _begin(
@@ -216,18 +344,30 @@ class ColdStore:
                 return reading
             reading = self._readings[key] = _Reading()
             threads = self._takeover_threads if is_takeover else self._threads
-            threads.submit(partial(self._run, key, reading, work))
+            threads.submit(partial(self._run, key, reading, work, is_aside=is_takeover))
             return reading
 
     def _run(
-        self, key: Hashable, reading: _Reading, work: Callable[[ColdConnection], object]
+        self,
+        key: Hashable,
+        reading: _Reading,
+        work: Callable[[ColdConnection], object],
+        *,
+        is_aside: bool,
     ) -> None:
         try:
             connection = self._take()
+            connection.is_aside, connection.begun_s = is_aside, reading.begun_s
             try:
                 reading.result = work(connection)
             finally:
                 self._give_back(connection)
+        except _Aside:
+            with self._changed:
+                if not self._is_closed:
+                    again = partial(self._run, key, reading, work, is_aside=True)
+                    self._aside_threads.submit(again)
+            return
         except IndexClosed:
             reading.error = OSError(errno.ESHUTDOWN, "the store is closed", str(key))
         except Exception as error:  # noqa: BLE001  Raised to each of its readers.
@@ -252,7 +392,9 @@ class ColdStore:
         with self._changed:
             if self._free:
                 return self._free.pop()
-        return ColdConnection(self._open_index(), self._open_blobs, self._pause, self._timeout_s)
+        return ColdConnection(
+            self._open_index(), self._open_blobs, self._pause, self._objects, self._timeout_s
+        )
 
     def _give_back(self, connection: ColdConnection) -> None:
         with self._changed:

@@ -42,6 +42,8 @@ from barnabas.storage.runtime.clock import counter_ns
 
 _FLUSH_BYTES_MAX: Final = 4 * 1024 * 1024
 """Maximum size of a merged flush; a larger commit group is flushed alone."""
+_THROTTLED_FACTOR: Final = 2
+"""Factor of this size while the store of the bodies throttles uploads."""
 
 PATIENCE_SECONDS: Final = 10.0
 _NO_SESSION: Final = -1
@@ -187,8 +189,7 @@ class FlushCommitter(Committer):
 
     def _place(self, uploads: Uploads) -> None:
         """Begin uploads of large flushes, as many as fit."""
-        settings = uploads.settings
-        while len(self._placed) < settings.most and self._waits_for(settings.bytes_min):
+        while len(self._placed) < uploads.at_once and self._waits_for(uploads.settings.bytes_min):
             pending = self.take(self._waiting, uploads)
             assert pending is not None, "groups of this run wait"
             self._placed.append(pending)
@@ -227,12 +228,14 @@ class FlushCommitter(Committer):
         Its body is uploaded, if ``uploads`` is given.
         """
         groups: list[CommitGroup] = []
-        size = 0
+        size, most = 0, self._flush_bytes_max
+        if uploads is not None and uploads.is_throttled:
+            most *= _THROTTLED_FACTOR
         while waiting:
             group = waiting[0]
             if group.run >= self._run:
                 assert group.run == self._run, "nobody was told of the end of a run"
-                if groups and size + group.body_bytes > self._flush_bytes_max:
+                if groups and size + group.body_bytes > most:
                     break
                 groups.append(group)
                 size += group.body_bytes

@@ -9,7 +9,9 @@ Rules of this file:
    three times the duration that 99 of 100 attempts keep, at least one second.
 3. No call is cancelled. An upload that is abandoned, or an attempt that comes too late, may still
    leave an object: it is garbage (``storage/replicated/blob_garbage.py``).
-4. The order in which uploads end has no meaning: flushes are committed in theirs (F8).
+4. A store that throttles gets fewer attempts at once, and none beside late ones; its flushes are
+   fewer and larger (``upload_limit.py``).
+5. The order in which uploads end has no meaning: flushes are committed in theirs (F8).
 """
 
 from __future__ import annotations
@@ -24,8 +26,14 @@ from typing import Final, NamedTuple
 
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.files.file_system import Buffer
-from barnabas.storage.objects.blob_store import BlobStore, BlobStoreError, UploadKey
+from barnabas.storage.objects.blob_store import (
+    BlobStore,
+    BlobStoreError,
+    BlobThrottled,
+    UploadKey,
+)
 from barnabas.storage.replicated.log_index import Lane
+from barnabas.storage.replicated.upload_limit import RECOVERY_S, UploadLimit
 from barnabas.storage.runtime.chance import random_below
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition, start_thread
@@ -101,6 +109,9 @@ class Uploads:
         self._changed = new_condition()
         self._open: list[Upload] = []
         """Uploads without a key, in order."""
+        self._running = 0
+        """Number of attempts under way, of abandoned uploads, too."""
+        self._limit = UploadLimit(self.settings.most)
         self._attempts = itertools.count(1)
         """Numbers of attempts, never used again in this process; sessions are its own."""
         self._durations_s: deque[float] = deque(maxlen=_DURATIONS_KEPT)
@@ -110,6 +121,17 @@ class Uploads:
     def open_count(self) -> int:
         """Number of uploads without a key."""
         return len(self._open)
+
+    @property
+    def at_once(self) -> int:
+        """Maximum number of uploads at once now."""
+        with self._changed:
+            return self._limit.at_once(self._now_s())
+
+    @property
+    def is_throttled(self) -> bool:
+        """Whether the store gets fewer uploads at once than configured."""
+        return self.at_once < self.settings.most
 
     def begin(self, session: int, number: int, body: Sequence[Buffer]) -> Upload:
         """Open the upload of a flush's body; it gets its key later."""
@@ -139,10 +161,11 @@ class Uploads:
         with self._changed:
             now_s = self._now_s()
             upload = self._next_due()
-            if upload is None or upload.due_s > now_s:
+            if upload is None or upload.due_s > now_s or not self._has_room(now_s):
                 return None
             self.hedged += bool(upload.running)
             upload.running += 1
+            self._running += 1
             may_hedge = self.hedges and upload.running < _ATTEMPTS_AT_ONCE
             upload.due_s = now_s + self._hedge_s() if may_hedge else math.inf
             number = next(self._attempts)
@@ -154,19 +177,23 @@ class Uploads:
         upload = attempt.upload
         with self._changed:
             upload.running -= 1
+            self._running -= 1
             self._durations_s.append(self._now_s() - attempt.begun_s)
+            self._changed.notify_all()
             if not upload.is_open:
                 return
             upload.key = attempt.key
             self._open.remove(upload)
-            self._changed.notify_all()
         self.on_confirmed()
 
-    def fail(self, attempt: Attempt) -> None:
+    def fail(self, attempt: Attempt, error: BlobStoreError) -> None:
         """End an attempt without a confirmation: another one follows after a pause."""
         upload = attempt.upload
         with self._changed:
             upload.running -= 1
+            self._running -= 1
+            if isinstance(error, BlobThrottled):
+                self._limit.throttled(attempt.begun_s, self._now_s(), str(error))
             pause_s = min(_PAUSE_S_MIN * 2 ** min(upload.failures, _DOUBLINGS_MAX), _PAUSE_S_MAX)
             upload.failures += 1
             jitter = 1 + random_below(_THOUSAND) / _THOUSAND
@@ -181,6 +208,10 @@ class Uploads:
 
     def _keep_thread_idle(self) -> None:
         """Keep a thread ready for the next attempt; called under the lock."""
+
+    def _has_room(self, now_s: float) -> bool:
+        """Whether another attempt may run; the lock is held."""
+        return not self._limit.is_reduced(now_s) or self._running < self._limit.at_once(now_s)
 
     def _next_due(self) -> Upload | None:
         return min(self._open, key=_due_s, default=None)
@@ -236,8 +267,8 @@ class UploadThreads(Uploads):
             while (attempt := self._wait_for_attempt()) is not None:
                 try:
                     store.put(attempt.key, attempt.upload.body)
-                except BlobStoreError:
-                    self.fail(attempt)
+                except BlobStoreError as error:
+                    self.fail(attempt, error)
                 else:
                     self.confirm(attempt)
                 with self._changed:
@@ -271,7 +302,10 @@ class UploadThreads(Uploads):
                 if self._is_closed:
                     return None
                 upload = self._next_due()
+                now_s = self._now_s()
                 if upload is None or upload.due_s == math.inf:
                     self._changed.wait()
-                else:
-                    self._changed.wait(max(0.0, upload.due_s - self._now_s()))
+                elif upload.due_s > now_s:
+                    self._changed.wait(upload.due_s - now_s)
+                else:  # Until another attempt has ended, or more may run at once.
+                    self._changed.wait(RECOVERY_S)

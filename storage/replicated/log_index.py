@@ -286,9 +286,11 @@ class LogIndex(Protocol):
         slow may answer with less, but with one.
         """
 
-    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+    def bodies(self, extents: Sequence[Extent], within_s: float | None = None) -> list[Extent]:
         """Return the same extents with their bytes.
 
+        ``within_s``: None to repeat calls of the object store until they succeed; otherwise
+        BlobStoreError is raised if one fails, or has no response within so many seconds.
         Raises ObjectDamaged if the object store has not all bytes of them.
         """
 

@@ -5,23 +5,28 @@ Rules of this file:
 * Several ranges are read at once, each on a connection of its own. Ranges of one object that are
   near each other are read together: a takeover brings many logs that one flush has served.
 * Calls of the store run on threads of their own: a call that hangs keeps no broker from its end.
-* A call that fails is repeated until the reader is closed, as calls of the index are. An object
-  that is missing, or ends early, is damage: a caller that needs several logs can do without one.
+* A call for a takeover that fails is repeated until the reader is closed, as calls of the index
+  are. A call for a client is not: its caller decides (``cold_store.py``).
+* A read that waits for its next attempt has no thread, and half of the threads are for reads that
+  have not failed: objects that the store refuses delay no others.
+* An object that is missing, or ends early, is damage: a caller that needs several logs can do
+  without one.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections import deque
+import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from barnabas.protocol.records import CorruptBatch
 from barnabas.storage.errors import IndexClosed, ObjectDamaged
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects.blob_store import BlobNotFound, BlobRefused, BlobStoreError
 from barnabas.storage.replicated.log_index import ObjectPlace
 from barnabas.storage.replicated.wal_object import headers_in, read_footer
 from barnabas.storage.runtime.chance import random_below
+from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_condition, start_thread
 
 if TYPE_CHECKING:
@@ -29,13 +34,20 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.log_index import Extent, ObjectSize
     from barnabas.storage.replicated.wal_object import FooterBatch
 
+logger = logging.getLogger(__name__)
+
 READS_AT_ONCE: Final = 16
+REPEATED_AT_ONCE: Final = READS_AT_ONCE // 2
+"""Maximum number of attempts at once for reads that have failed before."""
 GAP_BYTES_MAX: Final = 64 * 1024
 """Bytes between two ranges that are read, too, to save a request."""
 FOOTER_BYTES_MAX: Final = 16 * 1024 * 1024
 """Size of the footers that are kept: a takeover needs each of them for many logs."""
 _PAUSE_S_MIN: Final = 0.1
 _PAUSE_S_MAX: Final = 5.0
+_SAID_AFTER_S: Final = 5.0
+"""Time after which a read that fails is reported; one that the store refuses is at once."""
+_SAID_EVERY_S: Final = 60.0
 _THOUSAND: Final = 1000
 
 
@@ -50,12 +62,20 @@ class _Range(NamedTuple):
 class _Read:
     """One request, and its result once it has one."""
 
-    __slots__ = ("data", "error", "wanted")
+    __slots__ = ("data", "due_s", "error", "is_patient", "pause_s", "said_s", "wanted")
 
-    def __init__(self, wanted: _Range) -> None:
+    def __init__(self, wanted: _Range, *, is_patient: bool) -> None:
+        """``is_patient``: whether it is repeated until it succeeds."""
         self.wanted = wanted
+        self.is_patient = is_patient
         self.data: bytes | None = None
         self.error: BaseException | None = None
+        self.due_s = 0.0
+        """Time of its next attempt."""
+        self.pause_s = 0.0
+        """Pause before its last attempt, or 0 before the first one."""
+        self.said_s = monotonic() + _SAID_AFTER_S
+        """Time from which its next failure is reported."""
 
     @property
     def is_done(self) -> bool:
@@ -70,17 +90,20 @@ class ObjectReader:
         """``open_store`` returns a connection, and may block."""
         self._open_store = open_store
         self._changed = new_condition()
-        self._waiting: deque[_Read] = deque()
+        self._waiting: list[_Read] = []
+        """Reads without a thread, in order."""
         self._threads = self._idle_threads = 0
+        self._repeated = 0
+        """Number of attempts under way for reads that have failed before."""
         self._footers: dict[str, bytes] = {}
         """Footers that were read lately, by key."""
         self._footer_bytes = 0
         self._is_closed = False
 
-    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
-        """Return extents with their bytes; raises ObjectDamaged, IndexClosed."""
+    def bodies(self, extents: Sequence[Extent], within_s: float | None = None) -> list[Extent]:
+        """Return extents with their bytes, as ``read``."""
         places = [each.place for each in extents if each.place is not None]
-        found = self.read(places) if places else {}
+        found = self.read(places, within_s) if places else {}
         return [
             each if each.place is None else each._replace(data=found[each.place], place=None)
             for each in extents
@@ -128,15 +151,26 @@ class ObjectReader:
                 return batches
         raise ObjectDamaged(f"object {place.key} has no extent at byte {place.position}")
 
-    def read(self, places: Iterable[ObjectPlace]) -> Mapping[ObjectPlace, bytes]:
-        """Return the bytes at some places; raises ObjectDamaged, IndexClosed."""
+    def read(
+        self, places: Iterable[ObjectPlace], within_s: float | None = None
+    ) -> Mapping[ObjectPlace, bytes]:
+        """Return the bytes at some places; raises ObjectDamaged, IndexClosed.
+
+        ``within_s``: None to repeat a call that fails until it succeeds; otherwise it is not
+        repeated, and BlobStoreError is raised for it, or after this time.
+        """
         ranges = list(_ranges(places))
-        reads = [_Read(wanted) for wanted, _ in ranges]
+        reads = [_Read(wanted, is_patient=within_s is None) for wanted, _ in ranges]
         with self._changed:
             self._waiting += reads
             self._start_threads()
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._is_closed or all(each.is_done for each in reads))
+            if not self._changed.wait_for(
+                lambda: self._is_closed or all(each.is_done for each in reads), within_s
+            ):
+                self._waiting = [each for each in self._waiting if each not in reads]
+                late = next(each for each in reads if not each.is_done)
+                raise BlobStoreError(f"object {late.wanted.key}: no response within {within_s} s")
         return {
             place: _bytes_of(read)[place.position - read.wanted.begin :][: place.length]
             for read, (_, inside) in zip(reads, ranges, strict=True)
@@ -152,7 +186,7 @@ class ObjectReader:
     def _start_threads(self) -> None:
         """Start as many threads as the waiting reads need; the lock is held.
 
-        An idle thread counts as such until it has taken its read, which may fail for hours.
+        An idle thread counts as such until it has taken its read.
         """
         missing = min(len(self._waiting) - self._idle_threads, READS_AT_ONCE - self._threads)
         for _ in range(max(0, missing)):
@@ -183,44 +217,59 @@ class ObjectReader:
     def _next_read(self) -> _Read:
         with self._changed:
             self._idle_threads += 1
-            self._changed.wait_for(lambda: self._is_closed or bool(self._waiting))
-            self._idle_threads -= 1
-            if self._is_closed:
+            try:
+                while not self._is_closed:
+                    wait_s: float | None = None
+                    for at, read in enumerate(self._waiting):
+                        if read.pause_s and self._repeated == REPEATED_AT_ONCE:
+                            continue
+                        left_s = read.due_s - monotonic() if read.pause_s else 0.0
+                        if left_s <= 0:
+                            self._repeated += bool(read.pause_s)
+                            return self._waiting.pop(at)
+                        wait_s = left_s if wait_s is None else min(wait_s, left_s)
+                    self._changed.wait(wait_s)
                 raise IndexClosed
-            return self._waiting.popleft()
+            finally:
+                self._idle_threads -= 1
 
     def _carry_out(self, store: BlobStore, read: _Read) -> None:
         data, error = None, None
         try:
-            data = self._repeat_until_read(store, read.wanted)
+            data = _attempt(store, read.wanted)
         except Exception as found:  # noqa: BLE001  Raised to the caller.
             error = found
         with self._changed:
-            read.data, read.error = data, error
+            self._repeated -= bool(read.pause_s)
+            if read.is_patient and isinstance(error, BlobStoreError):
+                self._repeat_later(read, error)
+            else:
+                read.data, read.error = data, error
             self._changed.notify_all()
         if isinstance(error, IndexClosed):
             raise error
 
-    def _repeat_until_read(self, store: BlobStore, wanted: _Range) -> bytes:
-        pause_s = _PAUSE_S_MIN
-        while True:
-            try:
-                data = store.get_range(wanted.key, wanted.begin, wanted.end - wanted.begin)
-            except BlobNotFound:
-                raise ObjectDamaged(f"object {wanted.key} is missing") from None
-            except BlobStoreError:
-                self._wait(pause_s * (1 + random_below(_THOUSAND) / _THOUSAND))
-                pause_s = min(2 * pause_s, _PAUSE_S_MAX)
-                continue
-            end = wanted.begin + len(data)
-            if end < wanted.end:
-                raise ObjectDamaged(f"object {wanted.key} ends at byte {end}, not {wanted.end}")
-            return data
+    def _repeat_later(self, read: _Read, error: BlobStoreError) -> None:
+        """Put a read that failed back, for its next attempt; the lock is held."""
+        now_s, is_first = monotonic(), not read.pause_s
+        read.pause_s = min(max(_PAUSE_S_MIN, 2 * read.pause_s), _PAUSE_S_MAX)
+        read.due_s = now_s + read.pause_s * (1 + random_below(_THOUSAND) / _THOUSAND)
+        self._waiting.append(read)
+        if now_s >= read.said_s or (is_first and isinstance(error, BlobRefused)):
+            read.said_s = now_s + _SAID_EVERY_S
+            logger.warning("takeover waits for an object key=%s error=%s", read.wanted.key, error)
 
-    def _wait(self, pause_s: float) -> None:
-        with self._changed:
-            if self._changed.wait_for(lambda: self._is_closed, pause_s):
-                raise IndexClosed
+
+def _attempt(store: BlobStore, wanted: _Range) -> bytes:
+    """Return the bytes of a range; raises ObjectDamaged, BlobStoreError, IndexClosed."""
+    try:
+        data = store.get_range(wanted.key, wanted.begin, wanted.end - wanted.begin)
+    except BlobNotFound:
+        raise ObjectDamaged(f"object {wanted.key} is missing") from None
+    end = wanted.begin + len(data)
+    if end < wanted.end:
+        raise ObjectDamaged(f"object {wanted.key} ends at byte {end}, not {wanted.end}")
+    return data
 
 
 def _bytes_of(read: _Read) -> bytes:

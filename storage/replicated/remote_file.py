@@ -3,8 +3,8 @@
 Rules of this file:
 
 1. A segment is read in stretches: some whole extents, together a block, or one larger extent. Of a
-   packed segment a stretch is a block of its sidecar. The first read of a segment finds out where
-   they begin and end.
+   packed segment a stretch is a block of its sidecar, or of its batches if the sidecar is damaged
+   or missing. The first read of a segment finds out where they begin and end.
 2. A stretch is checked as a whole when it arrives: checksums of all batches, offsets without gaps.
    One that is wrong is read again once. Wrong again, it is ``Corrupt``, and the rest is read.
 3. Upkeep may join or pack extents meanwhile, which changes no byte of a batch. A stretch that does
@@ -15,6 +15,7 @@ Rules of this file:
 from __future__ import annotations
 
 import contextlib
+import logging
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator
@@ -40,11 +41,18 @@ from barnabas.storage.replicated.block_cache import BLOCK_BYTES
 from barnabas.storage.replicated.cold_store import NotYetRead
 from barnabas.storage.replicated.log_index import Extent
 from barnabas.storage.replicated.log_reading import damage_is_of
-from barnabas.storage.replicated.segment_sidecar import CorruptSidecar, blocks_of
+from barnabas.storage.replicated.segment_sidecar import (
+    Block,
+    CorruptSidecar,
+    blocks_by_reading,
+    blocks_of,
+)
 
 if TYPE_CHECKING:
     from barnabas.storage.replicated.cold_store import ColdConnection, ColdStore
     from barnabas.storage.replicated.log_index import ExtentSize
+
+logger = logging.getLogger(__name__)
 
 STRETCH_BYTES: Final = BLOCK_BYTES
 AHEAD: Final = 4
@@ -274,21 +282,34 @@ class RemoteFile:
     def _blocks(self, connection: ColdConnection, size: ExtentSize) -> Iterator[_Piece]:
         """Yield the blocks of a packed segment that this segment has a part of."""
         assert size.key is not None, "the extent is a packed segment"
-        with self._object(size.key):
+        try:
             blocks = blocks_of(connection.get_range, size)
+        except (BlobNotFound, CorruptSidecar) as error:
+            blocks = self._blocks_without_sidecar(connection, size, size.key, error)
         for base_offset, next_offset, position, length in blocks:
             if next_offset > self._base_offset and base_offset < self._end_offset:
                 yield _Piece(base_offset, next_offset, length, size.key, position)
 
+    def _blocks_without_sidecar(
+        self, connection: ColdConnection, size: ExtentSize, key: str, error: Exception
+    ) -> list[Block]:
+        """Return the blocks of a packed segment by reading it; raises _Moved, Corrupt."""
+        try:
+            with self._object():
+                blocks = blocks_by_reading(connection.get_range, size)
+        except CorruptBatch as damage:
+            raise Corrupt(self.path, 0, f"object {key}: {damage}") from None
+        reason = "it is missing" if isinstance(error, BlobNotFound) else str(error)
+        logger.warning("sidecar unusable, segment was read instead key=%s error=%s", key, reason)
+        return blocks
+
     @contextlib.contextmanager
-    def _object(self, key: str) -> Iterator[None]:
-        """Raise _Moved for an object that is missing, Corrupt for a damaged sidecar."""
+    def _object(self) -> Iterator[None]:
+        """Raise _Moved for an object that is missing."""
         try:
             yield
         except BlobNotFound:
             raise _Moved from None
-        except CorruptSidecar as error:
-            raise Corrupt(self.path, 0, f"the sidecar of {key} is damaged: {error}") from None
 
     def _fetch(self, stretches: _Stretches, number: int, connection: ColdConnection) -> bytes:
         """Read a stretch and keep it; raises _Moved, Corrupt."""
@@ -308,7 +329,7 @@ class RemoteFile:
         offsets = OffsetIndex(begin)
         if place is not None:
             key, position = place
-            with self._object(key):
+            with self._object():
                 block = connection.get_range(key, position, left)
             self._check(Extent(begin, end, NO_LEADER_EPOCH, block), 0, offsets)
             return block, offsets
@@ -321,7 +342,7 @@ class RemoteFile:
                 )
                 if not page or page[-1].next_offset > end:
                     raise _Moved
-                page = connection.index.bodies(page)
+                page = connection.bodies(page)
             for extent in page:
                 if extent.base_offset != from_offset:
                     raise _Moved

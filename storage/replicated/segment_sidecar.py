@@ -4,11 +4,12 @@ Rules of this file:
 
 * The object has the bytes of a Kafka segment and nothing else. All batches follow each other
   without a gap, and each is checked before it is added (F12).
-* The sidecar has blocks, offset index, time index, aborted transactions, leader epochs, and the
-  producers at the segment's end if they are known. All but the blocks are in the form of Kafka's
-  files. Each part has a checksum.
+* The sidecar has blocks, offset index, time index, aborted transactions and leader epochs. All but
+  the blocks are in the form of Kafka's files. Each part has a checksum.
 * A block is what one read of the store gets. The blocks come first in the sidecar, so a reader
   needs only its beginning.
+* A sidecar saves reads and nothing else: what it has is in the batches, too. Without one the blocks
+  are found by reading all batches (``blocks_by_reading``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from crc32c import crc32c
 
-from barnabas.protocol.records import BatchHeader, CorruptBatch, verify_batch
+from barnabas.protocol.records import BatchHeader, CorruptBatch, iterate_batches, verify_batch
 from barnabas.storage.log.checkpoint import encode_leader_epochs
 from barnabas.storage.log.index import AbortedTransaction, SegmentIndex, TransactionIndex
 from barnabas.storage.objects.blob_store import SegmentKey
@@ -33,9 +34,11 @@ BLOCK_BYTES: Final = 1024 * 1024
 """Maximum size of a block, except that a larger batch has one of its own."""
 BEGINNING_BYTES: Final = 64 * 1024
 """Bytes of a sidecar that mostly have all blocks."""
+READ_BYTES: Final = 4 * 1024 * 1024
+"""Bytes of a segment that one request reads to find its blocks."""
 _INDEX_STEP_BYTES: Final = 4096
 _MAGIC: Final = b"BARNIDX1"
-_PARTS: Final = 6
+_PARTS: Final = 5
 _HEADER: Final = struct.Struct(f">8sqqqI{_PARTS}I{_PARTS}I")
 _CHECKSUM: Final = struct.Struct(">I")
 _BLOCK: Final = struct.Struct(">qq")
@@ -74,8 +77,6 @@ class Facts(NamedTuple):
     aborted: Iterable[AbortedTransaction]
     """The aborted transactions whose markers lie in it."""
     leader_epochs: Iterable[tuple[int, int]]
-    producers: bytes = b""
-    """Producer state at its end, in the format of ``encode_snapshot``, or nothing."""
 
 
 class PackedSegment:
@@ -101,8 +102,7 @@ class PackedSegment:
         if header.partition_leader_epoch not in (leader_epoch, -1):
             raise CorruptBatch(f"epoch {header.partition_leader_epoch}, expected {leader_epoch}")
         position, size = self.size_bytes, len(batch)
-        if not self._blocks or position + size - self._blocks[-1][1] > BLOCK_BYTES:
-            self._blocks.append((header.base_offset, position))
+        _add_block(self._blocks, header.base_offset, position, size)
         self._index.append(header.last_offset, header.newest_timestamp, position)
         self._checksum = crc32c(batch, self._checksum)
         self.body.append(batch)
@@ -122,7 +122,6 @@ class PackedSegment:
             self._index.times.encode(),
             transactions.encode(),
             encode_leader_epochs(facts.leader_epochs),
-            facts.producers,
         )
         lengths = map(len, parts)
         range_and_size = (self.base_offset, self.next_offset, self.size_bytes)
@@ -154,10 +153,26 @@ def read_blocks(head: SidecarHead, data: bytes) -> list[Block]:
     encoded = data[_BLOCKS_FROM : blocks_end(head)]
     if crc32c(encoded) != head.checksums[0] or not encoded:
         raise CorruptSidecar("the checksum of its blocks does not match")
-    starts = [*_BLOCK.iter_unpack(encoded), (head.next_offset, head.size_bytes)]
+    return _blocks_between([*_BLOCK.iter_unpack(encoded)], head.next_offset, head.size_bytes)
+
+
+def _add_block(
+    starts: list[tuple[int, int]], base_offset: int, position: int, size_bytes: int
+) -> None:
+    """Add the start of a block if the next batch does not belong to the last one."""
+    if not starts or position + size_bytes - starts[-1][1] > BLOCK_BYTES:
+        starts.append((base_offset, position))
+
+
+def _blocks_between(
+    starts: list[tuple[int, int]], next_offset: int, size_bytes: int
+) -> list[Block]:
+    """Return the blocks with these base offsets and positions."""
     return [
         Block(base_offset, next_offset, position, end - position)
-        for (base_offset, position), (next_offset, end) in pairwise(starts)
+        for (base_offset, position), (next_offset, end) in pairwise(
+            [*starts, (next_offset, size_bytes)]
+        )
     ]
 
 
@@ -176,6 +191,35 @@ def blocks_of(get_range: Callable[[str, int, int], bytes], segment: ExtentSize) 
     if (head.base_offset, head.next_offset, head.size_bytes) != segment[:3]:
         raise CorruptSidecar(f"the header of {key.sidecar} names another segment")
     return read_blocks(head, data)
+
+
+def blocks_by_reading(
+    get_range: Callable[[str, int, int], bytes], segment: ExtentSize
+) -> list[Block]:
+    """Return the blocks of a packed segment without its sidecar, by reading its batches.
+
+    Raises CorruptBatch, and the errors of ``get_range``.
+    """
+    assert segment.key is not None, "the extent is a packed segment"
+    starts: list[tuple[int, int]] = []
+    expected, position, wanted = segment.base_offset, 0, READ_BYTES
+    while position < segment.length:
+        data = get_range(segment.key, position, min(wanted, segment.length - position))
+        begin = position
+        for at, header in iterate_batches(data):
+            if header.base_offset != expected:
+                raise CorruptBatch(f"no batch of offset {expected} starts at byte {begin + at}")
+            _add_block(starts, header.base_offset, begin + at, header.size)
+            expected, position = header.next_offset, begin + at + header.size
+        if position > begin:
+            wanted = READ_BYTES
+        elif len(data) < wanted:
+            raise CorruptBatch(f"the batch at byte {begin} is cut off")
+        else:
+            wanted *= 2  # One batch is larger.
+    if expected != segment.next_offset:
+        raise CorruptBatch(f"the segment ends at offset {expected}, not {segment.next_offset}")
+    return _blocks_between(starts, segment.next_offset, segment.length)
 
 
 def read_parts(data: bytes) -> Sequence[bytes]:

@@ -38,6 +38,7 @@ class Packed:
         self.blobs = FailingOnce(self.index)
         self.way = MemoryLogIndex(self.index)
         self.snapshot_offset = 0
+        self.is_throttled = False
         host = SimpleNamespace(clock=self.clock, loop=asyncio.get_running_loop(), spawn=self._spawn)
         self.packer = Packer(
             host,
@@ -47,6 +48,7 @@ class Packed:
             lambda: self.way,
             lambda: self.blobs,
             SETTINGS,
+            lambda: self.is_throttled,
         )
 
     def _spawn(self, coroutine, name):
@@ -84,6 +86,14 @@ async def test_log_is_packed_once_it_has_enough_bytes(packed):
     assert await packed.look() == [(0, packed.snapshot_offset)]
     assert packed.packer.unpacked_bytes == 0
     assert packed.packer.counts.bytes_packed >= LIMITS.segment_bytes
+
+
+async def test_throttled_store_gets_no_packed_segments(packed):
+    packed.is_throttled = True
+    packed.write(-(-LIMITS.segment_bytes // SIZE))
+    assert await packed.look(seconds=3600) == []
+    packed.is_throttled = False
+    assert await packed.look() == [(0, packed.snapshot_offset)]
 
 
 async def test_log_is_packed_once_it_has_many_extents(packed):

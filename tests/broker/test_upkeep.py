@@ -14,12 +14,10 @@ from barnabas.broker.cluster.leading.upkeep import (
     UpkeepSettings,
 )
 from barnabas.broker.runtime.clock import ManualClock
-from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import StoreDamaged
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.objects.blob_store import BlobStoreError, UploadKey
 from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
 from barnabas.storage.runtime.clock import monotonic
 from tests.storage.cleaning import COMPACTED
@@ -47,12 +45,8 @@ class Upkept:
         self.session = self.broker.session
         self.way = MemoryLogIndex(self.index)
         loop = asyncio.get_running_loop()
-        config = SimpleNamespace(objects_delete_delay_ms=0)
-        host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn, config=config)
-        self.blobs = lambda: [MemoryBlobStore(self.index.uploads)]
-        self.upkeep = Upkeep(
-            host, self.broker.store, self.way, lambda: self.session, self.blobs, SETTINGS
-        )
+        host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn)
+        self.upkeep = Upkeep(host, self.broker.store, self.way, lambda: self.session, SETTINGS)
 
     def _spawn(self, coroutine, name):
         self.tasks.append(asyncio.create_task(coroutine, name=name))
@@ -328,31 +322,3 @@ async def test_upkeep_drops_state_of_released_log(upkept):
     upkept.broker.store.release(1)
     await upkept.upkeep.run_once()
     assert not upkept.upkeep._kept
-
-
-async def test_failing_object_store_leaves_no_connection_open(upkept):
-    class Failing(MemoryBlobStore):
-        def list(self, prefix, after, most):
-            raise BlobStoreError("503 Slow Down")
-
-    opened = [Failing(upkept.index.uploads), MemoryBlobStore(upkept.index.uploads)]
-    upkept.upkeep._open_blobs = lambda: opened
-    await upkept.upkeep.run_once()
-    assert [each.is_closed for each in opened] == [True, True]
-
-
-async def test_objects_that_no_flush_will_name_are_deleted(upkept):
-    ended = register(upkept.index, 7)
-    upkept.index.fence(ended)
-    for session in (ended, upkept.session):
-        for number in range(100):
-            upkept.index.uploads.put(UploadKey(session, 0, number + 5, 1).text, b"body")
-    await upkept.upkeep.run_once()
-    kept = [UploadKey.parse(each) for each in upkept.index.uploads]
-    assert [each.session for each in kept] == [upkept.session] * 100
-    upkept.index.fence(upkept.session)
-    await upkept.upkeep.run_once()
-    assert len([*upkept.index.uploads]) == 100, "the next round is not due"
-    upkept.pass_time(10 * MINUTE_S)
-    await upkept.upkeep.run_once()
-    assert [*upkept.index.uploads] == []

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import pytest
 
+from barnabas.broker.cluster.leading import object_upkeep, upkeep
 from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.uploads import MemoryUploads
@@ -34,6 +36,14 @@ class ObjectsInMemory(MemoryBlobStore):
 
     def put(self, key: str, body: Sequence[Buffer]) -> None:
         self._bucket.on_put(key, lambda: super(ObjectsInMemory, self).put(key, body))
+
+
+def keep_up_all_the_time(monkeypatch: pytest.MonkeyPatch, **more: int) -> None:
+    """Make brokers delete unused data at once; ``more`` are settings of upkeep."""
+    settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20, **more)
+    monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
+    of_objects = partial(object_upkeep.ObjectUpkeepSettings, look_ms=20, delete_ms=20)
+    monkeypatch.setattr(object_upkeep, "ObjectUpkeepSettings", of_objects)
 
 
 def give_clusters_a_bucket(monkeypatch: pytest.MonkeyPatch) -> Bucket:

@@ -5,15 +5,13 @@ All of it runs in a world: a failure repeats with its seed, and ten minutes take
 
 from __future__ import annotations
 
-from functools import partial
-
 import pytest
 
-from barnabas.broker.cluster.leading import upkeep
 from barnabas.broker.testing.store import base, log_upkeep
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.replicated.log_index import Flush, FlushAnswer, Outcome
 from tests.cluster.nemesis import HURRIED, STEADY
+from tests.cluster.objects import keep_up_all_the_time
 from tests.cluster.torture import torture
 from tests.products import case
 from tests.seeds import SEED
@@ -44,8 +42,7 @@ def test_clients_lose_nothing_while_all_flushes_are_uploaded(
     """The store fails at random, and unused objects are deleted all the time, but no others."""
     monkeypatch.setattr(log_upkeep, "MemoryUploads", LedgerUploads)
     monkeypatch.setattr(base, "MemoryBlobStore", FaultyBlobs)
-    settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20)
-    monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
+    keep_up_all_the_time(monkeypatch)
     deleted = LedgerUploads.deleted
     torture(SEED + number, 10, HURRIED, UPLOADED)
     assert LedgerUploads.deleted > deleted, "failed and late attempts leave objects"
@@ -59,8 +56,7 @@ def test_clients_lose_nothing_while_all_flushes_are_in_an_object_store(
 
     Objects are deleted as soon as nothing lies in them, and never before.
     """
-    settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20)
-    monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
+    keep_up_all_the_time(monkeypatch)
     with clusters_with_objects(SEED + number, failures=0.05) as stores:
         torture(SEED + number, 10, HURRIED, UPLOADED | {"barnabas.objects.delete.delay.ms": "0"})
     assert sum(each.deleted for each in stores), "failed and late attempts leave objects"

@@ -11,14 +11,14 @@ from functools import partial
 
 import pytest
 
-from barnabas.broker.cluster.leading import packer, upkeep
+from barnabas.broker.cluster.leading import packer
 from barnabas.broker.testing.cluster import Cluster
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_upkeep import LogUpkeep
 from barnabas.storage.objects.blob_store import keys_with
 from barnabas.storage.objects.guard import GUARD_KEY
 from barnabas.storage.replicated.segment_packing import PackLimits
-from tests.cluster.objects import Bucket, give_clusters_a_bucket
+from tests.cluster.objects import Bucket, give_clusters_a_bucket, keep_up_all_the_time
 from tests.cluster.test_old_records import T, produce, read, values
 from tests.storage.leading import MANY
 from tests.waiting import wait_until
@@ -73,8 +73,7 @@ def cluster(request, monkeypatch, bucket) -> Iterator[Cluster]:
         PackLimits(object_bytes_min=100, extents_max=5), look_ms=20, retry_ms=20
     )
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
-    often = partial(upkeep.UpkeepSettings, look_ms=20, snapshot_ms=50, forget_ms=20, garbage_ms=20)
-    monkeypatch.setattr(upkeep, "UpkeepSettings", often)
+    keep_up_all_the_time(monkeypatch, snapshot_ms=50)
     config = {"barnabas.flush.object.min.bytes": "1", "barnabas.objects.delete.delay.ms": "1000"}
     with Cluster(brokers=request.param, config=config) as running:
         running.create_topic("t")

@@ -7,15 +7,15 @@ Otherwise as ``test_packing``.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 
 import pytest
 
-from barnabas.broker.cluster.leading import packer, upkeep
+from barnabas.broker.cluster.leading import packer
 from barnabas.broker.testing.store.log_upkeep import LogUpkeep
 from barnabas.storage.replicated.log_index import SegmentExtent
 from barnabas.storage.replicated.segment_packing import PackLimits
 from tests.cluster.nemesis import HURRIED, STEADY
+from tests.cluster.objects import keep_up_all_the_time
 from tests.cluster.torture import torture
 from tests.seeds import SEED
 from tests.storage.scripted_objects import clusters_with_objects
@@ -39,12 +39,9 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SegmentExtent]]:
             segments.append(arguments[-1])
         return is_replaced
 
-    upkeep_settings = partial(
-        upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, snapshot_ms=50, forget_ms=20
-    )
     limits = PackLimits(segment_bytes=20_000, object_bytes_min=100, extents_max=4)
     settings = packer.PackerSettings(limits, pack_ms=200, look_ms=20, retry_ms=50)
-    monkeypatch.setattr(upkeep, "UpkeepSettings", upkeep_settings)
+    keep_up_all_the_time(monkeypatch, snapshot_ms=50)
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
     monkeypatch.setattr(LogUpkeep, "replace_by_segment", replace)
     with clusters_with_objects(SEED, failures=0.05) as stores:

@@ -14,7 +14,13 @@ import obstore.store
 import pytest
 
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
+from barnabas.storage.objects import object_blob_store
+from barnabas.storage.objects.blob_store import (
+    BlobNotFound,
+    BlobRefused,
+    BlobStoreError,
+    BlobThrottled,
+)
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from tests.checkout import ROOT
 from tests.counterparts.go import tool
@@ -127,6 +133,44 @@ def test_broker_accepts_a_store_that_keeps_its_promises(make, tmp_path):
         server.create_bucket("bucket")
         for session in ("1", "2"):
             opened_as_configured(server).check(session)
+
+
+@pytest.mark.parametrize("code", ["InvalidObjectState", "AccessDenied"])
+def test_read_that_the_store_refuses_has_its_code(code):
+    with ScriptedS3() as server:
+        server.create_bucket("bucket")
+        blobs = opened_as_configured(server)
+        blobs.put("a", [b"abc"])
+        server.script.append(Fault("GET", Kind.ERROR, status=403, code=code))
+        with pytest.raises(BlobRefused, match=f"403 Forbidden.*{code}"):
+            blobs.get_range("a", 0, 1)
+        assert (server.count("GET"), server.count("HEAD")) == (1, 0)
+
+
+@pytest.mark.parametrize(("status", "code"), [(503, "SlowDown"), (429, "TooManyRequests")])
+def test_store_that_throttles_is_known_by_its_status(status, code):
+    with ScriptedS3() as server:
+        server.create_bucket("bucket")
+        blobs = opened_as_configured(server)
+        server.script.append(Fault("PUT", Kind.ERROR, status=status, code=code))
+        with pytest.raises(BlobThrottled, match=code):
+            blobs.put("a", [b"abc"])
+        assert server.count("PUT") == 1
+
+
+def test_large_object_has_its_time_and_a_small_one_does_not(monkeypatch):
+    """A packed segment over a slow line takes longer than the timeout of a small request."""
+    monkeypatch.setattr(object_blob_store, "_TIMEOUT_S", 1)
+    with ScriptedS3() as server:
+        server.create_bucket("bucket")
+        blobs = opened_as_configured(server)
+        slow = Fault("PUT", Kind.SLOW, seconds=4, times=2)
+        server.script.append(slow)
+        with pytest.raises(BlobStoreError, match=r"after|timed? ?out|sending request"):
+            blobs.put("small", [bytes(1024)])
+        body = bytes(64 * 1024 * 1024)
+        blobs.put("large", [body])
+        assert blobs.get_range("large", len(body) - 1, 2) == b"\0"
 
 
 def test_broker_refuses_rclone_in_one_sentence(tmp_path):

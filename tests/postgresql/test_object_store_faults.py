@@ -19,6 +19,7 @@ from tests.counterparts.scripted_s3 import Fault, Kind, ScriptedS3
 from tests.postgresql.brokers import Member, running
 from tests.postgresql.object_stores import (
     BUCKET,
+    OBJECT_BYTES_MIN,
     create_topics,
     producer_of,
     read,
@@ -113,6 +114,42 @@ def test_nothing_is_acknowledged_while_the_store_takes_no_objects(store, member,
     assert read(member, "orders") == [*before, value]
 
 
+def test_broker_outlives_a_directory_whose_mount_fails(tmp_path):
+    mounted, away = tmp_path / "mounted", tmp_path / "away"
+    settings = {
+        "barnabas.storage": f"file://{mounted}/prefix",
+        "barnabas.flush.object.min.bytes": str(OBJECT_BYTES_MIN),
+    }
+    with Server() as server:
+        broker = Member(tmp_path / "broker", server.url, **settings)
+        with running([broker]):
+            create_topics(broker, "orders")
+            values = write(broker, "orders", 2)
+            again = "the object store of the cluster answers again"
+            troubles = (("gone", "No such file"), ("failing", "Not a directory"))
+            for number, (trouble, words) in enumerate(troubles, start=1):
+                mounted.rename(away)
+                if trouble == "failing":
+                    mounted.write_bytes(b"")
+                values.append(value_of(trouble, 0))
+                with contextlib.closing(producer_of(broker)) as producer:
+                    sent = producer.send("orders", values[-1])
+                    line_with(broker, f"does not answer: directory {mounted}/prefix", words)
+                    with pytest.raises(KafkaTimeoutError):
+                        sent.get(5)
+                    if trouble == "failing":
+                        mounted.unlink()
+                    assert not mounted.exists()
+                    away.rename(mounted)
+                    sent.get(120)
+                wait_until(
+                    lambda number=number: broker.output(limit=1 << 20).count(again) == number
+                )
+            assert read(broker, "orders") == values
+            succeed(broker)
+            assert read(broker, "orders") == values
+
+
 def test_successor_waits_for_a_store_that_is_unavailable(store, member):
     create_topics(member, "orders")
     written = write(member, "orders", RECORDS)
@@ -188,11 +225,12 @@ def has_end(member, topic):
         return False
 
 
-def line_with(member, words):
+def line_with(member, *words):
     """Return the line of a broker's output that has some words, once there is one."""
 
     def found():
-        return [each for each in member.output(limit=1 << 20).splitlines() if words in each]
+        lines = member.output(limit=1 << 20).splitlines()
+        return [line for line in lines if all(each in line for each in words)]
 
     wait_until(found, member.output)
     return found()[0]

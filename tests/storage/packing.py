@@ -8,7 +8,12 @@ from barnabas.storage.replicated.segment_packing import (
     SegmentPacking,
     find_unpacked,
 )
-from barnabas.storage.replicated.segment_sidecar import blocks_of, read_head, read_parts
+from barnabas.storage.replicated.segment_sidecar import (
+    blocks_by_reading,
+    blocks_of,
+    read_head,
+    read_parts,
+)
 from tests.storage.leading import MANY, Now
 from tests.storage.scripted_blobs import Ledger
 
@@ -119,7 +124,8 @@ def check_segments(index):
         head = read_head(sidecar)
         assert (head.base_offset, head.next_offset, head.size_bytes) == size[:3]
         assert len(body) == size.length
-        assert len(read_parts(sidecar)) == 6
+        assert len(read_parts(sidecar)) == 5
         blocks = blocks_of(get, size)
+        assert blocks_by_reading(get, size) == blocks
         assert sum(each.length for each in blocks) == size.length
         assert index.dead_keys([key.text, key.sidecar]) == []

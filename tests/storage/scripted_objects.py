@@ -148,7 +148,7 @@ class ObjectsAtOnce(ObjectReader):
         self.objects = objects
         self.places = []
 
-    def read(self, places):
+    def read(self, places, within_s=None):
         wanted = [*places]
         self.places += wanted
         return {each: self._read_at(each) for each in wanted}
@@ -180,8 +180,8 @@ class IndexWithObjects(MemoryIndex):
             flush = replace(flush, items=made.items, payload=None, key=key, size=made.size)
         return super().commit_flush(session, flush)
 
-    def bodies(self, extents):
-        return self.reader.bodies(extents)
+    def bodies(self, extents, within_s=None):
+        return self.reader.bodies(extents, within_s)
 
     def headers(self, extents):
         return self.reader.headers(extents)

@@ -9,7 +9,7 @@ from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.journal.committer import CommitterThreads
 from barnabas.storage.journal.journal import CommitGroup
-from barnabas.storage.objects.blob_store import BlobStoreError, UploadKey
+from barnabas.storage.objects.blob_store import BlobStoreError, BlobThrottled, UploadKey
 from barnabas.storage.replicated.blob_garbage import KEYS_AT_ONCE, delete_dead_objects
 from barnabas.storage.replicated.flush_committer import FlushCommitter
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
@@ -167,7 +167,7 @@ def test_uploads_of_a_refused_run_are_not_repeated():
     uploaded.put(first)
     assign(uploaded.index, 1, Stranger(uploaded.index).session)
     uploaded.commit()
-    uploaded.uploads.fail(second)
+    uploaded.uploads.fail(second, BlobStoreError())
     uploaded.now_s += 60
     assert uploaded.started() == []
 
@@ -216,7 +216,7 @@ def test_failed_attempt_is_repeated_with_another_key_after_a_pause_f7():
     for _ in range(9):
         (attempt,) = uploaded.started()
         keys.append(attempt.key)
-        uploaded.uploads.fail(attempt)
+        uploaded.uploads.fail(attempt, BlobStoreError())
         begun_s = uploaded.now_s
         while attempt.upload.due_s > uploaded.now_s:
             assert uploaded.started() == []
@@ -250,7 +250,7 @@ def test_uploads_and_hedges_are_counted():
     uploaded.commit(large(0), large(1))
     first, failed = uploaded.started()
     assert uploaded.uploads.open_count == 2
-    uploaded.uploads.fail(failed)
+    uploaded.uploads.fail(failed, BlobStoreError())
     uploaded.now_s += 1.5
     hedge, again = sorted(uploaded.started(), key=lambda each: each.upload.number)
     assert (uploaded.uploads.open_count, uploaded.uploads.hedged) == (2, 1)
@@ -275,6 +275,53 @@ def test_hedge_waits_for_three_times_the_usual_duration():
     assert uploaded.started() == []
     uploaded.now_s += 0.2
     assert len(uploaded.started()) == 1
+
+
+def test_throttling_halves_uploads_at_once_and_they_recover(caplog):
+    settings = UploadSettings(bytes_min=1_000, most=8)
+    uploaded = Uploaded(settings=settings)
+    uploaded.commit(*map(large, range(8)))
+    burst = uploaded.started()
+    assert len(burst) == 8
+    for attempt in burst:
+        uploaded.uploads.fail(attempt, BlobThrottled("503"))
+    assert uploaded.uploads.at_once == 4, "one burst counts once"
+    uploaded.now_s += 0.3
+    second = uploaded.started()
+    assert len(second) == 4
+    uploaded.now_s += 5
+    assert uploaded.started() == [], "no hedge while the store throttles"
+    uploaded.uploads.fail(second[0], BlobThrottled("503"))
+    assert uploaded.uploads.at_once == 2
+    for attempt in second[1:]:
+        uploaded.put(attempt)
+    uploaded.now_s += 2.0
+    assert len(uploaded.started()) == 2
+    (line,) = caplog.messages
+    assert line == "object store throttles, fewer uploads at once uploads=4 error=503"
+    for seconds, at_once in ((7.9, 2), (0.2, 3), (10, 4), (40, 8), (100, 8)):
+        uploaded.now_s += seconds
+        assert uploaded.uploads.at_once == at_once
+
+
+def test_throttled_store_gets_fewer_and_larger_flushes():
+    uploaded = Uploaded()
+    uploaded.commit(large(0))
+    (attempt,) = uploaded.started()
+    for _ in range(2):
+        uploaded.uploads.fail(attempt, BlobThrottled("503"))
+        uploaded.now_s += 1
+        (attempt,) = uploaded.started()
+    assert uploaded.uploads.at_once == 1
+    uploaded.commit(*(group_of(900, base_offset=each, epoch=0) for each in range(1, 8)))
+    assert uploaded.uploads.open_count == 1
+    for end in (1, 5, 8):
+        uploaded.put(attempt)
+        uploaded.commit()
+        assert uploaded.end == end
+        attempt = next(iter(uploaded.started()), None)
+    assert attempt is None
+    assert len(uploaded.attempts) == 3
 
 
 def test_store_that_repeats_its_calls_gets_no_hedge():

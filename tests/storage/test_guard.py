@@ -82,6 +82,30 @@ def test_restored_index_is_refused_until_the_loss_is_accepted(blobs):
     check_guard(restored, blobs)
 
 
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"<html>Not found</html>",
+        b"\xff\xfe",
+        b"[1, 2, 3]",
+        b"null",
+        b'{"session": 7}',
+        b'{"session": 7, "version": 40, "flushes": []}',
+        b'{"session": "7", "version": 40, "flushes": {}}',
+        b'{"session": 7, "version": 40, "flushes": {"7/0": null}}',
+        b"[" * 100_000,
+    ],
+)
+def test_guard_that_is_none_is_named_in_one_line(blobs, data):
+    blobs.put(GUARD_KEY, [data])
+    for check in (check_guard, accept_loss):
+        with pytest.raises(StoreUnusable, match=f"object {GUARD_KEY} .* is no guard") as refused:
+            check(Rows(NOW), blobs)
+        assert "\n" not in str(refused.value)
+        assert len(str(refused.value)) < 400
+
+
 def test_guard_that_cannot_be_read_is_read_again_for_some_seconds(world, blobs, monkeypatch):
     write_guard(Rows(NOW), blobs)
     failures = [BlobStoreError("503 Slow Down")] * 3

@@ -3,12 +3,12 @@
 import pytest
 
 from barnabas.storage.errors import ObjectDamaged
-from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError
 from barnabas.storage.replicated.log_index import Extent, Item, ObjectPlace
-from barnabas.storage.replicated.object_reading import ObjectReader
+from barnabas.storage.replicated.object_reading import READS_AT_ONCE, ObjectReader
 from barnabas.storage.replicated.wal_object import wal_object
 from barnabas.storage.runtime.clock import sleep
-from barnabas.storage.runtime.threads import start_thread
+from barnabas.storage.runtime.threads import new_event, start_thread
 from tests.storage.stores import batch
 from tests.waiting import wait_until
 from tests.worlds import world
@@ -27,7 +27,7 @@ class Blobs:
     def get_range(self, key, position, length):
         self.read.append(key)
         if key in self.failing:
-            raise BlobStoreError("403 Forbidden: the object is archived")
+            raise BlobRefused("403 Forbidden: the object is archived")
         return self.bodies[key][position : position + length]
 
     def close(self):
@@ -58,6 +58,45 @@ def test_read_behind_an_object_that_fails_gets_a_thread_of_its_own(world):
     assert first not in found
     blobs.failing.clear()
     wait_until(lambda: first in found)
+    reader.close()
+
+
+def test_objects_that_fail_for_a_takeover_leave_threads_to_others(world, caplog):
+    archived = [f"archived-{number}" for number in range(2 * READS_AT_ONCE)]
+    blobs = Blobs({key: key.encode() for key in ("a", *archived)})
+    blobs.failing.update(archived)
+    reader = ObjectReader(lambda: blobs)
+    found = {}
+    for key in archived:
+        place = ObjectPlace(key, 0, 1, None)
+        start_thread(key, lambda place=place: found.update(reader.read([place])))
+    wait_until(lambda: {*blobs.read} == {*archived})
+    sound = ObjectPlace("a", 0, 1, None)
+    assert reader.read([sound]) == {sound: b"a"}
+    assert not found
+    lines = [each.getMessage() for each in caplog.records]
+    words = (
+        "takeover waits for an object key=archived-3 error=403 Forbidden: the object is archived"
+    )
+    assert lines.count(words) == 1
+    blobs.failing.clear()
+    wait_until(lambda: len(found) == len(archived))
+    reader.close()
+
+
+def test_read_with_a_limit_is_not_repeated(world):
+    blobs = Blobs({"a": b"a"})
+    blobs.failing.add("a")
+    reader = ObjectReader(lambda: blobs)
+    place = ObjectPlace("a", 0, 1, None)
+    with pytest.raises(BlobRefused):
+        reader.read([place], within_s=60)
+    assert blobs.read == ["a"]
+    held = new_event()
+    blobs.get_range = lambda *_: held.wait(60)
+    with pytest.raises(BlobStoreError, match="object a: no response within"):
+        reader.read([place], within_s=0.1)
+    held.set()
     reader.close()
 
 

@@ -7,6 +7,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from barnabas.broker.testing.store.index import MemoryIndex
+from barnabas.broker.testing.store.uploads import MemoryUploads
+from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.objects.blob_store import SegmentKey, claim_of
@@ -283,6 +285,53 @@ def test_segments_go_with_retention_and_so_do_their_sidecars(index, leader, blob
     index.collect_garbage(MANY)
     assert delete_dead_objects(index, blobs) == len(rest)
     assert [*index.uploads] == []
+
+
+SIDECARS = {
+    "missing": lambda _: None,
+    "header": lambda data: b"?" + data[1:],
+    "blocks": lambda data: data[:90] + bytes([data[90] ^ 1]) + data[91:],
+    "of another segment": lambda data: data,
+    "cut off": lambda data: data[:40],
+    "empty": lambda _: b"",
+}
+
+
+@pytest.mark.parametrize("damage", SIDECARS)
+@pytest.mark.parametrize("read_bytes", [4 * 1024 * 1024, 100])
+def test_segment_without_a_usable_sidecar_is_read_by_its_batches(
+    index, leader, blobs, damage, read_bytes, monkeypatch, caplog
+):
+    monkeypatch.setattr(segment_sidecar, "READ_BYTES", read_bytes)
+    before = read_all(leader.log)
+    Packing(leader, blobs).run_all(keep_parts(leader))
+    (first, second, *_) = packed_extents(index)
+    key = SegmentKey.parse(first.key).sidecar
+    other = SegmentKey.parse(second.key).sidecar
+    of = other if damage == "of another segment" else key
+    data = SIDECARS[damage](index.uploads.get_range(of, 0, MANY**2))
+    index.uploads.delete([key])
+    if data is not None:
+        MemoryUploads.put(index.uploads, key, data)
+    cold = Cold(index)
+    assert read_all(RemoteBroker(index, CONFIG, 1, cold).log) == before
+    words = f"sidecar unusable, segment was read instead key={first.key} error="
+    assert caplog.messages
+    assert [each for each in caplog.messages if not each.startswith(words)] == []
+    cold.store.close()
+
+
+@pytest.mark.parametrize("cut", [1, 70])
+def test_segment_that_is_damaged_beside_its_sidecar_is_damage(index, leader, blobs, cut):
+    Packing(leader, blobs).run_all(keep_parts(leader))
+    (first, *_) = packed_extents(index)
+    body = index.uploads.get_range(first.key, 0, MANY**2)
+    index.uploads.delete([SegmentKey.parse(first.key).sidecar])
+    index.uploads._segments[first.key] = body[:-cut]
+    cold = Cold(index)
+    with pytest.raises(Corrupt, match="is cut off"):
+        read_all(RemoteBroker(index, CONFIG, 1, cold).log)
+    cold.store.close()
 
 
 def test_reader_continues_while_extents_are_packed(index, leader, blobs):

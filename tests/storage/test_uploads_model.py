@@ -15,6 +15,7 @@ from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.journal.journal import CommitGroup
+from barnabas.storage.objects.blob_store import BlobStoreError, BlobThrottled
 from barnabas.storage.replicated.blob_garbage import (
     delete_dead_objects,
     delete_dereferenced_objects,
@@ -38,7 +39,7 @@ class AtOnce:
     def __init__(self, objects):
         self.objects = objects
 
-    def bodies(self, extents):
+    def bodies(self, extents, within_s=None):
         return [each if each.place is None else self._body(each) for each in extents]
 
     def _body(self, extent):
@@ -158,7 +159,8 @@ class Uploading:
                 self.objects.put(attempt.key, body_of(attempt))
             elif number % 3:
                 self.ghosts.append((attempt.key, body_of(attempt)))
-            self.uploads.fail(attempt)
+            throttled = BlobThrottled if number % 5 == 0 else BlobStoreError
+            self.uploads.fail(attempt, throttled())
 
     def ghost_arrives(self, number):
         if self.ghosts:

@@ -9,6 +9,7 @@ Rules of this file:
    extents, or if the log has not been packed for ``pack_ms``
    (``storage/replicated/segment_packing.py``).
 3. One segment is packed after the other, so packing has one of them in memory.
+4. While the store throttles, nothing is packed: uploads of flushes go first.
 """
 
 from __future__ import annotations
@@ -89,10 +90,12 @@ class Packer:
         open_index: Callable[[], LogIndex],
         open_blobs: Callable[[], BlobStore],
         settings: PackerSettings | None = None,
+        is_throttled: Callable[[], bool] = lambda: False,
     ) -> None:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
 
         Both ``open_`` functions return a new connection, whose end ends its calls; they may block.
+        ``is_throttled`` returns whether the object store has throttled a call lately.
         """
         self._host = host
         self._logs = logs
@@ -101,6 +104,7 @@ class Packer:
         self._open_index = open_index
         self._open_blobs = open_blobs
         self._settings = settings or PackerSettings()
+        self._is_throttled = is_throttled
         self._store: tuple[LogIndex, BlobStore] | None = None
         """The connections, once there are any."""
         self._numbers = PackNumbers()
@@ -130,7 +134,8 @@ class Packer:
         if state is None:
             state = self._packed[log] = _Packed(now_ms)
         session = self._session()
-        if session is None or now_ms < state.due_ms or not has_parts(log):
+        is_due = now_ms >= state.due_ms and not self._is_throttled()
+        if session is None or not is_due or not has_parts(log):
             return
         if snapshot_offset <= state.packed_offset:
             state.time_ms = now_ms

@@ -14,7 +14,7 @@ Rules of this file:
 4. Sealed segments of which the store has all records, before a snapshot, leave the disk once they
    are more than the cache may have (``storage/replicated/offloading.py``).
 5. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
-   of sessions that ended long ago, and for objects that no flush will name.
+   of sessions that ended long ago. Objects have an upkeep of their own (``object_upkeep.py``).
 6. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
    of their bytes passes a broker. One round packs a limited amount. So snapshots and garbage do
    not wait for a long backlog, and the store has time for flushes.
@@ -25,7 +25,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -34,12 +33,6 @@ from barnabas.broker.cluster.leading.rounds import LOGS_PER_TURN, Rounds, for_ea
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.errors import Corrupt, StoreDamaged
-from barnabas.storage.objects.blob_store import BlobStoreError
-from barnabas.storage.objects.guard import write_guard
-from barnabas.storage.replicated.blob_garbage import (
-    delete_dead_objects,
-    delete_dereferenced_objects,
-)
 from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
 from barnabas.storage.replicated.log_parts import NewParts, has_parts, is_local, new_parts
 from barnabas.storage.replicated.log_snapshot import take_snapshot
@@ -53,12 +46,8 @@ from barnabas.storage.replicated.offloading import (
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
-    from barnabas.storage.objects.blob_store import BlobStore
-    from barnabas.storage.objects.object_rows import ObjectRows
     from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
@@ -96,9 +85,7 @@ class UpkeepSettings:
     retry_ms: int = 30_000
     """Pause before an unfinished compaction of a log in the store is tried again."""
     forget_ms: int = 600_000
-    """Interval between deletions of old sessions, and of objects that no flush will name."""
-    guard_ms: int = 60_000
-    """Interval between two moments in the guard of the object store."""
+    """Interval between deletions of old sessions."""
     session_kept_ms: int = 7 * 24 * 3_600_000
     """Time after the end of its lease for which a session is kept, so that a broker that was paused
     for less learns the result of its flush."""
@@ -148,19 +135,15 @@ class Upkeep:
         logs: LogStore,
         index: LogIndex,
         session: Callable[[], int | None],
-        open_blobs: Callable[[], Sequence[BlobStore]],
         settings: UpkeepSettings | None = None,
         *,
-        open_rows: Callable[[], ObjectRows] | None = None,
         reload: Callable[[PartitionLog], None] = lambda _log: None,
         cold: ColdStore | None = None,
         packs: bool = False,
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None. ``open_blobs`` returns new connections to all stores
-        of the bodies of large flushes, and may block; so may ``open_rows``, which the guard of an
-        object store needs. ``reload`` loads a log again that is
+        ``session``: the current one or None. ``reload`` loads a log again that is
         compacted from now on, and of which the store alone has some of the records. ``cold`` reads
         such records; without it all segments stay on the disk. ``packs``: whether logs are packed,
         which needs a snapshot of each.
@@ -169,8 +152,6 @@ class Upkeep:
         self._logs = logs
         self._index = index
         self._session = session
-        self._open_blobs = open_blobs
-        self._open_rows = open_rows
         self._reload = reload
         self._cold = cold
         self._packs = packs
@@ -180,7 +161,6 @@ class Upkeep:
         self._garbage_due_ms = 0
         self._pack_due_ms = 0
         self._forget_due_ms = 0
-        self._guard_due_ms = 0
         self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
 
     def snapshot_offset(self, log: PartitionLog) -> int:
@@ -204,7 +184,6 @@ class Upkeep:
         await self._collect_garbage()
         await self._pack()
         await self._forget_sessions()
-        await self._keep_guard()
         self.counts.looked_ms = self._host.clock.now_ms()
 
     async def _maintain(self, log: PartitionLog) -> None:
@@ -363,36 +342,7 @@ class Upkeep:
         while forgotten >= SESSIONS_AT_ONCE:
             forgotten = await self._rounds.aside(forget)
             self.counts.sessions_forgotten += forgotten
-        await self._rounds.aside(self._delete_objects)
         self._forget_due_ms = now_ms + self._settings.forget_ms
-
-    def _delete_objects(self) -> None:
-        """Delete objects without records, now or ever; runs on the thread."""
-        deleted = 0
-        try:
-            with ExitStack() as opened:
-                for blobs in [opened.enter_context(closing(each)) for each in self._open_blobs()]:
-                    deleted += delete_dead_objects(self._index, blobs)
-                    delay_ms = self._host.config.objects_delete_delay_ms
-                    deleted += delete_dereferenced_objects(self._index, blobs, delay_ms)
-        except BlobStoreError as error:
-            logger.warning("object store failed, unused objects are deleted later error=%s", error)
-        if deleted:
-            logger.info("unused objects deleted objects=%d", deleted)
-
-    async def _keep_guard(self) -> None:
-        now_ms = self._host.clock.now_ms()
-        if now_ms >= self._guard_due_ms and self._open_rows is not None:
-            await self._rounds.aside(partial(self._write_guard, self._open_rows))
-            self._guard_due_ms = now_ms + self._settings.guard_ms
-
-    def _write_guard(self, open_rows: Callable[[], ObjectRows]) -> None:
-        """Write the guard if there is an object store; runs on the thread."""
-        for blobs in self._open_blobs():
-            with closing(blobs), closing(open_rows()) as rows:
-                if blobs.is_object_store:
-                    with suppress(BlobStoreError):  # Reported with the broker's other calls.
-                        write_guard(rows, blobs)
 
 
 def _may_lack_parts(log: PartitionLog, kept: _Kept) -> bool:

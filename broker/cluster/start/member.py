@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from barnabas.broker.cluster.coordinating.leadership_check import LeadershipCheck
 from barnabas.broker.cluster.endpoints import Place
 from barnabas.broker.cluster.leading import packer
+from barnabas.broker.cluster.leading.object_upkeep import ObjectUpkeep
 from barnabas.broker.cluster.leading.packer import Packer
 from barnabas.broker.cluster.leading.upkeep import Upkeep
 from barnabas.broker.cluster.membership.assigner import Rules
@@ -56,6 +57,7 @@ from barnabas.broker.metrics.collectors import (
     register_cluster_store,
     register_cold_reads,
     register_object_outages,
+    register_object_upkeep,
     register_packing,
     register_uploads,
 )
@@ -179,13 +181,17 @@ class ClusterMember:
             around.logs,
             ways.upkeep,
             self._sessions.leading,
-            around.base.blob_stores,
-            open_rows=around.base.object_rows if around.base.has_object_store else None,
             reload=self._reload,
             cold=self._cold,
             packs=around.base.has_object_store,
         )
         """Upkeep of the store's copy of the logs that are led here."""
+        self._object_upkeep = ObjectUpkeep(
+            host,
+            around.base.log_index,
+            around.base.blob_stores,
+            around.base.object_rows if around.base.has_object_store else None,
+        )
         self._objects_watch = self._new_objects_watch()
         """Watch of the object store, or None without one."""
         self._packer = self._new_packer()
@@ -211,6 +217,7 @@ class ClusterMember:
             cache,
             host.clock.now_ms,
             timeout_s=timeout_s,
+            is_throttled=lambda: base.object_counts.is_throttled,
         )
 
     def _new_objects_watch(self) -> StoreWatch | None:
@@ -237,6 +244,7 @@ class ClusterMember:
             base.log_index,
             partial(open_blob_store, base),
             settings,
+            lambda: base.object_counts.is_throttled,
         )
 
     def _reload(self, log: PartitionLog) -> None:
@@ -321,6 +329,7 @@ class ClusterMember:
         )
         sessions.lead()
         self._upkeep.start()
+        self._object_upkeep.start()
         if self._objects_watch is not None:
             self._objects_watch.start()
         if self._packer is not None:
@@ -343,6 +352,7 @@ class ClusterMember:
         register_cluster_store(
             metrics, committer.counts, self._upkeep.counts, lambda: base.last_error
         )
+        register_object_upkeep(metrics, self._object_upkeep.counts)
         if committer.uploads is not None:
             register_uploads(metrics, base.object_counts, committer.uploads)
         if self._cold is not None:
@@ -444,6 +454,7 @@ class ClusterMember:
         """
         self._sessions.begin_no_other()
         self._upkeep.stop()
+        self._object_upkeep.stop()
         if self._packer is not None:
             self._packer.rounds.stop()
         if self._service is not None:

@@ -37,4 +37,5 @@ def opener_of(config: BrokerConfig) -> Callable[[str], ObjectBlobStore] | None:
         path_style=config.storage_path_style,
         allow_http=config.storage_allow_http,
     )
-    return lambda cluster_id: ObjectBlobStore.open(address.below(cluster_id))
+    directories: dict[str, int] = {}
+    return lambda cluster_id: ObjectBlobStore.open(address.below(cluster_id), directories)

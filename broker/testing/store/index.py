@@ -411,8 +411,9 @@ class MemoryIndex(LogUpkeep):
             each for each, before in zip(found, bytes_before, strict=False) if before < most_bytes
         ]
 
-    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+    def bodies(self, extents: Sequence[Extent], within_s: float | None = None) -> list[Extent]:
         """See ``LogIndex``; an index by itself has no object store."""
+        del within_s
         return list(extents)
 
     def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:

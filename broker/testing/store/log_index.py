@@ -69,11 +69,11 @@ class MemoryLogIndex(Way):
             self._index.extents, partition_id, from_offset, most=most, most_bytes=most_bytes
         )
 
-    def bodies(self, extents: Sequence[Extent]) -> list[Extent]:
+    def bodies(self, extents: Sequence[Extent], within_s: float | None = None) -> list[Extent]:
         """See ``LogIndex``."""
         if self._objects is None:
-            return self._index.bodies(extents)
-        return self._objects.bodies(extents)
+            return self._index.bodies(extents, within_s)
+        return self._objects.bodies(extents, within_s)
 
     def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
         """See ``LogIndex``."""

@@ -11,14 +11,22 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.segment_read import read_cached, read_waiting
-from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES, BLOCKS_NAME, BlockCache
-from barnabas.storage.replicated.cold_store import READS_AT_ONCE, UNCLAIMED_MAX, NotYetRead
+from barnabas.storage.replicated.cold_store import (
+    ASIDE_AT_ONCE,
+    OF_ONE_OBJECT,
+    READS_AT_ONCE,
+    UNCLAIMED_MAX,
+    NotYetRead,
+)
 from barnabas.storage.replicated.log_index import Extent
+from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.clock import monotonic
-from barnabas.storage.runtime.threads import new_event, start_thread
+from barnabas.storage.runtime.threads import Event, new_event, start_thread
 from tests.storage.leading import Broker
 from tests.storage.remote import CACHE_BYTES, Cold, RemoteBroker, keep_parts
+from tests.storage.scripted_objects import IndexWithObjects
 from tests.storage.stores import ROOT, batch, read_all
 from tests.waiting import wait_until
 
@@ -106,6 +114,15 @@ def test_a_reader_that_comes_in_order_has_the_next_stretches_read_ahead(log, col
     assert load(log, 4 * STRETCHES - 1) is not None
 
 
+def test_nothing_is_read_ahead_of_a_store_that_throttles(index, way):
+    cold = Cold(index, way=way, is_throttled=lambda: True)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    load(log, 0)
+    quiet(cold)
+    assert way.reads == 1
+    cold.store.close()
+
+
 def test_a_reader_elsewhere_has_nothing_read_ahead(log, cold, way):
     load(log, 9)
     quiet(cold)
@@ -148,17 +165,114 @@ def test_takeover_waits_for_no_read_of_a_client(cold):
     hold.set()
 
 
-def test_object_that_the_store_refuses_is_an_error_after_the_timeout(index):
-    """Archived, for example: its readers leave their threads to others."""
+class Failing(MemoryBlobStore):
+    """Objects of which one is archived, one fails, and one hangs."""
 
-    class Refusing(MemoryBlobStore):
-        def get_range(self, key, position, length):
-            raise BlobStoreError("403 Forbidden: InvalidObjectState")
+    requested: list[str]
+    held: Event
 
-    cold = Cold(index, blobs=Refusing, timeout_s=0.2)
-    with pytest.raises(OSError, match=r"InvalidObjectState.*seg/a"):
-        cold.store.read("key", lambda way: way.get_range("seg/a", 0, 1), patiently=True)
+    def get_range(self, key, position, length):
+        self.requested.append(key)
+        if key.startswith("archived"):
+            raise BlobRefused("403 Forbidden: InvalidObjectState")
+        if key.startswith("failing"):
+            raise BlobStoreError("500")
+        if key.startswith("hanging"):
+            self.held.wait(60)
+        return key.encode()
+
+
+@pytest.fixture
+def failing():
+    return type("Failing", (Failing,), {"requested": [], "held": new_event()})
+
+
+def get(cold, key, number=0, **how):
+    return cold.store.read((key, number), lambda way: way.get_range(key, 0, 1), **how)
+
+
+def test_object_that_the_store_refuses_is_an_error_at_once(index, failing, caplog):
+    """An archived object, for example: its readers leave their threads to others."""
+    cold = Cold(index, blobs=failing, timeout_s=60)
+    began_s = monotonic()
+    for number in range(2 * READS_AT_ONCE):
+        with pytest.raises(PermissionError, match=r"InvalidObjectState.*archived"):
+            get(cold, "archived", number)
+    assert monotonic() - began_s < 10
+    assert failing.requested == ["archived"], "the store is not asked again at once"
+    (line,) = [each.getMessage() for each in caplog.records]
+    assert line == (
+        "old records unreadable, clients get KAFKA_STORAGE_ERROR key=archived "
+        "error=403 Forbidden: InvalidObjectState"
+    )
     cold.store.close()
+
+
+def test_object_that_fails_is_an_error_after_the_timeout_and_delays_no_others(index, failing):
+    cold = Cold(index, blobs=failing, timeout_s=1.0)
+    for number in range(4 * READS_AT_ONCE):
+        with pytest.raises(NotYetRead):
+            get(cold, f"failing{number % READS_AT_ONCE}", number, until_s=0.0)
+    assert get(cold, "sound") == b"sound"
+    assert cold.store._readings, "the others still wait"
+    with pytest.raises(TimeoutError):
+        get(cold, "failing0", 0)
+    cold.store.close()
+
+
+def test_object_that_hangs_delays_no_reads_of_others(index, failing):
+    cold = Cold(index, blobs=failing, timeout_s=60)
+    for number in range(2 * READS_AT_ONCE):
+        with pytest.raises(NotYetRead):
+            get(cold, "hanging", number, until_s=0.0)
+    wait_until(lambda: len(failing.requested) == OF_ONE_OBJECT + ASIDE_AT_ONCE)
+    assert get(cold, "sound", until_s=monotonic() + 30) == b"sound"
+    failing.held.set()
+    for number in range(2 * READS_AT_ONCE):
+        assert get(cold, "hanging", number) == b"hanging"
+    cold.store.close()
+
+
+def test_objects_of_large_flushes_that_are_archived_delay_no_others():
+    """Their reads pass the index, which has the reader of objects."""
+    index = IndexWithObjects()
+    leader = Broker(index, CONFIG, 0)
+    for _ in range(4 * STRETCHES):
+        leader.append(batch(value=VALUE))
+    keep_parts(leader)
+    archived = Archived(index.objects)
+    reader = ObjectReader(lambda: archived)
+    index.bodies = reader.bodies
+    cold = Cold(index, timeout_s=60)
+    log = RemoteBroker(index, CONFIG, 1, cold).log
+    archived.keys.update(sorted(index.objects)[:8])
+    began_s, unreadable = monotonic(), set()
+    for offset in range(4 * STRETCHES):
+        try:
+            assert load(log, offset) is not None
+        except PermissionError:
+            unreadable.add(offset)
+    assert len(unreadable) >= 8
+    assert len(unreadable) < 4 * STRETCHES
+    assert monotonic() - began_s < 30
+    cold.store.close()
+    reader.close()
+
+
+class Archived:
+    """A connection to objects of which some are archived."""
+
+    def __init__(self, objects):
+        self._objects = objects
+        self.keys = set()
+
+    def get_range(self, key, position, length):
+        if key in self.keys:
+            raise BlobRefused("403 Forbidden: InvalidObjectState")
+        return self._objects.get_range(key, position, length)
+
+    def close(self):
+        pass
 
 
 def load_until(log, offset, seconds):

@@ -11,7 +11,8 @@ from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobStoreError, BlobThrottled
+from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.metrics.scrape import scrape
@@ -76,6 +77,43 @@ def test_object_store_that_fails_is_named_until_it_works_again(world, monkeypatc
         wait_until(lambda: not warning())
     assert "the object store of the cluster does not answer: 403 Forbidden" in caplog.text
     assert "the object store of the cluster answers again" in caplog.text
+
+
+def test_store_that_throttles_gets_fewer_uploads_at_once(world, monkeypatch, caplog):
+    def refuse(blobs, key, body):
+        raise BlobThrottled("503 SlowDown")
+
+    with one_broker() as (cluster, _):
+        (broker,) = cluster.brokers
+        with Wire(broker.address) as wire:
+            assert scrape(broker)("barnabas_object_uploads_max") == 4
+            with monkeypatch.context() as patched:
+                patched.setattr(ScriptedBlobs, "put", refuse)
+                wire.send(PRODUCE, produce_request(9, TOPIC, (0, batch(b"a"))), 9)
+                wait_until(lambda: scrape(broker)("barnabas_object_uploads_max") == 1)
+            assert not wire.receive().responses[0].partition_responses[0].error_code
+            wait_until(lambda: scrape(broker)("barnabas_object_uploads_max") == 4, seconds=60)
+    assert "object store throttles, fewer uploads at once uploads=2" in caplog.text
+
+
+def test_slow_store_delays_no_upkeep_of_the_index(world, monkeypatch):
+    """Snapshots and garbage of the index continue while a listing of objects has no response."""
+    held, listed = new_event(), []
+
+    def hang(blobs, prefix, after, most):
+        listed.append(prefix)
+        held.wait(3600)
+        return []
+
+    monkeypatch.setattr(ScriptedBlobs, "list", hang)
+    with one_broker() as (cluster, _):
+        (broker,) = cluster.brokers
+        seen = lambda: scrape(broker)("barnabas_cluster_upkeep_timestamp_seconds")  # noqa: E731
+        wait_until(lambda: listed)
+        first = seen()
+        wait_until(lambda: seen() > first + 30, seconds=120, pause_s=1.0)
+        assert listed == ["seg/"]
+        held.set()
 
 
 def test_store_is_checked_without_uploads_too(world, monkeypatch):

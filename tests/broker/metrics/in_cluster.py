@@ -8,6 +8,7 @@ from barnabas.broker.metrics.exposition import exposition
 from barnabas.broker.metrics.kafka import kafka_families
 from barnabas.testing import Broker, Cluster, World
 from tests.broker.metrics.scrape import Scrape, scrape
+from tests.storage.scripted_objects import clusters_with_objects
 
 
 def scrape_kafka_names(broker: Broker) -> Scrape:
@@ -19,8 +20,13 @@ def scrape_kafka_names(broker: Broker) -> Scrape:
 
 
 def families_in_cluster() -> Scrape:
-    """Scrape a broker of a cluster that has pending markers for another broker."""
-    with World(), Cluster(brokers=1) as cluster, pytest.MonkeyPatch.context() as patch:
+    """Scrape a broker of a cluster with objects, and with pending markers for another broker."""
+    with (
+        World(),
+        clusters_with_objects(),
+        Cluster(brokers=1) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
         cluster.create_topic("t")
         (broker,) = cluster.brokers
         markers = broker.server.transactions.remote_markers

@@ -1,12 +1,19 @@
 """The object store behind its interface: a directory, and obstore's store in memory."""
 
+import shutil
+
 import obstore
 import pytest
 from obstore.store import LocalStore, MemoryStore
 
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
-from barnabas.storage.objects.object_blob_store import Address, DirectoryBlobStore, ObjectBlobStore
+from barnabas.storage.objects.object_blob_store import (
+    Address,
+    Clients,
+    DirectoryBlobStore,
+    ObjectBlobStore,
+)
 
 KEYS = ["wal/10/0-0000000000000000-1", "wal/2/0-0000000000000000-1", "wal/2/0-0000000000000001-2"]
 
@@ -16,7 +23,7 @@ def blobs(request, tmp_path):
     if request.param == "directory":
         return ObjectBlobStore.open(Address(f"file://{tmp_path}/objects").below("cluster"))
     store = MemoryStore()
-    return ObjectBlobStore(store, store)
+    return ObjectBlobStore(lambda *_: store)
 
 
 def test_object_is_read_by_ranges_as_it_was_put(blobs):
@@ -63,7 +70,7 @@ def test_directory_has_object_store_below_the_cluster(tmp_path):
 
 
 def test_directory_syncs_each_object_and_the_names_above_it_once_f6(tmp_path, monkeypatch):
-    blobs = DirectoryBlobStore(str(tmp_path / "objects"))
+    blobs = DirectoryBlobStore(str(tmp_path / "objects"), {})
     synced = []
     monkeypatch.setattr(blobs._files, "sync_directory", synced.append)
     blobs.put(KEYS[1], [b"abc"])
@@ -76,7 +83,7 @@ def test_directory_syncs_each_object_and_the_names_above_it_once_f6(tmp_path, mo
 
 def test_call_that_the_store_refuses_has_its_words(tmp_path):
     (tmp_path / "wal").write_bytes(b"in the way")
-    blobs = DirectoryBlobStore(str(tmp_path))
+    blobs = DirectoryBlobStore(str(tmp_path), {})
     with pytest.raises(BlobStoreError, match="wal"):
         blobs.put(KEYS[0], [b"x"])
 
@@ -106,8 +113,23 @@ def test_put_is_one_request_of_any_size(monkeypatch):
     seen = []
     monkeypatch.setattr(obstore, "put", lambda *_args, **named: seen.append(named))
     store = MemoryStore()
-    ObjectBlobStore(store, store).put("key", [bytes(6 * 1024 * 1024)] * 4)
+    ObjectBlobStore(lambda *_: store).put("key", [bytes(6 * 1024 * 1024)] * 4)
     assert seen == [{"use_multipart": False}]
+
+
+def test_timeout_of_a_request_grows_with_its_body():
+    opened = []
+
+    def open_client(repeats, timeout_s):
+        opened.append((repeats, timeout_s))
+        return len(opened)
+
+    clients = Clients(open_client)
+    mib = 1024 * 1024
+    assert clients.of(0, 4 * mib) == clients.of(0)
+    assert clients.of(3, 4 * mib) != clients.of(0)
+    assert clients.of(0, 64 * mib) == clients.of(0, 33 * mib)
+    assert opened == [(0, 30), (3, 30), (0, 480)]
 
 
 def test_address_that_names_no_store_is_refused():
@@ -121,7 +143,51 @@ def test_directory_that_cannot_be_made_is_refused(tmp_path):
         ObjectBlobStore.open(Address(f"file://{tmp_path}/file/objects"))
 
 
+def test_directory_that_is_not_mounted_is_an_unavailable_store(tmp_path):
+    mounted, away, directories = tmp_path / "mounted", tmp_path / "away", {}
+    address = Address(f"file://{mounted}/prefix").below("cluster")
+    blobs = ObjectBlobStore.open(address, directories)
+    blobs.put("wal/1/a", [b"abc"])
+
+    def assert_unavailable(words):
+        for store in (blobs, ObjectBlobStore.open(address, directories)):
+            for call in (
+                lambda store=store: store.put("wal/1/b", [b"x"]),
+                lambda store=store: store.get_range("wal/1/a", 0, 1),
+                lambda store=store: store.list("wal/", "", 10),
+                lambda store=store: store.delete(["wal/1/a"]),
+            ):
+                with pytest.raises(BlobStoreError, match=words):
+                    call()
+
+    mounted.rename(away)
+    assert_unavailable("is unavailable.*No such file")
+    assert not mounted.exists()
+    (mounted / "prefix" / "cluster").mkdir(parents=True)
+    assert_unavailable("is another one than at the start")
+    assert [*(mounted / "prefix" / "cluster").iterdir()] == []
+    shutil.rmtree(mounted)
+    away.rename(mounted)
+    assert blobs.get_range("wal/1/a", 0, 3) == b"abc"
+    with pytest.raises(BlobNotFound):
+        blobs.get_range("wal/1/b", 0, 1)
+
+
+def test_directory_that_is_lost_during_a_put_confirms_nothing(tmp_path, monkeypatch):
+    mounted = tmp_path / "mounted"
+    blobs = ObjectBlobStore.open(Address(f"file://{mounted}/prefix"))
+    put = obstore.put
+
+    def unmount_and_put(*arguments, **named):
+        mounted.rename(tmp_path / "away")
+        put(*arguments, **named)
+
+    monkeypatch.setattr(obstore, "put", unmount_and_put)
+    with pytest.raises(BlobStoreError):
+        blobs.put("wal/1/a", [b"abc"])
+
+
 def test_keys_are_those_of_the_store(tmp_path):
-    blobs = DirectoryBlobStore(str(tmp_path))
+    blobs = DirectoryBlobStore(str(tmp_path), {})
     blobs.put(KEYS[0], [b"abc"])
     assert bytes(obstore.get_range(LocalStore(tmp_path), KEYS[0], start=0, length=3)) == b"abc"

@@ -13,7 +13,7 @@ class Faulty(ObjectBlobStore):
 
     def __init__(self, fault):
         store = MemoryStore()
-        super().__init__(store, store, "memory://")
+        super().__init__(lambda *_: store, "memory://")
         self.fault = fault
 
     def put(self, key, body):
