@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
+
+from barnabas.broker.admin.exchange import gathered
 
 EXACTLY, AT_LEAST, AT_MOST = "exactly-once", "at-least-once", "at-most-once"
 EXPECTATIONS: Final = (EXACTLY, AT_LEAST, AT_MOST)
@@ -106,7 +108,7 @@ def judge(observed: Observed, expectation: str = EXACTLY) -> Verdict:
     """Compare outputs with inputs."""
     wanted = [each for each in observed.inputs if each.is_committed]
     verdict = Verdict(len(wanted), outputs=len(observed.outputs), expectation=expectation)
-    effects = _effects(observed.outputs)
+    effects = gathered((name, each) for each in observed.outputs for name in each.identities)
     for each in wanted:
         found = effects.get(each.identity, [])
         if len(found) == 1:
@@ -126,14 +128,6 @@ def judge_by(problems: Iterable[str], observed: Observed, expectation: str) -> V
     if not verdict.findings:
         verdict.once = len(wanted)
     return verdict
-
-
-def _effects(outputs: Iterable[Output]) -> dict[str, list[Output]]:
-    found: dict[str, list[Output]] = defaultdict(list)
-    for output in outputs:
-        for identity in output.identities:
-            found[identity].append(output)
-    return found
 
 
 def _fate(
