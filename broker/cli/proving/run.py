@@ -289,7 +289,7 @@ class Run:
         return False
 
     def _is_consumed(self) -> bool:
-        """Return whether the committed offsets are past the last input.
+        """Return whether the committed offsets of each group are past the last input.
 
         Without a group that commits offsets, return whether each input has an output.
         """
@@ -329,13 +329,11 @@ class Run:
             judge.Output(each.partition, each.offset, tuple(self._identities.of(each)), _text(each))
             for each in self._read_outputs()
         ]
-        groups = self._groups().values()
-        offsets: dict[int, int] | None = None
-        for group in groups:
-            offsets = offsets or {}
-            for (_, partition), offset in group.items():
-                offsets[partition] = max(offsets.get(partition, 0), offset)
-        return judge.Observed(inputs, outputs, offsets)
+        groups = {
+            name: {partition: offset for (_, partition), offset in offsets.items()}
+            for name, offsets in self._groups().items()
+        }
+        return judge.Observed(inputs, outputs, groups)
 
     def _read_inputs(self, isolation: str) -> Iterator[ReceivedRecord]:
         return self._observer.read(self._options.source, self._source_starts, isolation)

@@ -22,7 +22,7 @@ SCHEDULE = [Planned(0.5, Fault("kill", 1.0, client="1")), Planned(1.5, Fault("br
 
 def proof_of(*outputs: Output) -> Proof:
     inputs = [Input(name, 0, offset, b"k") for offset, name in enumerate("ab")]
-    verdict = judge.judge(Observed(inputs, outputs, {0: 2}))
+    verdict = judge.judge(Observed(inputs, outputs, {"g": {0: 2}}))
     story = None
     if verdict.violations:
         events = [Event(1.25, "1b", "wrote <the> output\x00")]
@@ -47,7 +47,7 @@ def test_text_of_a_proved_run():
 def test_text_of_a_wrong_run_has_findings_story_and_cause():
     text = list(lines(WRONG))
     assert "lost: 1, inputs without an output, although their offset was committed" in text
-    assert "  input b (partition 0 offset 1) has no output; the group is at offset 2" in text
+    assert "  input b (partition 0 offset 1) has no output; group g is at offset 2" in text
     assert "     1.250 s  1b   wrote <the> output\x00" in text
     assert f"usual cause: {CAUSES[0].text}" in text
     assert f"  see {CAUSES[0].page}" in text
