@@ -19,7 +19,7 @@ _FINDINGS_MAX: Final = 1000
 def lines(proof: Proof) -> Iterator[str]:
     """Yield the verdict as lines."""
     verdict = proof.verdict
-    kinds = _counted([each.fault.kind for each in proof.schedule])
+    kinds = _counted([each.fault.kind for each in proof.performed])
     yield f"{verdict.inputs} inputs, {verdict.outputs} outputs, {proof.took_s:.0f} s"
     yield f"faults, seed {proof.options.seed}: {kinds or 'none'}"
     if proof.ended:
@@ -66,7 +66,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "outputs": verdict.outputs,
         "exactly_one_effect": verdict.once,
         "counts": verdict.counts,
-        "faults": [{"at_s": each.at_s, **_drawn(each.fault._asdict())} for each in proof.schedule],
+        "faults": [{"at_s": each.at_s, **_drawn(each.fault._asdict())} for each in proof.performed],
         "ended": [{"process": name, "exit_code": code} for name, code in proof.ended],
         "findings": [_finding(each) for each in verdict.findings[:_FINDINGS_MAX]],
         "story": None

@@ -90,6 +90,7 @@ class Proof:
 
     options: Options
     schedule: Sequence[Planned]
+    """Planned faults; ``performed`` has those that happened."""
     verdict: judge.Verdict
     events: Sequence[Event]
     took_s: float
@@ -97,6 +98,8 @@ class Proof:
     """Names and exit codes of processes that ended by themselves."""
     story: Story | None = None
     """Story of the first finding that the expectation does not allow."""
+    performed: Sequence[Planned] = ()
+    """Faults that harmed something, each with its time in the run."""
 
 
 Say = Callable[[str], None]
@@ -206,7 +209,10 @@ class Run:
             calls = list(self._wiretap.calls) if self._wiretap else []
             first = verdict.violations[0]
             story = story_of(first, calls, events, options.source, options.target)
-        return Proof(options, self._planned, verdict, events, took_s, self._instances.ended, story)
+        return Proof(
+            options, self._planned, verdict, events, took_s, self._instances.ended, story,
+            disturbance.performed,
+        )  # fmt: skip
 
     def _verdict(self) -> judge.Verdict:
         observed, expectation = self._observed(), self._options.expectation

@@ -131,11 +131,12 @@ class Wiretap:
         used = sorted(self._used) or [PRODUCE]
         return used[int(share * len(used))]
 
-    def disarm(self) -> bool:
-        """Return whether the fault has not happened, and does not happen any more."""
+    def disarm(self, moment: Moment) -> bool:
+        """Return whether a fault has not happened, and does not happen any more."""
         with self._lock:
-            was_armed = self._moment is not None
-            self._moment = None
+            was_armed = self._moment is moment
+            if was_armed:
+                self._moment = None
             return was_armed
 
     def load_coordinator(self, number: int) -> None:

@@ -17,7 +17,8 @@ from barnabas.broker.cli.proving.story import Story
 from barnabas.broker.cli.proving.timeline import Event
 
 OPTIONS = Options(["python", "invoicing.py"], "orders", "invoices", seed=7)
-SCHEDULE = [Planned(0.5, Fault("kill", 1.0, client="1")), Planned(1.5, Fault("broker"))]
+PERFORMED = [Planned(0.5, Fault("kill", 1.0, client="1")), Planned(1.5, Fault("broker"))]
+SCHEDULE = [*PERFORMED, Planned(1.8, Fault("pause", 1.0, client="2"))]
 
 
 def proof_of(*outputs: Output) -> Proof:
@@ -27,7 +28,7 @@ def proof_of(*outputs: Output) -> Proof:
     if verdict.violations:
         events = [Event(1.25, "1b", "wrote <the> output\x00")]
         story = Story(verdict.violations[0], events, CAUSES[:1])
-    return Proof(OPTIONS, SCHEDULE, verdict, [], 12.34, [("1", 3)], story)
+    return Proof(OPTIONS, SCHEDULE, verdict, [], 12.34, [("1", 3)], story, PERFORMED)
 
 
 RIGHT = proof_of(Output(0, 0, ("a",)), Output(0, 1, ("b",)))
@@ -60,9 +61,10 @@ def test_text_of_outputs_without_ids_names_the_options():
     assert not any("--judge" in each for each in lines(WRONG))
 
 
-def test_json_has_the_verdict_the_schedule_and_the_story():
+def test_json_has_the_verdict_the_performed_faults_and_the_story():
     found = json.loads(json.dumps(as_json(WRONG)))
     assert (found["proved"], found["seed"], found["counts"]) == (False, 7, {"lost": 1, "twice": 1})
+    assert [each["kind"] for each in found["faults"]] == ["kill", "broker"]
     assert found["faults"][0] == {"at_s": 0.5, "kind": "kill", "seconds": 1.0, "client": "1"}
     assert found["findings"][0]["outputs"] == [
         {"partition": 0, "offset": 0},

@@ -122,7 +122,8 @@ def begin_producer(tap: ConnectionTap) -> None:
 def test_moment_waits_for_its_request_and_instance(wiretap, tap):
     signals = []
     wiretap.on_moment = lambda *arguments: signals.append(arguments)
-    assert wiretap.arm(Moment(names.END, 1, Act.SWALLOW, signal.SIGKILL, "after EndTxn"))
+    moment = Moment(names.END, 1, Act.SWALLOW, signal.SIGKILL, "after EndTxn")
+    assert wiretap.arm(moment)
     assert not wiretap.arm(Moment(names.PRODUCE, 1, Act.CUT))
     assert tap.requests(produce())[0] is Act.FORWARD
     other = ConnectionTap(wiretap, lambda: "2")
@@ -130,7 +131,7 @@ def test_moment_waits_for_its_request_and_instance(wiretap, tap):
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.SWALLOW
     assert signals == [("1b", signal.SIGKILL, "after EndTxn")]
     assert not wiretap.is_armed
-    assert not wiretap.disarm()
+    assert not wiretap.disarm(moment)
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
 
 
