@@ -11,7 +11,14 @@ from barnabas.broker.cli.proving import judge
 from barnabas.broker.cli.proving.causes import CAUSES
 from barnabas.broker.cli.proving.faults import Fault, Planned
 from barnabas.broker.cli.proving.judge import Input, Observed, Output
-from barnabas.broker.cli.proving.report import as_json, as_junit, lines
+from barnabas.broker.cli.proving.report import (
+    Failure,
+    as_json,
+    as_junit,
+    failure_as_json,
+    failure_as_junit,
+    lines,
+)
 from barnabas.broker.cli.proving.run import Options, Proof
 from barnabas.broker.cli.proving.story import Story
 from barnabas.broker.cli.proving.timeline import Event
@@ -72,6 +79,7 @@ def test_json_has_the_verdict_the_performed_faults_and_the_story():
     ]
     assert found["story"]["causes"][0]["name"] == CAUSES[0].name
     assert as_json(RIGHT)["story"] is None
+    assert as_json(RIGHT)["reason"] is None
 
 
 @pytest.mark.parametrize(("proof", "failures"), [(RIGHT, 0), (WRONG, 2)])
@@ -79,3 +87,25 @@ def test_junit_has_a_case_for_each_kind(proof, failures):
     suite = ET.fromstring(as_junit(proof).partition("\n")[2])
     assert int(suite.attrib["failures"]) == len(suite.findall(".//failure")) == failures
     assert len(suite.findall("testcase")) == int(suite.attrib["tests"]) == len(judge.MEANINGS)
+
+
+FAILURE = Failure(OPTIONS, "nothing was tried: 'x' <ended>", "no such\x1b setting\n<at all>")
+
+
+def test_json_without_a_verdict_has_the_reason_and_the_output():
+    found = json.loads(json.dumps(failure_as_json(FAILURE)))
+    assert (found["proved"], found["seed"]) == (False, 7)
+    assert found["reason"] == "nothing was tried: 'x' <ended>"
+    assert found["output"] == FAILURE.output
+
+
+def test_junit_without_a_verdict_has_one_error():
+    suite = ET.fromstring(failure_as_junit(FAILURE).partition("\n")[2])
+    assert (suite.attrib["tests"], suite.attrib["errors"], suite.attrib["failures"]) == (
+        "1",
+        "1",
+        "0",
+    )
+    (error,) = suite.findall("testcase/error")
+    assert error.attrib["message"] == FAILURE.reason
+    assert error.text == "no such? setting\n<at all>"
