@@ -33,6 +33,14 @@ _SLOW_S: Final = 0.4
 _RETRY_S: Final = 0.1
 _MARKERS_S: Final = 0.01
 """Time between two attempts while the markers of the transaction before are written."""
+_ABORTED: Final = frozenset(
+    (
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+    )
+)
+"""Errors of EndTxn for a transaction that its timeout has ended."""
 _ENDS_S: Final = 60.0
 _ABANDONED_S: Final = 1.0
 
@@ -77,6 +85,9 @@ class Writer:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(_ENDS_S)
+            if self._thread.is_alive():
+                self._is_abandoned = True
+                raise CommandError(f"the last inputs were not written in {_ENDS_S:.0f} s")
         if self.error is not None:
             raise CommandError(f"the inputs could not be written: {self.error}")
 
@@ -129,13 +140,33 @@ class Writer:
         if self._limit is None:
             self.numbers += count
         self._write([self._records(number) for number in numbers], producer)
-        if self._limit is not None:  # Records of a file are written again, unless it is decided.
-            self.numbers += count
         if self._chance.random() < _SLOW_SHARE:
             self._stopping.wait(self._chance.uniform(0, _SLOW_S))
         aborts = self._limit is None and self._chance.random() < ABORTS
-        self._cluster.run(producer.end(commit=not aborts))
+        is_ended = self._end(producer, commit=not aborts)
+        if is_ended and self._limit is not None:  # Else the records of a file are written again.
+            self.numbers += count
         self._stopping.wait(self._chance.uniform(0, 2 * count / self._rate))
+
+    def _end(self, producer: TransactionalProducer, *, commit: bool) -> bool:
+        """End the transaction; return False if its coordinator has aborted it before.
+
+        Without a response it may have been committed: the request is repeated until that is known.
+        """
+        while not self._is_abandoned:
+            try:
+                self._cluster.run(producer.end(commit=commit))
+            except Rejected as problem:
+                if problem.code in _ABORTED:
+                    break
+            except (Unreachable, CommandError):
+                pass
+            else:
+                return True
+            self._cluster.close()
+            sleep(_RETRY_S)
+        self._producer = None
+        return False
 
     def _write(self, records: Sequence[NewRecord], producer: TransactionalProducer) -> None:
         by_partition = gathered((self._choose(each), each) for each in records)
