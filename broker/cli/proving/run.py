@@ -206,7 +206,7 @@ class Run:
         events = list(self._timeline.events)
         story = None
         if verdict.violations:
-            calls = list(self._wiretap.calls) if self._wiretap else []
+            calls = self._wiretap.calls if self._wiretap else []
             first = verdict.violations[0]
             story = story_of(first, calls, events, options.source, options.target)
         return Proof(
