@@ -10,10 +10,11 @@ from collections.abc import Callable, Collection, Sequence
 from random import Random
 from typing import NamedTuple
 
-from barnabas.broker.cli.proving.faults import Cure, Fault, Nemesis
+from barnabas.broker.cli.proving.faults import Cure, Fault
 from barnabas.storage.runtime.clock import sleep
 from barnabas.testing import Cluster
 from tests.history.model import Partition
+from tests.workload.nemesis import Nemesis
 
 LONGEST_DEAFNESS_S = 0.1
 WEIGHTS = {

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -136,15 +137,20 @@ def test_function_inside_another_one_is_refused():
 
 
 def test_program_that_ends_at_once_is_reported_with_its_last_words(tmp_path):
-    ended = tried(tmp_path, "raise SystemExit('no such setting')")
+    ended = tried(tmp_path, "raise SystemExit('no such setting')", "--format", "junit")
     assert ended.exit_code == 2
+    (error,) = ET.fromstring(ended.stdout.partition("\n")[2]).findall("testcase/error")
+    assert error.attrib["message"].startswith("nothing was tried: the program ended 4 times")
+    assert error.text.endswith("no such setting")
     assert "nothing was tried: the program ended 4 times, exit code 1" in ended.stderr
     assert "  no such setting" in ended.stderr
 
 
 def test_program_that_cannot_be_started_is_named():
-    ended = run_alone(*WORDS, "--", "/no/such/program")
+    ended = run_alone(*WORDS, "--format", "json", "--", "/no/such/program")
     assert ended.exit_code == 2
+    reason = json.loads(ended.stdout)["reason"]
+    assert reason.startswith("the program cannot be started: /no/such/program: No such file")
     assert "cannot be started: /no/such/program: No such file or directory" in ended.stderr
 
 

@@ -16,10 +16,12 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 
+from barnabas.broker.cli.proving.instances import Instances
+from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.broker.cli.records.group_protocol import encode_assignment, encode_subscription
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
@@ -44,13 +46,15 @@ from barnabas.protocol.messages.sync_group import (
     SyncGroupResponse,
 )
 from barnabas.testing import Broker
+from tests.checkout import PYTHONPATH
 from tests.interop.clients import kafka
-from tests.interop.test_transform import Worker
 from tests.interop.transactional import COMMITTED, committed_offset, read_with_kafka_python
 from tests.interop.transform_worker import (
+    GAVE_UP,
     OUTPUT_PARTITIONS,
     POLL_S,
     Settings,
+    command_line,
     run_with_kafka_python,
     transformed,
 )
@@ -184,19 +188,22 @@ def test_a_missed_generation_leaves_no_position_behind(broker):
     )
 
 
-def test_a_coordinator_that_has_just_moved_is_asked_again(broker, tmp_path):
-    servers, library = broker.bootstrap_servers, "confluent-kafka"
-    broker.create_topic(f"output-{library}", OUTPUT_PARTITIONS)
-    with broker.intercept(OFFSET_FETCH, fail=ErrorCode.NOT_COORDINATOR, times=1) as refused:
-        worker = Worker(library, 0, servers, tmp_path)
-        try:
-            wait_until(lambda: refused.count, "the worker asks where its group is")
-            send(servers, range(BEFORE))
+def test_a_coordinator_that_has_just_moved_is_asked_again(broker, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
+    servers = broker.bootstrap_servers
+    words = command_line("confluent-kafka", GROUP)
+    workers = Instances(words, servers, tmp_path, Timeline())
+    with (
+        broker.intercept(OFFSET_FETCH, fail=ErrorCode.NOT_COORDINATOR, times=1) as refused,
+        closing(workers),
+    ):
+        workers.start(1)
+        wait_until(lambda: refused.count, "the worker asks where its group is")
+        send(servers, range(BEFORE))
 
-            def has_taken_all() -> bool:
-                worker.look_after()
-                return committed_offset(servers, f"app-{library}", INPUT, 0) == BEFORE
+        def has_taken_all() -> bool:
+            workers.supervise()
+            return committed_offset(servers, GROUP, INPUT, 0) == BEFORE
 
-            wait_until(has_taken_all, worker.errors)
-        finally:
-            worker.kill()
+        wait_until(has_taken_all, lambda: workers.last_words(1))
+    assert {code for _, code in workers.ended} <= GAVE_UP

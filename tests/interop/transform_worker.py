@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import faulthandler
 import json
 import logging
 import signal
@@ -52,6 +51,8 @@ TRANSACTION_TIMEOUT_MS = 4000
 TIMEOUT_S = 60.0
 HANGS_S = 20
 """A transaction that takes so long will never end: its worker is ended, by SIGALRM."""
+GAVE_UP = {GIVE_UP, -signal.SIGALRM}
+"""Exit codes of a worker whose library lets it go no further, or hangs."""
 
 
 class Settings(NamedTuple):
@@ -400,6 +401,13 @@ WORKERS = {
 }
 
 
+def command_line(library: str, group: str) -> list[str]:
+    """Return the command line of a worker, with the placeholders of ``barnabas prove``."""
+    settings = Settings(library, f"{library}-{{instance}}", "{servers}", group, "input", "output")
+    words = json.dumps(settings._asdict())
+    return [sys.executable, "-m", "tests.interop.transform_worker", words]
+
+
 @contextlib.contextmanager
 def _until_sigterm() -> Iterator[Stopping]:
     stop: list[int] = []
@@ -410,8 +418,6 @@ def _until_sigterm() -> Iterator[Stopping]:
 def main() -> int:
     """Work until SIGTERM."""
     warnings.simplefilter("ignore")
-    # Print the stacks on SIGUSR1, which its supervisor sends when it waits without success.
-    faulthandler.register(signal.SIGUSR1)
     for library in ("kafka", "aiokafka"):
         logging.getLogger(library).setLevel(logging.CRITICAL)
     settings = Settings(**json.loads(sys.argv[1]))

@@ -24,7 +24,7 @@ from pathlib import Path
 from random import Random
 from typing import Final
 
-from barnabas.broker.cli.proving.faults import Cure, Fault, Nemesis
+from barnabas.broker.cli.proving.faults import Cure, Fault
 from tests.counterparts.object_stores import Versitygw
 from tests.counterparts.postgresql_servers import Pair
 from tests.history.model import COMMITTED, UNCOMMITTED
@@ -36,6 +36,7 @@ from tests.torture.process_brokers import ProcessBrokers
 from tests.torture.torture import Outcome, Say, Torture
 from tests.workload.access import BROKER_SETTINGS, Access
 from tests.workload.fleet import Fleet
+from tests.workload.nemesis import Nemesis
 from tests.workload.settings import TRANSACTION_TIMEOUT_MS, Kind
 
 BROKERS = 3

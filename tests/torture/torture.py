@@ -14,7 +14,6 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from barnabas.broker.cli.proving.faults import Nemesis
 from barnabas.broker.cli.proving.proxy import Proxy
 from tests.history import checker
 from tests.history.anomalies import Report
@@ -33,6 +32,7 @@ from tests.workload.drivers.confluent import Look
 from tests.workload.fleet import KINDS, WIRE_KINDS, Fleet, Member
 from tests.workload.journal import read_journals
 from tests.workload.judge import Groups, read_at_the_end
+from tests.workload.nemesis import Nemesis
 from tests.workload.settings import GROUP, INPUTS, PARTITIONS, PLACES, TOPICS, WIRE, Kind
 
 WAIT_S = 120

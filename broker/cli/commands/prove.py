@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 
 from barnabas.broker.admin.exchange import Rejected
 from barnabas.broker.cli.arguments import add_bootstrap, add_flag, addresses, seconds, whole_number
@@ -15,7 +16,14 @@ from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.identities import IdRule
 from barnabas.broker.cli.proving.minimising import minimised
 from barnabas.broker.cli.proving.own_judge import own_judge
-from barnabas.broker.cli.proving.report import as_json, as_junit, lines
+from barnabas.broker.cli.proving.report import (
+    Failure,
+    as_json,
+    as_junit,
+    failure_as_json,
+    failure_as_junit,
+    lines,
+)
 from barnabas.broker.cli.proving.run import NothingTried, Options, Proof, prove
 from barnabas.broker.client.errors import Unreachable
 from barnabas.storage.runtime.chance import random_below
@@ -116,10 +124,12 @@ def run(arguments: argparse.Namespace) -> int:
         except NothingTried as problem:
             for line in problem.output.splitlines():
                 print_text(f"  {line}", file=sys.stderr)
-            return report(f"nothing was tried: {problem}", USAGE)
+            reason, output = f"nothing was tried: {problem}", problem.output
         except (CommandError, Rejected, Unreachable, OSError) as problem:
-            return report(str(problem), USAGE)  # Not FAILED, which is a verdict.
-    return _print(proof, arguments.format)
+            reason, output = str(problem), ""
+        else:
+            return _print(proof, arguments.format)
+    return _print_failure(Failure(options, reason, output), arguments.format)
 
 
 def spark_command(path: str) -> list[str]:
@@ -131,11 +141,23 @@ def spark_command(path: str) -> list[str]:
 def _print(proof: Proof, output_format: str) -> int:
     if output_format == "json":
         print_json(as_json(proof))
-    for line in as_junit(proof).splitlines() if output_format == "junit" else ():
-        print_text(line)
-    for line in lines(proof) if output_format == "text" else ():
-        print_text(line)
+    else:
+        _print_lines(lines(proof) if output_format == "text" else as_junit(proof).splitlines())
     return OK if proof.verdict.is_proved else FAILED
+
+
+def _print_failure(failure: Failure, output_format: str) -> int:
+    """Print why a run has no verdict; return USAGE, since FAILED is a verdict."""
+    if output_format == "json":
+        print_json(failure_as_json(failure))
+    elif output_format == "junit":
+        _print_lines(failure_as_junit(failure).splitlines())
+    return report(failure.reason, USAGE)
+
+
+def _print_lines(found: Iterable[str]) -> None:
+    for line in found:
+        print_text(line)
 
 
 def _say(text: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from barnabas.protocol.errors import ErrorCode
@@ -22,11 +23,13 @@ WATCHED: Final = frozenset({
 })  # fmt: skip
 """APIs whose requests are decoded."""
 
-Spans = dict[int, tuple[int, int]]
+Spans = Mapping[int, tuple[int, int]]
 """First and last offset by partition."""
+_NONE: Final[Mapping[int, Any]] = MappingProxyType({})
+"""Shared by all calls: most have only one of the mappings."""
 
 
-@dataclass
+@dataclass(slots=True)
 class Call:
     """One request, and its response if it arrived."""
 
@@ -49,13 +52,13 @@ class Call:
     isolation: int = 1
     timeout_ms: int = 0
     is_idempotent: bool = False
-    offsets: dict[int, int] = field(default_factory=dict)
+    offsets: Mapping[int, int] = field(default_factory=lambda: _NONE)
     """Committed offsets of the input by partition."""
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: Mapping[int, int] = field(default_factory=lambda: _NONE)
     """Produce: records for the output by partition."""
-    written: Spans = field(default_factory=dict)
+    written: Spans = field(default_factory=lambda: _NONE)
     """Produce: offsets of the output that the broker gave them."""
-    read: Spans = field(default_factory=dict)
+    read: Spans = field(default_factory=lambda: _NONE)
     """Fetch: offsets of the input that the response has."""
 
 
@@ -96,26 +99,29 @@ def requested(call: Call, request: Any, topics: Topics) -> None:  # noqa: ANN401
     elif call.api == ADD_PARTITIONS and request.v3_and_below_transactional_id:
         call.transactional_id = request.v3_and_below_transactional_id
     elif call.api in {COMMIT, COMMIT_IN_TRANSACTION}:
-        for topic in request.topics:
-            if topics.name(topic) == topics.source:
-                for each in topic.partitions:
-                    call.offsets[each.partition_index] = each.committed_offset
+        call.offsets = {
+            each.partition_index: each.committed_offset
+            for topic in request.topics
+            if topics.name(topic) == topics.source
+            for each in topic.partitions
+        }
 
 
 def _produced(call: Call, request: Any, topics: Topics) -> None:  # noqa: ANN401
     call.acks = request.acks
+    counts: dict[int, int] = {}
     for topic in request.topic_data:
         if topics.name(topic) != topics.target:
             continue
         for each in topic.partition_data:
             try:
                 for _, header in iterate_batches(memoryview(each.records or b"")):
-                    count = call.counts.get(each.index, 0)
-                    call.counts[each.index] = count + header.record_count
+                    counts[each.index] = counts.get(each.index, 0) + header.record_count
                     call.producer_id, call.epoch = header.producer_id, header.producer_epoch
                     call.is_idempotent = header.producer_id >= 0
             except (InvalidBatch, struct.error, IndexError):
                 continue
+    call.counts = counts
 
 
 def responded(call: Call, response: Any, topics: Topics) -> None:  # noqa: ANN401
@@ -123,12 +129,13 @@ def responded(call: Call, response: Any, topics: Topics) -> None:  # noqa: ANN40
     call.is_answered = True
     call.errors = tuple(dict.fromkeys(ErrorCode(code).name for code in _codes(response) if code))
     if call.api == PRODUCE:
-        for topic in response.responses:
-            if topics.name(topic) == topics.target:
-                for each in topic.partition_responses:
-                    count = call.counts.get(each.index, 0)
-                    if not each.error_code and each.base_offset >= 0:
-                        call.written[each.index] = each.base_offset, each.base_offset + count - 1
+        call.written = {
+            each.index: (each.base_offset, each.base_offset + call.counts.get(each.index, 0) - 1)
+            for topic in response.responses
+            if topics.name(topic) == topics.target
+            for each in topic.partition_responses
+            if not each.error_code and each.base_offset >= 0
+        }
     elif call.api == FETCH:
         _fetched(call, response, topics)
     elif call.api == INIT:
@@ -142,6 +149,7 @@ def responded(call: Call, response: Any, topics: Topics) -> None:  # noqa: ANN40
 
 
 def _fetched(call: Call, response: Any, topics: Topics) -> None:  # noqa: ANN401
+    read = {}
     for topic in response.responses:
         if topics.name(topic) != topics.source:
             continue
@@ -153,7 +161,8 @@ def _fetched(call: Call, response: Any, topics: Topics) -> None:  # noqa: ANN401
             except (InvalidBatch, struct.error, IndexError):
                 continue
             if headers:
-                call.read[each.partition_index] = headers[0].base_offset, headers[-1].last_offset
+                read[each.partition_index] = headers[0].base_offset, headers[-1].last_offset
+    call.read = read
 
 
 def _codes(structure: Any) -> Iterator[int]:  # noqa: ANN401

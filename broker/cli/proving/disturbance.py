@@ -9,7 +9,7 @@ from typing import NamedTuple
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.proving import schedule as names
 from barnabas.broker.cli.proving.calls import PRODUCE
-from barnabas.broker.cli.proving.faults import Cure, Fault
+from barnabas.broker.cli.proving.faults import Cure, Fault, Planned
 from barnabas.broker.cli.proving.instances import Instances, Process
 from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.proxy import Act
@@ -59,6 +59,8 @@ class Disturbance:
         self._wiretap = wiretap
         self._passage = passage
         self._sleepers: list[_Sleeper] = []
+        self.performed: list[Planned] = []
+        """Faults that harmed something, each with its time in the timeline."""
         if wiretap is not None:
             wiretap.on_moment = instances.signal_named
 
@@ -71,17 +73,18 @@ class Disturbance:
             case names.KILL:
                 return self._kill(fault, number)
             case names.PAUSE:
-                return self._pause(self._instances.pause(number), fault.how)
+                return self._pause(fault, self._instances.pause(number), fault.how)
             case names.ZOMBIE:
                 if not self._can_be_succeeded(number):
                     return None
                 self._wait_for_request(fault, number)
-                return self._sleep(self._instances.replace(number))
+                return self._sleep(fault, self._instances.replace(number))
             case names.JOIN:
                 self._instances.start(number)
+                self._count(fault)
                 return lambda: self._instances.leave(number)
             case names.BROKER:
-                return self._kill_broker()
+                return self._kill_broker(fault)
         assert self._wiretap is not None, f"{fault} needs a broker of the command"
         return self._at_the_wire(fault, number, self._wiretap)
 
@@ -95,6 +98,10 @@ class Disturbance:
             self.supervise(())
             sleep(_LOOK_S)
 
+    def _count(self, fault: Fault) -> None:
+        """Note that a fault harmed something."""
+        self.performed.append(Planned(round(self._timeline.now_s(), 3), fault))
+
     def _kill(self, fault: Fault, number: int) -> Cure:
         """Kill an instance at a request, or at once."""
         wiretap = self._wiretap
@@ -102,16 +109,23 @@ class Disturbance:
             act = Act.CUT if fault.how == names.BEFORE else Act.SWALLOW
             api = wiretap.chosen(fault.share)
             reason = f"{fault.how} its {api} took effect"
-            if wiretap.arm(Moment(api, number, act, signal.SIGKILL, reason)):
-                return lambda: self._end_kill(number, wiretap)
-        self._instances.kill(number)
+            moment = Moment(api, number, act, signal.SIGKILL, reason)
+            if wiretap.arm(moment):
+                return lambda: self._end_kill(fault, number, wiretap, moment)
+        self._kill_now(fault, number)
         return lambda: self._instances.start(number)
 
-    def _end_kill(self, number: int, wiretap: Wiretap) -> None:
+    def _kill_now(self, fault: Fault, number: int) -> None:
+        if self._instances.kill(number):
+            self._count(fault)
+
+    def _end_kill(self, fault: Fault, number: int, wiretap: Wiretap, moment: Moment) -> None:
         """Kill an instance now whose request did not come."""
-        if wiretap.disarm():
-            self._instances.kill(number)
+        if wiretap.disarm(moment):
+            self._kill_now(fault, number)
             self._instances.start(number)
+        else:
+            self._count(fault)
 
     def _can_be_succeeded(self, number: int) -> bool:
         """Return whether an instance has read inputs, and no other zombie sleeps.
@@ -132,23 +146,23 @@ class Disturbance:
         # A zombie has its offsets still to commit: those are what its successor must be safe from.
         api = PRODUCE if fault.kind == names.ZOMBIE else wiretap.chosen(fault.share)
         until_s = monotonic() + _REQUEST_S
-        if wiretap.arm(
-            Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}", process.name)
-        ):
+        moment = Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}", process.name)
+        if wiretap.arm(moment):
             while wiretap.is_armed and monotonic() < until_s:
                 sleep(_LOOK_S)
-            wiretap.disarm()
+            wiretap.disarm(moment)
 
-    def _pause(self, paused: Process | None, manner: str) -> Cure | None:
+    def _pause(self, fault: Fault, paused: Process | None, manner: str) -> Cure | None:
         if paused is None:
             return None
+        self._count(fault)
         if manner == names.EXPIRES and self._passage is not None:
             self._passage.expire(paused.name)
         return lambda: self._instances.resume(paused)
 
-    def _sleep(self, zombie: Process | None) -> Cure | None:
+    def _sleep(self, fault: Fault, zombie: Process | None) -> Cure | None:
         """Return the cure of a zombie: it wakes up after another process has its partitions."""
-        cure = self._pause(zombie, names.EXPIRES)
+        cure = self._pause(fault, zombie, names.EXPIRES)
         if zombie is None or cure is None or self._wiretap is None:
             return cure
         paused_s = self._timeline.now_s()
@@ -172,23 +186,38 @@ class Disturbance:
             case names.LOADING:
                 wiretap.load_coordinator(number)
                 self._timeline.note("", f"the coordinator loads for instance {number}")
+                self._count(fault)
                 return wiretap.end_loading
             case names.SLOW:
-                self._wait_for_request(fault, number)
-                paused = self._instances.pause(number)
-                if paused is None or self._passage is None:
-                    return None
-                self._passage.time_out(paused.name)
-                return lambda: self._instances.resume(paused)
+                return self._slow_down(fault, number)
         act = Act.CUT if fault.kind == names.CUT_BEFORE else Act.SWALLOW
-        wiretap.arm(Moment(wiretap.chosen(fault.share), number, act))
-        return wiretap.disarm
+        moment = Moment(wiretap.chosen(fault.share), number, act)
+        if not wiretap.arm(moment):
+            return None
 
-    def _kill_broker(self) -> Cure | None:
+        def end() -> None:
+            if not wiretap.disarm(moment):
+                self._count(fault)
+
+        return end
+
+    def _slow_down(self, fault: Fault, number: int) -> Cure | None:
+        """Pause an instance while its transaction times out."""
+        assert self._passage is not None, f"{fault} needs a broker of the command"
+        self._wait_for_request(fault, number)
+        paused = self._instances.pause(number)
+        if paused is None:
+            return None
+        if self._passage.time_out(paused.name):
+            self._count(fault)
+        return lambda: self._instances.resume(paused)
+
+    def _kill_broker(self, fault: Fault) -> Cure | None:
         if self._broker is None or not self._broker.is_running:
             return None
         broker = self._broker
         broker.kill()
+        self._count(fault)
         self._timeline.note("", "the broker was killed (kill -9)")
 
         def restart() -> None:

@@ -1,4 +1,4 @@
-"""Faults as data, and what performs and heals them: by a schedule, or drawn one after the other.
+"""Faults as data, and what performs them by a schedule and heals them.
 
 A performer has the objects to harm: the program of ``barnabas prove`` (``disturbance.py``), the
 brokers of a simulation, or brokers and clients as processes.
@@ -7,7 +7,7 @@ brokers of a simulation, or brokers and clients as processes.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from random import Random
 from typing import NamedTuple, Protocol, TypeAlias
 
@@ -67,13 +67,6 @@ class Performer(Protocol):
 
     def finish(self) -> None:
         """Wait until all faults that heal by themselves are healed."""
-
-
-class Executor(Performer, Protocol):
-    """Draws faults of what there is, and performs them."""
-
-    def draw(self, kind: str, chance: Random, harmed: Collection[int]) -> Fault | None:
-        """Draw a fault, or return None if nothing exists now that it could harm."""
 
 
 class _Pending(NamedTuple):
@@ -156,38 +149,3 @@ class Healer:
         self._chance.shuffle(due)
         for each in due:
             each.cure()
-
-
-class Nemesis(Healer):
-    """Draws one fault after the other and performs it; heals everything at the end."""
-
-    def __init__(
-        self,
-        executor: Executor,
-        weights: Mapping[str, float],
-        chance: Random,
-        rest_s: tuple[float, float],
-        say: Callable[[str], None] = lambda _text: None,
-    ) -> None:
-        """``weights``: how often each kind of fault happens; ``rest_s``: time between two."""
-        super().__init__(executor, chance, say)
-        self._executor = executor
-        self._weights = dict(weights)
-        self._rest_s = rest_s
-
-    def run(self, duration_s: float) -> None:
-        """Make faults until the time is up, then heal everything."""
-        until_s = monotonic() + duration_s
-        try:
-            while monotonic() < until_s:
-                self._wait_until(monotonic() + self._chance.uniform(*self._rest_s))
-                (kind,) = self._chance.choices([*self._weights], [*self._weights.values()])
-                fault = self._executor.draw(kind, self._chance, self.harmed)
-                if fault is None:
-                    self._say(f"  {kind}: not now")
-                    self._executor.supervise(self.harmed)
-                else:
-                    self._perform(fault)
-        finally:
-            self._heal_all()
-        self._executor.supervise(self.harmed)

@@ -2,7 +2,8 @@
 
 The guard is a process that waits for the end of a pipe from the command. The kernel closes the pipe
 when the command ends, however it ends. Each process of the run has the directory of the run in its
-environment, so that the guard also finds children in sessions of their own.
+environment, and those of the program have its name there, so that their children are found, too,
+also in sessions of their own.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from barnabas.storage.runtime.clock import sleep
 
 VARIABLE: Final = "BARNABAS_PROVE_DIRECTORY"
 """Variable in the environment of each process of a run."""
+NAME: Final = "BARNABAS_PROVE_PROCESS"
+"""Variable in the environment of a process of the program, and of its children."""
 _PROCESSES: Final = Path("/proc")
 _LOOKS_MAX: Final = 250
 _LOOK_S: Final = 0.02
@@ -50,21 +53,27 @@ class Guard:
 
 def end_run(directory: Path) -> None:
     """Kill the processes of a run until none is left, and remove its directory."""
-    for _ in range(_LOOKS_MAX):
-        if not _kill(f"{VARIABLE}={directory}".encode()):
-            break
-        sleep(_LOOK_S)
+    kill_all(VARIABLE, str(directory))
     shutil.rmtree(directory, ignore_errors=True)
 
 
-def _kill(variable: bytes) -> bool:
-    """Kill the processes with a variable in their environment; return whether there were any."""
-    found = False
+def kill_all(variable: str, value: str) -> None:
+    """Kill the processes with a variable in their environment until none is left."""
+    for _ in range(_LOOKS_MAX):
+        if not signal_all(variable, value, signal.SIGKILL):
+            break
+        sleep(_LOOK_S)
+
+
+def signal_all(variable: str, value: str, number: signal.Signals) -> set[int]:
+    """Send a signal to the processes with a variable in their environment; return their IDs."""
+    found = set()
+    wanted = f"{variable}={value}".encode()
     for each in _PROCESSES.glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):  # The process has ended, or belongs to another user.
-            if variable in each.read_bytes().split(b"\0"):
-                found = True
-                os.kill(int(each.parent.name), signal.SIGKILL)
+            if wanted in each.read_bytes().split(b"\0"):
+                os.kill(int(each.parent.name), number)
+                found.add(int(each.parent.name))
     return found
 
 

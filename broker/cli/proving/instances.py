@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.proving.guard import VARIABLE
+from barnabas.broker.cli.proving.guard import NAME, VARIABLE, kill_all, signal_all
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.storage.files.io import private_opener
 from barnabas.storage.runtime.clock import monotonic, sleep
@@ -27,6 +27,8 @@ _OUTPUT_BYTES_MAX: Final = 16 << 20
 """Output of an instance after which it begins again, at the next look."""
 _RESTARTS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Times before a program that ends by itself is started again, the longest one repeatedly."""
+_OF_CHILDREN: Final = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT})
+"""Signals that children get, too, when they have a session of their own."""
 _RUNS_S: Final = 5.0
 """Time after which a process has run well."""
 
@@ -34,12 +36,14 @@ _RUNS_S: Final = 5.0
 class Process:
     """One process of an instance, named ``1``; its successors are ``1b``, ``1c``, up to ``1z``."""
 
-    def __init__(self, name: str, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, name: str, process: subprocess.Popen[bytes], mark: str) -> None:
+        """``mark``: value of the variable ``NAME`` in the environment of the process."""
         self.name = name
         self.started_s = monotonic()
         self.is_paused = False
         self.was_killed = False
         self._process = process
+        self._mark = mark
 
     @property
     def pid(self) -> int:
@@ -56,12 +60,16 @@ class Process:
         if self.exit_code is None or number == signal.SIGKILL:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
+        seen: set[int] = set()
+        while number in _OF_CHILDREN and (found := signal_all(NAME, self._mark, number) - seen):
+            seen |= found  # A child may have started another one meanwhile.
 
     def kill(self) -> None:
         """Kill -9 the process and its children, and wait for the end."""
         self.was_killed = True
         self.send(signal.SIGKILL)
         self._process.wait()
+        kill_all(NAME, self._mark)
 
     def stop(self) -> None:
         """Send SIGTERM, and kill the process if it has not ended in time."""
@@ -140,11 +148,12 @@ class Instances:
         instance = self.of(number)
         name = str(number) + ("" if not instance.started else _letter(instance.started))
         instance.started += 1
-        instance.process = Process(name, self._launch(number))
+        mark = f"{self._directory.name}/{name}"
+        instance.process = Process(name, self._launch(number, mark), mark)
         self._timeline.note(name, f"started, pid {instance.process.pid}")
         return instance.process
 
-    def _launch(self, number: int) -> subprocess.Popen[bytes]:
+    def _launch(self, number: int, mark: str) -> subprocess.Popen[bytes]:
         properties = self._directory / "client.properties"
         with open(properties, "w", opener=private_opener) as file:
             file.write(f"bootstrap.servers={self._servers}\n")
@@ -154,6 +163,7 @@ class Instances:
         environment = {
             **os.environ,
             VARIABLE: str(self._directory),
+            NAME: mark,
             "KAFKA_BOOTSTRAP_SERVERS": self._servers,
             "BARNABAS_PROVE_INSTANCE": str(number),
             "BARNABAS_PROVE_PROPERTIES": str(properties),
@@ -226,14 +236,19 @@ class Instances:
         rest_s = _RESTARTS_S[min(instance.early_ends, len(_RESTARTS_S) - 1)]
         instance.restart_s = monotonic() + rest_s
 
-    def kill(self, number: int) -> None:
-        """Kill -9 the process of an instance; it stays down until ``start`` is called."""
+    def kill(self, number: int) -> bool:
+        """Kill -9 the process of an instance, which then stays down until ``start`` is called.
+
+        Return False if no process runs.
+        """
         self._wanted.discard(number)
         process = self.of(number).process
-        if process is not None and process.exit_code is None:
-            process.kill()
-            self._gone.append(process.name)
-            self._timeline.note(process.name, "killed (kill -9)")
+        if process is None or process.exit_code is not None:
+            return False
+        process.kill()
+        self._gone.append(process.name)
+        self._timeline.note(process.name, "killed (kill -9)")
+        return True
 
     def signal_named(self, name: str, number: signal.Signals, reason: str) -> None:
         """Send a process SIGKILL or SIGSTOP without waiting, from any thread.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import Final, NamedTuple
+
+from barnabas.broker.admin.exchange import gathered
 
 EXACTLY, AT_LEAST, AT_MOST = "exactly-once", "at-least-once", "at-most-once"
 EXPECTATIONS: Final = (EXACTLY, AT_LEAST, AT_MOST)
@@ -98,20 +100,20 @@ class Observed(NamedTuple):
 
     inputs: Sequence[Input]
     outputs: Sequence[Output]
-    committed: Mapping[int, int] | None
-    """Committed offsets of the group by partition, or ``None`` if no group has any."""
+    groups: Mapping[str, Mapping[int, int]]
+    """Committed offsets by partition, of each group that has committed some during the run."""
 
 
 def judge(observed: Observed, expectation: str = EXACTLY) -> Verdict:
     """Compare outputs with inputs."""
     wanted = [each for each in observed.inputs if each.is_committed]
     verdict = Verdict(len(wanted), outputs=len(observed.outputs), expectation=expectation)
-    effects = _effects(observed.outputs)
+    effects = gathered((name, each) for each in observed.outputs for name in each.identities)
     for each in wanted:
         found = effects.get(each.identity, [])
         if len(found) == 1:
             verdict.once += 1
-        verdict.findings += _fate(each, found, observed.committed)
+        verdict.findings += _fate(each, found, observed.groups)
     verdict.findings += _aborted(observed.inputs, effects)
     verdict.findings += _unexplained(observed.inputs, observed.outputs)
     verdict.findings += _out_of_order(wanted, effects)
@@ -128,33 +130,29 @@ def judge_by(problems: Iterable[str], observed: Observed, expectation: str) -> V
     return verdict
 
 
-def _effects(outputs: Iterable[Output]) -> dict[str, list[Output]]:
-    found: dict[str, list[Output]] = defaultdict(list)
-    for output in outputs:
-        for identity in output.identities:
-            found[identity].append(output)
-    return found
-
-
 def _fate(
-    source: Input, found: Sequence[Output], committed: Mapping[int, int] | None
+    source: Input, found: Sequence[Output], groups: Mapping[str, Mapping[int, int]]
 ) -> Iterator[Finding]:
-    is_passed = committed is None or source.offset < committed.get(source.partition, 0)
-    if not found and is_passed:
+    """Compare an input with its outputs, and with the offsets of each group on its own."""
+    offsets = {name: each.get(source.partition, 0) for name, each in groups.items()}
+    passed = [name for name, offset in offsets.items() if source.offset < offset]
+    behind = [name for name in offsets if name not in passed]
+    if not found and (passed or not groups):
         text = f"{_named(source)} has no output"
-        if committed is not None:
-            text += f"; the group is at offset {committed[source.partition]}"
-        yield Finding(LOST, text, source)
+        yield Finding(LOST, "; ".join([text, *_places(passed, offsets)]), source)
     elif not found:
         yield Finding(UNCONSUMED, f"{_named(source)} was not consumed", source)
     elif len(found) > 1:
         places = ", ".join(f"partition {each.partition} offset {each.offset}" for each in found)
         text = f"{_named(source)} has {len(found)} outputs: {places}"
         yield Finding(TWICE, text, source, tuple(found))
-    elif not is_passed:
-        at = (committed or {}).get(source.partition, 0)
-        text = f"{_named(source)} has an output, but the group is at offset {at}"
-        yield Finding(BEHIND, text, source, tuple(found))
+    elif behind:
+        text = f"{_named(source)} has an output"
+        yield Finding(BEHIND, "; ".join([text, *_places(behind, offsets)]), source, tuple(found))
+
+
+def _places(names: Iterable[str], offsets: Mapping[str, int]) -> list[str]:
+    return [f"group {name} is at offset {offsets[name]}" for name in names]
 
 
 def _aborted(inputs: Iterable[Input], effects: Mapping[str, list[Output]]) -> Iterator[Finding]:

@@ -8,36 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from random import Random
-from typing import Final, NamedTuple
+from typing import Final
 
-from barnabas.broker.admin.exchange import Coordinator, Partition, Rejected, check, gathered, send
+from barnabas.broker.admin.exchange import Partition, Rejected, gathered
+from barnabas.broker.admin.transactional_producer import Batch, TransactionalProducer
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.records.record_text import NewRecord
-from barnabas.broker.client.brokers import TRANSACTION
 from barnabas.broker.client.errors import Unreachable
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
-from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
-from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
 from barnabas.protocol.partitioning import partition_of
 from barnabas.protocol.records import Record, encode_batch
-from barnabas.protocol.versions import (
-    ADD_PARTITIONS_BY_CLIENTS,
-    END_TXN_CLASSIC,
-    INIT_PRODUCER_ID_STABLE,
-    PRODUCE_CLASSIC,
-)
 from barnabas.storage.runtime.clock import now_ns, sleep
 from barnabas.storage.runtime.threads import Thread, new_event, start_thread
 
@@ -50,13 +31,18 @@ _RECORDS: Final = (1, 8)
 _SLOW_SHARE: Final = 0.05
 _SLOW_S: Final = 0.4
 _RETRY_S: Final = 0.1
+_MARKERS_S: Final = 0.01
+"""Time between two attempts while the markers of the transaction before are written."""
+_ABORTED: Final = frozenset(
+    (
+        ErrorCode.INVALID_PRODUCER_EPOCH,
+        ErrorCode.PRODUCER_FENCED,
+        ErrorCode.INVALID_TXN_STATE,
+    )
+)
+"""Errors of EndTxn for a transaction that its timeout has ended."""
 _ENDS_S: Final = 60.0
 _ABANDONED_S: Final = 1.0
-
-
-class _Identity(NamedTuple):
-    producer_id: int
-    epoch: int
 
 
 class Writer:
@@ -74,8 +60,6 @@ class Writer:
         limit: int | None = None,
     ) -> None:
         """``records`` makes the input of a number; ``limit``: number of inputs, if any."""
-        self.is_held = False
-        """Whether it waits, since the program is far behind."""
         self.error: BaseException | None = None
         self.numbers = 0
         """Number of ids used so far."""
@@ -88,8 +72,7 @@ class Writer:
         self._chance = Random(f"{seed} inputs")  # noqa: S311
         self._stopping = new_event()
         self._is_abandoned = False
-        self._identity: _Identity | None = None
-        self._sequences: dict[int, int] = {}
+        self._producer: TransactionalProducer | None = None
         self._partitions: list[Partition] = []
         self._thread: Thread | None = None
 
@@ -102,6 +85,9 @@ class Writer:
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(_ENDS_S)
+            if self._thread.is_alive():
+                self._is_abandoned = True
+                raise CommandError(f"the last inputs were not written in {_ENDS_S:.0f} s")
         if self.error is not None:
             raise CommandError(f"the inputs could not be written: {self.error}")
 
@@ -117,7 +103,7 @@ class Writer:
             while not self._stopping.is_set() and not self._has_enough():
                 self._attempt(self._transaction)
             # A response that was lost leaves a transaction open: a new session aborts it.
-            while self._identity is None and not self._is_abandoned:
+            while self._producer is None and not self._is_abandoned:
                 self._attempt(self._begin_session)
         except BaseException as error:  # noqa: BLE001  Raised again by `stop`.
             self.error = error
@@ -127,111 +113,94 @@ class Writer:
     def _has_enough(self) -> bool:
         return self._limit is not None and self.numbers >= self._limit
 
-    def _attempt(self, step: Callable[[], None]) -> bool:
-        """Return whether a step succeeded; begin a new session after an error that may pass."""
+    def _attempt(self, step: Callable[[], None]) -> None:
+        """Perform a step; begin a new session after an error that may pass."""
         try:
             step()
         except (Unreachable, Rejected, CommandError):
-            self._identity = None
+            self._producer = None
             self._cluster.close()
             sleep(_RETRY_S)
-            return False
-        return True
 
     def _begin_session(self) -> None:
         self._partitions = self._cluster.partitions(self._topic)
-        request = InitProducerIdRequest(self._name, TIMEOUT_MS)
-        answer = self._cluster.run(
-            send(INIT_PRODUCER_ID, request, self._coordinator, INIT_PRODUCER_ID_STABLE)
-        )
-        check(self._name, answer.error_code)
-        self._identity = _Identity(answer.producer_id, answer.producer_epoch)
-        self._sequences.clear()
-
-    @property
-    def _coordinator(self) -> Coordinator:
-        return Coordinator(TRANSACTION, self._name)
+        producer = TransactionalProducer(self._name, self._topic)
+        self._cluster.run(producer.initialize(TIMEOUT_MS))
+        self._producer = producer
 
     def _transaction(self) -> None:
-        if self._identity is None:
+        if self._producer is None:
             self._begin_session()
-        assert self._identity is not None, "a session has begun"
-        if self.is_held:
-            self._stopping.wait(_RETRY_S)
-            return
+        producer = self._producer
+        assert producer is not None, "a session has begun"
         count = self._chance.randint(*_RECORDS)
         if self._limit is not None:
             count = min(count, self._limit - self.numbers)
         numbers = range(self.numbers, self.numbers + count)
         if self._limit is None:
             self.numbers += count
-        self._write([self._records(number) for number in numbers], self._identity)
-        if self._limit is not None:  # Records of a file are written again, unless it is decided.
-            self.numbers += count
+        self._write([self._records(number) for number in numbers], producer)
         if self._chance.random() < _SLOW_SHARE:
             self._stopping.wait(self._chance.uniform(0, _SLOW_S))
         aborts = self._limit is None and self._chance.random() < ABORTS
-        request = EndTxnRequest(self._name, *self._identity, not aborts)
-        answer = self._cluster.run(send(END_TXN, request, self._coordinator, END_TXN_CLASSIC))
-        check(self._name, answer.error_code)
+        is_ended = self._end(producer, commit=not aborts)
+        if is_ended and self._limit is not None:  # Else the records of a file are written again.
+            self.numbers += count
         self._stopping.wait(self._chance.uniform(0, 2 * count / self._rate))
 
-    def _write(self, records: Sequence[NewRecord], identity: _Identity) -> None:
+    def _end(self, producer: TransactionalProducer, *, commit: bool) -> bool:
+        """End the transaction; return False if its coordinator has aborted it before.
+
+        Without a response it may have been committed: the request is repeated until that is known.
+        """
+        while not self._is_abandoned:
+            try:
+                self._cluster.run(producer.end(commit=commit))
+            except Rejected as problem:
+                if problem.code in _ABORTED:
+                    break
+            except (Unreachable, CommandError):
+                pass
+            else:
+                return True
+            self._cluster.close()
+            sleep(_RETRY_S)
+        self._producer = None
+        return False
+
+    def _write(self, records: Sequence[NewRecord], producer: TransactionalProducer) -> None:
         by_partition = gathered((self._choose(each), each) for each in records)
-        self._add_partitions(sorted(by_partition), identity)
+        self._add(sorted(by_partition), producer)
         led = gathered((self._partitions[number].leader_id, number) for number in by_partition)
         for leader, numbers in led.items():
-            data = [
-                PartitionProduceData(
-                    number, memoryview(self._batch(number, by_partition[number], identity))
-                )
-                for number in numbers
-            ]
-            topic = TopicProduceData(name=self._topic, partition_data=data)
-            request = ProduceRequest(self._name, -1, TIMEOUT_MS, [topic])
-            answer = self._cluster.node(leader).ask(PRODUCE, request, PRODUCE_CLASSIC)
-            for each in answer.responses[0].partition_responses:
-                check(f"{self._topic}-{each.index}", each.error_code, each.error_message)
+            batches = [_batch(each, by_partition[each], producer) for each in numbers]
+            self._cluster.run(producer.write(batches, leader))
 
     def _choose(self, record: NewRecord) -> int:
         if record.key is None:
             return self._chance.randrange(len(self._partitions))
         return partition_of(record.key, len(self._partitions))
 
-    def _add_partitions(self, numbers: list[int], identity: _Identity) -> None:
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self._name,
-            v3_and_below_producer_id=identity.producer_id,
-            v3_and_below_producer_epoch=identity.epoch,
-            v3_and_below_topics=[AddPartitionsToTxnTopic(self._topic, numbers)],
-        )
-        exchange = send(
-            ADD_PARTITIONS_TO_TXN, request, self._coordinator, ADD_PARTITIONS_BY_CLIENTS
-        )
+    def _add(self, numbers: Sequence[int], producer: TransactionalProducer) -> None:
         while True:
-            answer = self._cluster.run(exchange)
-            (topic,) = answer.results_by_topic_v3_and_below
-            codes = {each.partition_error_code for each in topic.results_by_partition} - {0}
-            if codes != {ErrorCode.CONCURRENT_TRANSACTIONS}:
-                break
-            sleep(0.01)  # The markers of the transaction before are being written.
-            exchange = send(
-                ADD_PARTITIONS_TO_TXN, request, self._coordinator, ADD_PARTITIONS_BY_CLIENTS
-            )
-        for code in codes:
-            check(self._name, code)
+            try:
+                return self._cluster.run(producer.add(numbers))
+            except Rejected as problem:
+                if problem.code != ErrorCode.CONCURRENT_TRANSACTIONS:
+                    raise
+            sleep(_MARKERS_S)
 
-    def _batch(self, number: int, records: Sequence[NewRecord], identity: _Identity) -> bytes:
-        base_sequence = self._sequences.get(number, 0)
-        self._sequences[number] = base_sequence + len(records)
-        now_ms = now_ns() // 1_000_000
-        return encode_batch(
-            [
-                Record(index, each.timestamp or now_ms, each.key, each.value, each.headers)
-                for index, each in enumerate(records)
-            ],
-            producer_id=identity.producer_id,
-            producer_epoch=identity.epoch,
-            base_sequence=base_sequence,
-            transactional=True,
-        )
+
+def _batch(partition: int, records: Sequence[NewRecord], producer: TransactionalProducer) -> Batch:
+    now_ms = now_ns() // 1_000_000
+    data = encode_batch(
+        [
+            Record(index, each.timestamp or now_ms, each.key, each.value, each.headers)
+            for index, each in enumerate(records)
+        ],
+        producer_id=producer.producer_id,
+        producer_epoch=producer.producer_epoch,
+        base_sequence=producer.sequences.get(partition, 0),
+        transactional=True,
+    )
+    return Batch(partition, data, len(records))

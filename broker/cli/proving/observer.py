@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from barnabas.broker.admin.exchange import Partition, Rejected, TopicPartition
@@ -98,8 +98,6 @@ class Observer:
             return {}
 
 
-def is_consumed(offsets: Sequence[Offsets], ends: Offsets) -> bool:
-    """Return whether a group has committed the end of each partition that has records."""
-    return any(
-        all(committed.get(each, 0) >= end for each, end in ends.items()) for committed in offsets
-    )
+def is_consumed(groups: Iterable[Offsets], ends: Offsets) -> bool:
+    """Return whether each group has committed the end of each partition that has records."""
+    return all(committed.get(each, 0) >= end for committed in groups for each, end in ends.items())

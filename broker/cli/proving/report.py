@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
 from barnabas.broker.cli.proving import judge
-from barnabas.broker.cli.proving.run import Proof
+from barnabas.broker.cli.proving.run import Options, Proof
 from barnabas.broker.cli.proving.story import Story
 
 _SHOWN: Final = 3
@@ -16,10 +16,19 @@ _FINDINGS_MAX: Final = 1000
 """Findings in JSON."""
 
 
+class Failure(NamedTuple):
+    """Run without a verdict: nothing was tried, or its broker or a command failed."""
+
+    options: Options
+    reason: str
+    output: str = ""
+    """End of the program's output."""
+
+
 def lines(proof: Proof) -> Iterator[str]:
     """Yield the verdict as lines."""
     verdict = proof.verdict
-    kinds = _counted([each.fault.kind for each in proof.schedule])
+    kinds = _counted([each.fault.kind for each in proof.performed])
     yield f"{verdict.inputs} inputs, {verdict.outputs} outputs, {proof.took_s:.0f} s"
     yield f"faults, seed {proof.options.seed}: {kinds or 'none'}"
     if proof.ended:
@@ -59,6 +68,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
     story = proof.story
     return {
         "proved": verdict.is_proved,
+        "reason": None,
         "expectation": verdict.expectation,
         "seed": options.seed,
         "seconds": round(proof.took_s, 3),
@@ -66,7 +76,7 @@ def as_json(proof: Proof) -> dict[str, Any]:
         "outputs": verdict.outputs,
         "exactly_one_effect": verdict.once,
         "counts": verdict.counts,
-        "faults": [{"at_s": each.at_s, **_drawn(each.fault._asdict())} for each in proof.schedule],
+        "faults": [{"at_s": each.at_s, **_drawn(each.fault._asdict())} for each in proof.performed],
         "ended": [{"process": name, "exit_code": code} for name, code in proof.ended],
         "findings": [_finding(each) for each in verdict.findings[:_FINDINGS_MAX]],
         "story": None
@@ -81,6 +91,17 @@ def as_json(proof: Proof) -> dict[str, Any]:
                 {"name": each.name, "text": each.text, "page": each.page} for each in story.causes
             ],
         },
+    }
+
+
+def failure_as_json(failure: Failure) -> dict[str, Any]:
+    """Return the reason of a run without a verdict for JSON."""
+    return {
+        "proved": False,
+        "reason": failure.reason,
+        "output": failure.output,
+        "expectation": failure.options.expectation,
+        "seed": failure.options.seed,
     }
 
 
@@ -120,10 +141,21 @@ def as_junit(proof: Proof) -> str:
             f"  <testcase classname='barnabas.prove' name={name}>\n"
             f"    <failure message={message}>{text}</failure>\n  </testcase>"
         )
-    head = (
-        f"<testsuite name='barnabas prove' tests='{len(cases)}' failures='{len(wrong)}' "
-        f"time='{proof.took_s:.3f}'>"
+    return _suite(cases, f"failures='{len(wrong)}' time='{proof.took_s:.3f}'")
+
+
+def failure_as_junit(failure: Failure) -> str:
+    """Return JUnit XML with one test case, whose error is the reason of a missing verdict."""
+    text = escape("\n".join(map(_printable, failure.output.splitlines())))
+    case = (
+        "  <testcase classname='barnabas.prove' name='the run has a verdict'>\n"
+        f"    <error message={quoteattr(_printable(failure.reason))}>{text}</error>\n  </testcase>"
     )
+    return _suite([case], "failures='0' errors='1'")
+
+
+def _suite(cases: Sequence[str], counts: str) -> str:
+    head = f"<testsuite name='barnabas prove' tests='{len(cases)}' {counts}>"
     return "\n".join(["<?xml version='1.0' encoding='UTF-8'?>", head, *cases, "</testsuite>"])
 
 

@@ -90,6 +90,7 @@ class Proof:
 
     options: Options
     schedule: Sequence[Planned]
+    """Planned faults; ``performed`` has those that happened."""
     verdict: judge.Verdict
     events: Sequence[Event]
     took_s: float
@@ -97,6 +98,8 @@ class Proof:
     """Names and exit codes of processes that ended by themselves."""
     story: Story | None = None
     """Story of the first finding that the expectation does not allow."""
+    performed: Sequence[Planned] = ()
+    """Faults that harmed something, each with its time in the run."""
 
 
 Say = Callable[[str], None]
@@ -203,10 +206,13 @@ class Run:
         events = list(self._timeline.events)
         story = None
         if verdict.violations:
-            calls = list(self._wiretap.calls) if self._wiretap else []
+            calls = self._wiretap.calls if self._wiretap else []
             first = verdict.violations[0]
             story = story_of(first, calls, events, options.source, options.target)
-        return Proof(options, self._planned, verdict, events, took_s, self._instances.ended, story)
+        return Proof(
+            options, self._planned, verdict, events, took_s, self._instances.ended, story,
+            disturbance.performed,
+        )  # fmt: skip
 
     def _verdict(self) -> judge.Verdict:
         observed, expectation = self._observed(), self._options.expectation
@@ -289,7 +295,7 @@ class Run:
         return False
 
     def _is_consumed(self) -> bool:
-        """Return whether the committed offsets are past the last input.
+        """Return whether the committed offsets of each group are past the last input.
 
         Without a group that commits offsets, return whether each input has an output.
         """
@@ -329,13 +335,11 @@ class Run:
             judge.Output(each.partition, each.offset, tuple(self._identities.of(each)), _text(each))
             for each in self._read_outputs()
         ]
-        groups = self._groups().values()
-        offsets: dict[int, int] | None = None
-        for group in groups:
-            offsets = offsets or {}
-            for (_, partition), offset in group.items():
-                offsets[partition] = max(offsets.get(partition, 0), offset)
-        return judge.Observed(inputs, outputs, offsets)
+        groups = {
+            name: {partition: offset for (_, partition), offset in offsets.items()}
+            for name, offsets in self._groups().items()
+        }
+        return judge.Observed(inputs, outputs, groups)
 
     def _read_inputs(self, isolation: str) -> Iterator[ReceivedRecord]:
         return self._observer.read(self._options.source, self._source_starts, isolation)

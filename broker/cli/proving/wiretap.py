@@ -38,8 +38,8 @@ from barnabas.protocol.header import (
 from barnabas.protocol.messages import ENTRIES, api_for_key
 from barnabas.storage.runtime.threads import new_lock
 
-CALLS_MAX: Final = 300_000
-"""Requests that are kept, the newest ones."""
+CALLS_MAX: Final = 25_000
+"""Requests that are kept, the newest ones: about 25 MB."""
 CHANGES: Final = frozenset({PRODUCE, END, COMMIT, COMMIT_IN_TRANSACTION})
 """Requests at which faults happen."""
 LOADED: Final = frozenset({"InitProducerId", "EndTxn", "AddOffsetsToTxn", "TxnOffsetCommit"})
@@ -76,7 +76,11 @@ class Moment(NamedTuple):
 
 
 class Wiretap:
-    """Taps of all connections of a run; its calls are in the order of the requests."""
+    """Taps of all connections of a run.
+
+    It keeps the requests that a story or a cause can need: those that change something, and others
+    whose response has records, an error or another generation.
+    """
 
     def __init__(
         self,
@@ -87,7 +91,7 @@ class Wiretap:
     ) -> None:
         """``sessions`` returns the names of processes by session ID; ``port`` is the proxy's."""
         self.topics = topics
-        self.calls: deque[Call] = deque(maxlen=CALLS_MAX)
+        self._kept: deque[Call] = deque(maxlen=CALLS_MAX)
         self.on_moment: Callable[[str, signal.Signals, str], None] = lambda *_arguments: None
         """Sends a signal to the process of a name, for a reason."""
         self.now_s = timeline.now_s
@@ -106,6 +110,11 @@ class Wiretap:
         """Partitions of the input that each process has read."""
         self._committed: dict[int, Call] = {}
         """The last commit of offsets of each partition."""
+
+    @property
+    def calls(self) -> list[Call]:
+        """The kept requests, in their order."""
+        return sorted(self._kept, key=lambda each: each.at_s)
 
     def tap(self, client_port: int) -> ConnectionTap:
         """Return the tap of a connection."""
@@ -131,11 +140,12 @@ class Wiretap:
         used = sorted(self._used) or [PRODUCE]
         return used[int(share * len(used))]
 
-    def disarm(self) -> bool:
-        """Return whether the fault has not happened, and does not happen any more."""
+    def disarm(self, moment: Moment) -> bool:
+        """Return whether a fault has not happened, and does not happen any more."""
         with self._lock:
-            was_armed = self._moment is not None
-            self._moment = None
+            was_armed = self._moment is moment
+            if was_armed:
+                self._moment = None
             return was_armed
 
     def load_coordinator(self, number: int) -> None:
@@ -156,13 +166,16 @@ class Wiretap:
             return moment
 
     def add(self, call: Call) -> None:
-        """Keep a request."""
-        self.calls.append(call)
+        """Keep a request that changes something, also if no response comes."""
+        if _changes(call):
+            self._kept.append(call)
         if call.process and call.api in CHANGES:
             self._used.add(call.api)
 
     def answered(self, call: Call) -> None:
         """Note the membership, the transactional ID and the offsets of a process."""
+        if not _changes(call) and self._tells(call):
+            self._kept.append(call)
         if call.errors:
             return
         if call.read:
@@ -177,6 +190,13 @@ class Wiretap:
             self.members.pop(call.process, None)
         elif call.api in {JOIN, NEW_BEAT}:
             self.members[call.process] = call
+
+    def _tells(self, call: Call) -> bool:
+        """Return whether the response of a request that changes nothing belongs to a story."""
+        before = self.members.get(call.process)
+        is_new = before is None or before.generation != call.generation
+        is_member = call.api == JOIN or (call.api == NEW_BEAT and is_new)
+        return bool(call.errors or call.read) or is_member
 
     def happened(self, call: Call, moment: Moment) -> None:
         """Harm the process of the request that a fault has waited for."""
@@ -300,6 +320,7 @@ class ConnectionTap:
             self._outstanding -= 1
             call.is_answered = True
             call.errors = (ErrorCode.COORDINATOR_LOAD_IN_PROGRESS.name,)
+            self._wiretap.answered(call)
             return call, _rejection(api, header, request)
         if call.api == PRODUCE and not call.acks:  # The broker sends no response.
             self._outstanding -= 1
@@ -316,6 +337,11 @@ class ConnectionTap:
             return
         responded(call, response, self._wiretap.topics)
         self._wiretap.answered(call)
+
+
+def _changes(call: Call) -> bool:
+    """Return whether a request writes outputs, commits offsets, or begins or ends transactions."""
+    return bool(call.counts or call.offsets) or call.api in {INIT, END}
 
 
 def _rejection(api: AnyApi, header: RequestHeader, request: Any) -> bytes:  # noqa: ANN401

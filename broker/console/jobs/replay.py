@@ -21,14 +21,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from barnabas.broker.admin.transactional_producer import Batch
 from barnabas.broker.api.checks import READ, TOPIC, TOPIC_DENIED, denied
 from barnabas.broker.console.actions.wire import WireClient
 from barnabas.broker.console.jobs.registry import CANCELLED, COMMITTED, FAILED
-from barnabas.broker.console.jobs.transaction import Batch, Transaction
+from barnabas.broker.console.jobs.transaction import Transaction
 from barnabas.broker.console.records.pace import Ended
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.partitioning import partition_of
-from barnabas.protocol.records import Record, encode_batch, increment_sequence
+from barnabas.protocol.records import Record, encode_batch
 
 if TYPE_CHECKING:
     from barnabas.broker.admin.observed import ObservedBroker
@@ -144,7 +145,7 @@ class Replay:
         return await self._commit()
 
     async def _commit(self) -> tuple[str, str | None]:
-        if not self._transaction.has_begun:
+        if not self._transaction.producer.has_begun:
             return COMMITTED, "no record matches: the replay wrote nothing"
         try:
             await self._transaction.end(commit=True)
@@ -154,7 +155,7 @@ class Replay:
         return COMMITTED, None
 
     async def _abort(self, state: str, message: str | None) -> tuple[str, str | None]:
-        if self._transaction.has_begun:
+        if self._transaction.producer.has_begun:
             try:
                 await self._transaction.end(commit=False)
             except KafkaError as error:
@@ -214,9 +215,8 @@ class Replay:
         self._until_s = self._broker.clock.monotonic() + TIME_KEPT * timeout_ms / 1000
 
     def _producer(self) -> _Producer:
-        transaction = self._transaction
-        sequences = dict(transaction.sequences)
-        return _Producer(transaction.producer_id, transaction.producer_epoch, sequences)
+        producer = self._transaction.producer
+        return _Producer(producer.producer_id, producer.producer_epoch, dict(producer.sequences))
 
     async def _write(self, batches: list[Batch]) -> None:
         job, size = self._job, sum(len(each.data) for each in batches)
@@ -234,9 +234,6 @@ class Replay:
             raise KafkaError(ErrorCode.POLICY_VIOLATION, words)
         await self._transaction.write(batches)
         self._wire.produced(size)
-        for each in batches:
-            before = self._transaction.sequences.get(each.partition, 0)
-            self._transaction.sequences[each.partition] = increment_sequence(before, each.records)
         job.records += records
         job.size_bytes += size
 

@@ -13,8 +13,9 @@ from functools import partial
 from random import Random
 from typing import Protocol
 
-from barnabas.broker.cli.proving.faults import Cure, Fault, Nemesis
+from barnabas.broker.cli.proving.faults import Cure, Fault
 from tests.counterparts.broker_process import BrokerProcess
+from tests.workload.nemesis import Nemesis
 
 KILL_BROKER, KILL_WORKER, PAUSE_WORKER = "kill_broker", "kill_worker", "pause_worker"
 KILLS = (KILL_BROKER, KILL_WORKER)

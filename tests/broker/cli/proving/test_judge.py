@@ -7,7 +7,7 @@ import pytest
 from barnabas.broker.cli.proving import judge
 from barnabas.broker.cli.proving.judge import Input, Observed, Output
 
-COMMITTED = {0: 10}
+COMMITTED = {"g": {0: 10}}
 
 
 def inputs(*identities: str) -> list[Input]:
@@ -30,17 +30,19 @@ def test_one_output_for_each_input_is_proved():
 
 
 def test_run_without_inputs_is_not_proved():
-    assert not judge.judge(Observed([], [], None)).is_proved
+    assert not judge.judge(Observed([], [], {})).is_proved
 
 
 def test_input_before_the_committed_offset_without_output_is_lost():
     assert kinds(Observed(inputs("a", "b"), [output(0, "a")], COMMITTED)) == {judge.LOST: 1}
-    assert kinds(Observed(inputs("a", "b"), [output(0, "a")], None)) == {judge.LOST: 1}
+    assert kinds(Observed(inputs("a", "b"), [output(0, "a")], {})) == {judge.LOST: 1}
 
 
 def test_input_after_the_committed_offset_without_output_is_not_consumed():
-    assert kinds(Observed(inputs("a", "b"), [output(0, "a")], {0: 1})) == {judge.UNCONSUMED: 1}
-    assert kinds(Observed(inputs("a"), [], {1: 5})) == {judge.UNCONSUMED: 1}
+    assert kinds(Observed(inputs("a", "b"), [output(0, "a")], {"g": {0: 1}})) == {
+        judge.UNCONSUMED: 1
+    }
+    assert kinds(Observed(inputs("a"), [], {"g": {1: 5}})) == {judge.UNCONSUMED: 1}
 
 
 def test_record_that_was_aborted_and_written_again_has_its_output_once():
@@ -61,7 +63,20 @@ def test_input_with_two_outputs_is_twice_and_names_both():
 
 
 def test_output_past_the_committed_offset_is_behind():
-    assert kinds(Observed(inputs("a"), [output(0, "a")], {0: 0})) == {judge.BEHIND: 1}
+    assert kinds(Observed(inputs("a"), [output(0, "a")], {"g": {0: 0}})) == {judge.BEHIND: 1}
+
+
+def test_each_of_several_groups_counts_for_itself():
+    groups = {"ahead": {0: 2}, "slow": {0: 1}}
+    verdict = judge.judge(Observed(inputs("a", "b"), [output(0, "a"), output(1, "b")], groups))
+    (finding,) = verdict.findings
+    assert finding.kind == judge.BEHIND
+    assert finding.text == (
+        "input b (partition 0 offset 1) has an output; group slow is at offset 1"
+    )
+    (lost,) = judge.judge(Observed(inputs("a", "b"), [output(0, "a")], groups)).findings
+    assert lost.kind == judge.LOST
+    assert lost.text == "input b (partition 0 offset 1) has no output; group ahead is at offset 2"
 
 
 def test_output_of_an_aborted_input_is_from_an_aborted_transaction():

@@ -29,7 +29,9 @@ class Attempts:
         self.schedules.append(planned)
         is_wrong = self._fails({each.fault.kind for each in planned})
         outputs = [Output(0, number, ("a",)) for number in range(2 if is_wrong else 1)]
-        return Proof(OPTIONS, planned, judge.judge(Observed(INPUTS, outputs, {0: 1})), [], 1.0)
+        return Proof(
+            OPTIONS, planned, judge.judge(Observed(INPUTS, outputs, {"g": {0: 1}})), [], 1.0
+        )
 
 
 def kinds_after(fails: Callable[[set[str]], bool]) -> tuple[list[str], Attempts]:

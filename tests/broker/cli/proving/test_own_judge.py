@@ -9,7 +9,7 @@ from barnabas.broker.cli.proving import judge
 from barnabas.broker.cli.proving.judge import Input, Observed
 from barnabas.broker.cli.proving.own_judge import own_judge
 
-OBSERVED = Observed([Input("a", 0, 0, b"k")], [], {0: 1})
+OBSERVED = Observed([Input("a", 0, 0, b"k")], [], {"g": {0: 1}})
 
 
 def test_function_of_a_file_is_returned(tmp_path):

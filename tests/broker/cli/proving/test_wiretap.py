@@ -12,10 +12,22 @@ from barnabas.broker.cli.proving.calls import Topics
 from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.proxy import Act
 from barnabas.broker.cli.proving.timeline import Timeline
-from barnabas.broker.cli.proving.wiretap import ConnectionTap, Moment, Wiretap
+from barnabas.broker.cli.proving.wiretap import CALLS_MAX, ConnectionTap, Moment, Wiretap
 from barnabas.protocol.client import ClientConnection
 from barnabas.protocol.header import response_frame
+from barnabas.protocol.messages.consumer_group_heartbeat import (
+    CONSUMER_GROUP_HEARTBEAT,
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
+from barnabas.protocol.messages.fetch import (
+    FETCH,
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
 from barnabas.protocol.messages.init_producer_id import (
     INIT_PRODUCER_ID,
     InitProducerIdRequest,
@@ -122,7 +134,8 @@ def begin_producer(tap: ConnectionTap) -> None:
 def test_moment_waits_for_its_request_and_instance(wiretap, tap):
     signals = []
     wiretap.on_moment = lambda *arguments: signals.append(arguments)
-    assert wiretap.arm(Moment(names.END, 1, Act.SWALLOW, signal.SIGKILL, "after EndTxn"))
+    moment = Moment(names.END, 1, Act.SWALLOW, signal.SIGKILL, "after EndTxn")
+    assert wiretap.arm(moment)
     assert not wiretap.arm(Moment(names.PRODUCE, 1, Act.CUT))
     assert tap.requests(produce())[0] is Act.FORWARD
     other = ConnectionTap(wiretap, lambda: "2")
@@ -130,7 +143,7 @@ def test_moment_waits_for_its_request_and_instance(wiretap, tap):
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.SWALLOW
     assert signals == [("1b", signal.SIGKILL, "after EndTxn")]
     assert not wiretap.is_armed
-    assert not wiretap.disarm()
+    assert not wiretap.disarm(moment)
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
 
 
@@ -192,6 +205,41 @@ def kept_bytes(tap: ConnectionTap, data: bytes, count: int) -> int:
         return tracemalloc.get_traced_memory()[0]
     finally:
         tracemalloc.stop()
+
+
+def fetched(tap: ConnectionTap, records: bytes) -> None:
+    """Read the input, with these records in the response."""
+    tap.requests(sent(FETCH, 12, FetchRequest(isolation_level=1)))
+    data = [PartitionData(0, high_watermark=9, records=memoryview(records))]
+    response = FetchResponse(responses=[FetchableTopicResponse("orders", partitions=data)])
+    tap.responses(b"".join(response_frame(FETCH, 12, 0, response)))
+
+
+def beaten(tap: ConnectionTap, epoch: int) -> None:
+    """Send a heartbeat of the KIP-848 protocol, which returns the epoch of the member."""
+    tap.requests(sent(CONSUMER_GROUP_HEARTBEAT, 0, ConsumerGroupHeartbeatRequest("g", "m")))
+    response = ConsumerGroupHeartbeatResponse(member_id="m", member_epoch=epoch)
+    tap.responses(b"".join(response_frame(CONSUMER_GROUP_HEARTBEAT, 0, 0, response)))
+
+
+def test_requests_that_no_story_needs_are_not_kept(wiretap, tap):
+    fetched(tap, b"")
+    fetched(tap, encode_batch([Record(0, 0, b"k", b"v", ())]))
+    for epoch in (3, 3, 4):
+        beaten(tap, epoch)
+    assert [(each.api, each.generation) for each in wiretap.calls] == [
+        (names.FETCH, -1),
+        (names.NEW_BEAT, 3),
+        (names.NEW_BEAT, 4),
+    ]
+
+
+def test_kept_requests_are_bounded(wiretap, tap):
+    count = 2000
+    data = produce()
+    per_call = kept_bytes(tap, data, count) / count
+    assert len(wiretap.calls) == count
+    assert per_call * CALLS_MAX < 32 << 20
 
 
 @pytest.mark.parametrize(
