@@ -89,8 +89,11 @@ class Packer:
         open_index: Callable[[], LogIndex],
         open_blobs: Callable[[], BlobStore],
         settings: PackerSettings | None = None,
+        may_put: Callable[[int | None], bool] = lambda _session: True,
     ) -> None:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
+
+        ``may_put``: see ``ObjectUse``.
 
         Both ``open_`` functions return a new connection, whose end ends its calls; they may block.
         """
@@ -101,6 +104,7 @@ class Packer:
         self._open_index = open_index
         self._open_blobs = open_blobs
         self._settings = settings or PackerSettings()
+        self._may_put = may_put
         self._store: tuple[LogIndex, BlobStore] | None = None
         """The connections, once there are any."""
         self._numbers = PackNumbers()
@@ -131,6 +135,8 @@ class Packer:
             state = self._packed[log] = _Packed(now_ms)
         session = self._session()
         if session is None or now_ms < state.due_ms or not has_parts(log):
+            return
+        if not self._may_put(session):
             return
         if snapshot_offset <= state.packed_offset:
             state.time_ms = now_ms

@@ -237,6 +237,7 @@ class ClusterMember:
             base.log_index,
             partial(open_blob_store, base),
             settings,
+            base.object_use.may_put,
         )
 
     def _reload(self, log: PartitionLog) -> None:
