@@ -9,7 +9,7 @@ Rules of this file:
 3. The guard is read before the index: what another broker writes meanwhile is in the index, too.
 4. A guard that is overwritten by an older one only lets a loss of that minute pass.
 5. A store without a guard that lacks an object with records is not the cluster's: it has another
-   address, or is a directory that is not mounted. A broker without any store cannot read objects.
+   address, or is a directory that is not mounted.
 """
 
 from __future__ import annotations
@@ -81,15 +81,6 @@ def check_guard(rows: ObjectRows, blobs: BlobStore) -> None:
             f"PostgreSQL was restored to an earlier moment than the object store knows ({lost}): "
             "run 'barnabas check --cluster', and accept the loss by 'barnabas cluster reopen "
             "--restored'"
-        )
-
-
-def refuse_named(rows: ObjectRows) -> None:
-    """Raise StoreUnusable if records are in an object store; raises IndexClosed."""
-    for each in rows.named_objects(0, 1):
-        raise StoreUnusable(
-            f"object {each.key} has records of the cluster, and barnabas.storage is not set: set "
-            "it to the address that the cluster's other brokers have"
         )
 
 

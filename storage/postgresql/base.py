@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.metastore.interface import MetaStoreError
 from barnabas.storage.objects.counted_blobs import CountedBlobs, ObjectCounts
+from barnabas.storage.objects.object_use import ObjectUse
 from barnabas.storage.postgresql.failover_check import Witness
 from barnabas.storage.postgresql.metastore import PostgreSqlMetaStore, cluster_id_of
 from barnabas.storage.postgresql.postgresql_blob_store import PostgreSqlBlobStore
@@ -51,18 +52,22 @@ class PostgreSqlBase:
         new_cluster_id: str,
         patience_s: float = PATIENCE_S,
         open_objects: Callable[[str], BlobStore] | None = None,
+        object_store: str | None = None,
     ) -> None:
         """``address`` as for ``Primary``; ``new_cluster_id`` is used only for a new cluster.
 
         ``open_objects`` returns a connection to the objects of a cluster by its ID, or is None if
-        all records are kept in PostgreSQL.
+        all records are kept in PostgreSQL. ``object_store`` is its address, the same for all
+        brokers; None with ``open_objects`` is that of a tool, which registers no session.
         """
         self._address = address
         self._open_objects = open_objects
         self._cluster_id: str | None = None
         self._objects = None if open_objects is None else ObjectReader(self._object_store)
         self.has_object_store = open_objects is not None
-        """Whether the cluster has an object store beside its index."""
+        """Whether this broker has an object store beside the index."""
+        self.object_use = ObjectUse(object_store)
+        """Whether records may be put into it."""
         self.object_counts = ObjectCounts()
         """Counts of calls of the store into which large flushes are uploaded."""
         self._new_cluster_id = new_cluster_id

@@ -88,13 +88,24 @@ class PostgreSqlClusterIndex:
         """Return a node id that no broker has had."""
         return self._primary.value(int, "SELECT barnabas.new_node_id()")
 
-    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+    def register(
+        self,
+        token: UUID,
+        node_id: int,
+        endpoints: str,
+        lease_ms: int,
+        object_store: str | None = None,
+    ) -> int:
         """Start a session and end the node's previous one."""
-        statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
-        arguments = (token, node_id, endpoints, lease_ms)
+        statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer, %s::text)"
+        arguments = (token, node_id, endpoints, lease_ms, object_store)
         session = self._primary.value(int, statement, *arguments, checks_losses=True)
         self._primary.witness.session_begun(session, token)
         return session
+
+    def begin_objects(self, session: int) -> Sequence[int]:
+        """Begin to keep records in the object store, and return the nodes that lack it."""
+        return self._primary.value(list, "SELECT barnabas.begin_objects(%s)", session)
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """Extend the session's lease to ``lease_ms`` from now."""

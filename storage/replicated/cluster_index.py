@@ -103,8 +103,25 @@ class ClusterIndex(Protocol):
     def new_node_id(self) -> int:
         """Return a node ID that no broker has had; configured ids count, too."""
 
-    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
-        """Start a session in place of the node's previous one; one token gets one session."""
+    def register(
+        self,
+        token: UUID,
+        node_id: int,
+        endpoints: str,
+        lease_ms: int,
+        object_store: str | None = None,
+    ) -> int:
+        """Start a session in place of the node's previous one; one token gets one session.
+
+        ``object_store`` names the one that the broker has, or is None. Raises StoreUnusable if
+        records are in an object store that it lacks.
+        """
+
+    def begin_objects(self, session: int) -> Sequence[int]:
+        """Begin to keep records in the session's object store, and return the nodes that lack it.
+
+        Nothing begins unless that is none.
+        """
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """Extend the session's lease to ``lease_ms`` from now; False if the session has ended."""

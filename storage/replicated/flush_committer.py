@@ -6,7 +6,8 @@ Rules of this file:
    submitted meanwhile go into the next one, as long as that stays small enough.
 2. The body of a large flush is uploaded before its commit, which names the key of the object (F6).
    Several uploads run at once, and end in any order. Commits follow in the order of placement (F8).
-   A small flush with nothing before it leaves at once, with its body.
+   A small flush with nothing before it leaves at once, with its body; so does each flush until
+   uploads may begin (``storage/objects/object_use.py``).
 3. The index's outcome goes to the listener: committed, refused, or the session is lost. Commit
    groups of a run that was refused, or lost, are dropped everywhere (``CommitGroup.run``): they may
    build on a refused one.
@@ -170,7 +171,7 @@ class FlushCommitter(Committer):
 
     def _commit_next(self) -> bool:
         """Commit one flush if one can be committed now; return False if not."""
-        if self._uploads is not None:
+        if self._uploads is not None and self._uploads.may_begin(self._session):
             self._place(self._uploads)
         if self._placed:
             pending = self._placed[0]

@@ -103,6 +103,8 @@ class Uploads:
         """Called after each upload that has got its key."""
         self.hedges = True
         """Whether a late attempt gets another one beside it."""
+        self.may_begin: Callable[[int], bool] = lambda _session: True
+        """Returns whether bodies of a session may be uploaded; the others go with their commit."""
         self.hedged = 0
         """Number of attempts beside late ones."""
         self._now_s = now_s

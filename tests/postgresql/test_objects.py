@@ -64,7 +64,9 @@ def base(server, tmp_path_factory):
 
 @pytest.fixture
 def session(index):
-    return index.register(uuid4(), next(NODES), "broker:9092", LEASE_MS)
+    begun = index.register(uuid4(), next(NODES), "broker:9092", LEASE_MS, "file:///objects")
+    assert index.begin_objects(begun) == []
+    return begun
 
 
 @pytest.fixture
@@ -105,6 +107,17 @@ def test_flush_that_is_called_again_is_there_once_f3(server, index, session, par
         session,
     )
     assert found == [(key_of(session), None, "wal", 50, 20, 1)]
+
+
+def test_flush_that_names_an_object_before_a_store_is_in_use_is_a_bug(
+    server, index, session, partition
+):
+    ((used,),) = server.execute("SELECT address FROM barnabas.object_store")
+    server.execute("UPDATE barnabas.object_store SET address = NULL")
+    with pytest.raises(IndexMisused, match=r"wal/\S+, and no object store is in use"):
+        index.commit_flush(session, named(key_of(session), partition))
+    server.execute("UPDATE barnabas.object_store SET address = %s", used)
+    assert index.commit_flush(session, named(key_of(session), partition)) == COMMITTED
 
 
 def test_extent_beyond_the_bodies_is_a_bug(index, session, partition):

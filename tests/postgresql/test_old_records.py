@@ -54,7 +54,9 @@ class Leader:
         self.partitions = range(first, first + count)
         cluster = base.cluster_index()
         self.index = base.log_index()
-        self.session = cluster.register(uuid4(), first, "", 600_000)
+        use = base.object_use
+        self.session = cluster.register(uuid4(), first, "", 600_000, use.address)
+        assert use.may_put(self.session) or not cluster.begin_objects(self.session)
         for each in self.partitions:
             self.index.add_partition(each)
         led = cluster.assign([Assignment(each, self.session, -1) for each in self.partitions])

@@ -52,7 +52,11 @@ def base(request, server, tmp_path_factory):
         return ObjectBlobStore.open(address.below(cluster_id))
 
     objects = open_objects if request.param == "objects" else None
-    opened = PostgreSqlBase(server.url, new_cluster_id="c", open_objects=objects)
+    name = None if objects is None else "file:///objects"
+    opened = PostgreSqlBase(server.url, new_cluster_id="c", open_objects=objects, object_store=name)
+    index = opened.cluster_index()
+    for each in index.snapshot(0).members:
+        index.fence(each.session)
     yield opened
     opened.close()
 

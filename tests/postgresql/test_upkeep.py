@@ -17,7 +17,14 @@ from tests.postgresql.whole_index import WholeIndex
 from tests.seeds import SEED
 from tests.storage.packing_contract import PackingContract
 from tests.storage.segment_contract import SegmentsInObjectsContract, SegmentsInRowsContract
-from tests.storage.upkeep_contract import MANY, Leader, UpkeepContract, collect_all, forget_all
+from tests.storage.upkeep_contract import (
+    MANY,
+    STORE,
+    Leader,
+    UpkeepContract,
+    collect_all,
+    forget_all,
+)
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +176,7 @@ def test_sessions_are_forgotten_while_others_start_and_end(server, index):
     def come_and_go(way, node_id):
         try:
             for number in range(25):
-                session = way.register(uuid4(), node_id, "", 0)
+                session = way.register(uuid4(), node_id, "", 0, STORE)
                 flush = Flush(Lane.INLINE, 0, [])
                 assert way.commit_flush(session, flush).outcome is not Outcome.REFUSED
                 way.control(session)
@@ -201,8 +208,8 @@ def test_sessions_are_forgotten_while_others_start_and_end(server, index):
     assert failures == []
     assert sum(way.attempts_failed for way in ways) == 0, "nobody was left waiting"
     for node_id in (900, 901):
-        index.fence(index.register(uuid4(), node_id, "", 0))
-    index.control(index.register(uuid4(), 902, "", 600_000))
+        index.fence(index.register(uuid4(), node_id, "", 0, STORE))
+    index.control(index.register(uuid4(), 902, "", 600_000, STORE))
     forget_all(index)
     left = "SELECT count(*) FROM barnabas.sessions WHERE node_id IN (900, 901)"
     assert server.execute(left) == [(0,)]

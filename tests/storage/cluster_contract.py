@@ -7,7 +7,8 @@ from uuid import uuid4
 
 import pytest
 
-from barnabas.storage.errors import IndexClosed
+from barnabas.storage.errors import IndexClosed, StoreUnusable
+from barnabas.storage.objects.blob_store import UploadKey
 from barnabas.storage.replicated.cluster_index import (
     FENCED_MAX,
     FIRST_NODE_ID,
@@ -16,11 +17,20 @@ from barnabas.storage.replicated.cluster_index import (
     Led,
     Member,
 )
-from barnabas.storage.replicated.log_index import Extent, Flush, Item, Lane, LogSnapshot
+from barnabas.storage.replicated.log_index import (
+    Extent,
+    Flush,
+    Item,
+    Lane,
+    LogSnapshot,
+    ObjectSize,
+    Outcome,
+)
 from tests.waiting import wait_until
 
 LEASE_MS = 60_000
 LONG_S = 60.0
+STORE = "file:///objects"
 NODES = itertools.count(1)
 UNKNOWN = 10**9
 """The id of no partition."""
@@ -39,10 +49,23 @@ class World:
         for member in self.index.snapshot(0).members:
             self.index.fence(member.session)
 
-    def register(self, node_id=None, endpoints="", lease_ms=LEASE_MS):
+    def register(self, node_id=None, endpoints="", lease_ms=LEASE_MS, object_store=None):
         """Begin a session, of a node that has had none if none is named."""
         node_id = next(NODES) if node_id is None else node_id
-        return self.index.register(uuid4(), node_id, endpoints, lease_ms)
+        return self.index.register(uuid4(), node_id, endpoints, lease_ms, object_store)
+
+    def flush_object(self, session, partition_id):
+        """Commit a flush whose body is in the object store."""
+        item, key = Item(partition_id, 0, 0, 1, 8, 12), UploadKey(session, Lane.INLINE, 0, 1).text
+        flush = Flush(Lane.INLINE, 0, [item], key=key, size=ObjectSize(20, 50))
+        return self.logs.commit_flush(session, flush).outcome
+
+    def can_register(self, **named):
+        """Whether one more node is registered."""
+        try:
+            return self.register(**named)
+        except StoreUnusable:
+            return False
 
     def topic(self, partition_count):
         """Make a topic; return its id and the ids of its partitions."""
@@ -155,6 +178,63 @@ class ClusterIndexContract:
         assert world.index.new_node_id() > chosen
         world.register(2**31 - 1)
         assert world.index.new_node_id() == chosen + 2
+
+    # -- the object store --------------------------------------------------------------------------
+
+    def test_use_of_a_store_begins_once_all_live_sessions_have_it(self, world):
+        node_ids = [next(NODES) for _ in range(4)]
+        first = world.register(node_ids[0], object_store=STORE)
+        without = world.register(node_ids[1])
+        world.register(node_ids[2], object_store="file:///other")
+        second = world.register(node_ids[3], object_store=STORE)
+        assert world.index.begin_objects(first) == [node_ids[1], node_ids[2]]
+        world.index.fence(without)
+        assert world.index.begin_objects(second) == [node_ids[2]]
+        world.register(node_ids[2], object_store=STORE)
+        for session in (first, second, first):
+            assert world.index.begin_objects(session) == []
+
+    def test_broker_that_lacks_the_store_in_use_is_refused_and_loses_nothing(self, world):
+        node_id = next(NODES)
+        session = world.register(node_id, object_store=STORE)
+        world.register(object_store=STORE)
+        assert world.index.begin_objects(session) == []
+        for store, words in ((None, "not set"), ("file:///other", "file:///other")):
+            with pytest.raises(
+                StoreUnusable, match=rf"{STORE}, and .* broker {node_id} is {words}:"
+            ):
+                world.register(node_id, object_store=store)
+            assert world.index.heartbeat(session, LEASE_MS), "it goes on"
+        assert world.register(node_id, object_store=STORE) > session
+
+    def test_store_without_records_and_sessions_can_be_left(self, world):
+        for store in (STORE, "file:///other"):
+            session = world.register(object_store=store)
+            assert world.index.begin_objects(session) == []
+            world.index.fence(session)
+        session = world.register(object_store="file:///other", lease_ms=1)
+        assert world.index.begin_objects(session) == []
+        wait_until(lambda: world.can_register(object_store=None))
+        assert world.index.begin_objects(world.register()) == []
+        # Of sessions with different stores none begins.
+        assert world.index.begin_objects(world.register(object_store=STORE))
+        world.register()
+
+    def test_store_that_has_records_can_be_moved_and_not_left(self, world):
+        session, (topic_id, (partition_id,)) = world.register(object_store=STORE), world.topic(1)
+        assert world.index.assign([Assignment(partition_id, session, -1)])
+        assert world.index.begin_objects(session) == []
+        assert world.flush_object(session, partition_id) is Outcome.COMMITTED
+        world.index.fence(session)
+        with pytest.raises(StoreUnusable, match=rf"{STORE}, and .* is not set"):
+            world.register()
+        again = world.register(object_store="file:///moved")
+        assert world.index.begin_objects(again) == []
+        world.index.fence(again)
+        world.metastore.delete_topic(topic_id)
+        while world.logs.collect_garbage(MOST):
+            pass
+        world.register()
 
     def test_one_live_session_plans(self, world):
         first, second = world.register(), world.register()

@@ -14,9 +14,12 @@ from tests.crash.scripted_engine import ScriptedEngine
 LEASE_MS = 10_000
 
 
-def register(index, node_id, life=0):
-    """Begin a session of a node."""
-    return index.register(UUID(int=node_id << 32 | life), node_id, "", LEASE_MS)
+def register(index, node_id, life=0, object_store=None):
+    """Begin a session of a node, and the use of its object store."""
+    token = UUID(int=node_id << 32 | life)
+    session = index.register(token, node_id, "", LEASE_MS, object_store)
+    assert index.begin_objects(session) == []
+    return session
 
 
 def assign(index, partition_id, session):

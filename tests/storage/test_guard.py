@@ -12,7 +12,6 @@ from barnabas.storage.objects.guard import (
     check_guard,
     lost_since,
     read_guard,
-    refuse_named,
     write_guard,
 )
 from barnabas.storage.objects.object_rows import Moment, NamedObject
@@ -146,9 +145,3 @@ def test_object_that_is_not_known_to_be_missing_is_not_refused(blobs, monkeypatc
 
     monkeypatch.setattr(ScriptedBlobs, "get_range", get_range)
     check_guard(Rows(NOW, "wal/7/0-0-1"), blobs)
-
-
-def test_records_in_a_store_that_is_not_configured_are_refused():
-    refuse_named(Rows(NOW))
-    with pytest.raises(StoreUnusable, match=r"wal/7/0-0-1 .* barnabas.storage is not set"):
-        refuse_named(Rows(NOW, "wal/7/0-0-1"))

@@ -33,6 +33,7 @@ COMMITTED = FlushAnswer(Outcome.COMMITTED)
 MANY = 10_000
 _nodes = itertools.count(500_000)
 _partitions = itertools.count(500_000)
+STORE = "file:///objects"
 
 
 def parts_from(index, partition_id, offset, most):
@@ -46,7 +47,8 @@ class Leader:
         self.index = index
         self._assign = assign
         self._random = Random(SEED)
-        self.session = index.register(uuid4(), next(_nodes), "", 600_000)
+        self.session = index.register(uuid4(), next(_nodes), "", 600_000, STORE)
+        assert index.begin_objects(self.session) == []
         self.flushes = dict.fromkeys(Lane, 0)
 
     def lead(self, partition_id=None):
@@ -221,7 +223,7 @@ class UpkeepContract:
 
     def test_sessions_that_ended_are_forgotten_a_few_at_a_time(self, index):
         forget_all(index)
-        sessions = [index.register(uuid4(), next(_nodes), "", 0) for _ in range(5)]
+        sessions = [index.register(uuid4(), next(_nodes), "", 0, STORE) for _ in range(5)]
         for session in sessions[:3]:
             index.fence(session)
         assert index.forget(MANY, 600_000) == 0, "they have just ended"
@@ -232,7 +234,7 @@ class UpkeepContract:
         forget_all(index)
         token, node = uuid4(), next(_nodes)
         ended = Leader(index, assign)
-        session = ended.session = index.register(token, node, "", 0)
+        session = ended.session = index.register(token, node, "", 0, STORE)
         partition = ended.lead()
         ended.append(partition)
         index.fence(session)
@@ -254,7 +256,7 @@ class UpkeepContract:
         assert index.partition(partition).leader_session is None
         assert bases(index, partition) == [0]
         assert session not in {each.session for each in index.snapshot(0).members}
-        assert index.register(token, node, "", 0) > session
+        assert index.register(token, node, "", 0, STORE) > session
 
     # --------------------------------------------------------------------- several logs at a time
 

@@ -75,8 +75,9 @@ def test_tests_that_must_go_red_exist():
 
 def test_every_function_of_the_store_that_refuses_has_a_mutant():
     """A guard that is written in SQL is found by what it looks at, not by a list."""
+    later: set[str] = set()
     without = set()
-    for path in MIGRATIONS.glob("*.sql"):
+    for path in sorted(MIGRATIONS.glob("*.sql"), reverse=True):
         text = path.read_text(encoding="utf-8")
         places = [
             text.index(each.before)
@@ -85,8 +86,9 @@ def test_every_function_of_the_store_that_refuses_has_a_mutant():
         ]
         for function in FUNCTION.finditer(text):
             has_mutant = any(function.start() <= place < function.end() for place in places)
-            if DECIDES.search(function[0]) and not has_mutant:
+            if DECIDES.search(function[0]) and not has_mutant and function[1] not in later:
                 without.add(function[1])
+        later.update(REPLACES.findall(text))
     assert without - WITHOUT_GUARD.keys() == set()
 
 

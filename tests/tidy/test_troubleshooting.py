@@ -24,6 +24,9 @@ COMPOSED = {
     "unknown key KEY, did you mean KEY?": "broker/config/types.py",
     "PostgreSQL has no synchronous_standby_names, and nothing follows it now: all that is"
     " acknowledged is on this one server": "storage/postgresql/durability.py",
+    "the brokers of the cluster keep records in the object store ADDRESS, and barnabas.storage of"
+    " broker N is VALUE: set it to the value that the other brokers have": "storage/postgresql/"
+    "migrations/0015_object_store.sql",
     "the console is read-only: others can reach this port, and no listener asks who its clients"
     " are (barnabas.console.access)": "broker/http/entry.py",
 }
@@ -71,7 +74,9 @@ def test_rows_are_messages_of_the_sources():
 def test_composed_rows_are_texts_of_their_files():
     for text, name in COMPOSED.items():
         source = re.sub(r'"\s*f?"', "", (ROOT / name).read_text(encoding="utf-8"))
-        words = re.split(r"KEY|is read-only: | \(barnabas", text)
+        words = re.split(
+            r"KEY|ADDRESS|VALUE|barnabas.storage of|broker N|is read-only: | \(barnabas", text
+        )
         assert all(each.strip(" ,?") in source for each in words if len(each) > 12), text
 
 

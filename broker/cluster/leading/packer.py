@@ -91,11 +91,13 @@ class Packer:
         open_blobs: Callable[[], BlobStore],
         settings: PackerSettings | None = None,
         is_throttled: Callable[[], bool] = lambda: False,
+        may_put: Callable[[int | None], bool] = lambda _session: True,
     ) -> None:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
 
         Both ``open_`` functions return a new connection, whose end ends its calls; they may block.
-        ``is_throttled`` returns whether the object store has throttled a call lately.
+        ``is_throttled`` returns whether the object store has throttled a call lately. ``may_put``:
+        see ``ObjectUse``.
         """
         self._host = host
         self._logs = logs
@@ -105,6 +107,7 @@ class Packer:
         self._open_blobs = open_blobs
         self._settings = settings or PackerSettings()
         self._is_throttled = is_throttled
+        self._may_put = may_put
         self._store: tuple[LogIndex, BlobStore] | None = None
         """The connections, once there are any."""
         self._numbers = PackNumbers()
@@ -136,6 +139,8 @@ class Packer:
         session = self._session()
         is_due = now_ms >= state.due_ms and not self._is_throttled()
         if session is None or not is_due or not has_parts(log):
+            return
+        if not self._may_put(session):
             return
         if snapshot_offset <= state.packed_offset:
             state.time_ms = now_ms

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.objects.counted_blobs import ObjectCounts
     from barnabas.storage.objects.object_rows import ObjectRows
+    from barnabas.storage.objects.object_use import ObjectUse
     from barnabas.storage.replicated.cluster_index import ClusterIndex
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
     from barnabas.storage.replicated.log_index import LogIndex
@@ -38,7 +39,11 @@ class ClusterBase(Protocol):
 
     @property
     def has_object_store(self) -> bool:
-        """Whether objects lie beside the index, so that logs are packed into some of their own."""
+        """Whether this broker has an object store beside the index."""
+
+    @property
+    def object_use(self) -> ObjectUse:
+        """Return whether records may be put into the object store."""
 
     @property
     def object_counts(self) -> ObjectCounts:

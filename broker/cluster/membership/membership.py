@@ -128,6 +128,8 @@ class Membership:
         self._planned_version = _NOTHING_PLANNED
         self._rules = Rules()
         self._planned_rules = self._rules
+        self._objects_version = _NOTHING_PLANNED
+        """Version of the snapshot before the last attempt to use the object store."""
         self._is_closed = new_event()
         self._is_asked = new_event()
         self._beating: ClusterIndex
@@ -239,12 +241,35 @@ class Membership:
 
     def _register(self, index: ClusterIndex) -> int:
         sent_s = self._clock()
-        session = index.register(random_uuid(), self._node_id, self._place, self._lease_ms)
+        session = index.register(
+            random_uuid(),
+            self._node_id,
+            self._place,
+            self._lease_ms,
+            self._base.object_use.address,
+        )
         with self._lock:
             self._session = session
             self._served_until_s = sent_s + self._lease_s * SERVED_SHARE
             self._fences_from_s = self._clock() + self._lease_s
+        self._begin_objects(index, session)
         return session
+
+    def _begin_objects(self, index: ClusterIndex, session: int) -> None:
+        """Begin to use the object store in a session, once all live brokers have it."""
+        use = self._base.object_use
+        if use.may_put(session) or not use.note(session, index.begin_objects(session)):
+            return
+        if use.lacking:
+            nodes = ",".join(map(str, use.lacking))
+            logger.warning(
+                "object store not used until these brokers have the same barnabas.storage, too "
+                "nodes=%s address=%s",
+                nodes,
+                use.address,
+            )
+        else:
+            logger.info("object store in use address=%s", use.address)
 
     @property
     def _lease_s(self) -> float:
@@ -283,8 +308,13 @@ class Membership:
         self._polls_everything = False
         self._show(snapshot, is_whole=since == 0)
         session = self._session
-        if session is not None and snapshot.controller in {None, session}:
+        if session is None:
+            return
+        if snapshot.controller in {None, session}:
             self._control(session, snapshot)
+        if snapshot.version != self._objects_version:  # Brokers may have come or left.
+            self._objects_version = snapshot.version
+            self._begin_objects(self._polling, session)
 
     def _taken_snapshot(self, since: int) -> ClusterSnapshot:
         session = self._session

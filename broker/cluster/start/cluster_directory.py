@@ -23,7 +23,7 @@ from barnabas.broker.metadata.identity import read_properties, refuse_backup, se
 from barnabas.broker.opening.local_directory import GivenUp, Opened
 from barnabas.storage.errors import IndexClosed, StoreUnusable
 from barnabas.storage.metastore.interface import MetaStoreError
-from barnabas.storage.objects.guard import check_guard, refuse_named
+from barnabas.storage.objects.guard import check_guard
 from barnabas.storage.replicated.flush_uploads import Uploads, UploadSettings, UploadThreads
 from barnabas.storage.replicated.log_index import IndexMisused
 from barnabas.storage.store.flush_start import open_cache, wipe
@@ -140,13 +140,13 @@ class ClusterHome:
             config.objects_uploads_max,
             in_object_store=self._base.has_object_store,
         )
-        return UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
+        uploads = UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
+        uploads.may_begin = self._base.object_use.may_put
+        return uploads
 
     def _check_guard(self) -> None:
         """Raise StoreUnusable if index and object store do not belong together."""
         if not self._base.has_object_store:
-            with contextlib.closing(self._base.object_rows()) as rows:
-                refuse_named(rows)
             return
         with (
             contextlib.closing(open_blob_store(self._base)) as blobs,

@@ -245,6 +245,7 @@ class ClusterMember:
             partial(open_blob_store, base),
             settings,
             lambda: base.object_counts.is_throttled,
+            base.object_use.may_put,
         )
 
     def _reload(self, log: PartitionLog) -> None:

@@ -49,6 +49,7 @@ def base_of(config: BrokerConfig, patience_s: float | None = None) -> TransferBa
         from psycopg.conninfo import conninfo_to_dict
 
         from barnabas.storage.postgresql.base import PostgreSqlBase
+        from barnabas.storage.postgresql.primary import PATIENCE_S
     except ImportError as error:
         reason = (
             f"{METADATA} needs the package psycopg: run pip install '.[postgresql]' in a checkout "
@@ -64,8 +65,10 @@ def base_of(config: BrokerConfig, patience_s: float | None = None) -> TransferBa
     _check_places(address, given)
     cluster_id = config.cluster_id or new_cluster_id()
     open_objects = opener_of(config)
-    if patience_s is None:
-        return PostgreSqlBase(address, new_cluster_id=cluster_id, open_objects=open_objects)
     return PostgreSqlBase(
-        address, new_cluster_id=cluster_id, patience_s=patience_s, open_objects=open_objects
+        address,
+        new_cluster_id=cluster_id,
+        patience_s=PATIENCE_S if patience_s is None else patience_s,
+        open_objects=open_objects,
+        object_store=config.storage,
     )

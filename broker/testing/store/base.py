@@ -7,7 +7,7 @@ connections can all be cut at once, and restored.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from barnabas.broker.testing.store.blobs import MemoryBlobStore
 from barnabas.broker.testing.store.cluster_index import MemoryClusterIndex
@@ -19,6 +19,7 @@ from barnabas.broker.testing.store.transfer import MemoryTransfer
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.objects.counted_blobs import CountedBlobs, ObjectCounts
+from barnabas.storage.objects.object_use import ObjectUse
 from barnabas.storage.replicated.log_index import Flush
 from barnabas.storage.replicated.object_reading import ObjectReader
 from barnabas.storage.runtime.clock import monotonic
@@ -26,6 +27,9 @@ from barnabas.storage.runtime.threads import new_lock
 
 if TYPE_CHECKING:
     from barnabas.storage.objects.blob_store import BlobStore
+
+OBJECT_STORE: Final = "memory://objects"
+"""Address of the object store of every cluster in memory that has one."""
 
 
 class MemoryStore:
@@ -72,7 +76,9 @@ class MemoryBase:
         self._open_objects = open_objects
         self._objects = None if open_objects is None else ObjectReader(self._object_store)
         self.has_object_store = open_objects is not None
-        """Whether the cluster has an object store beside its index."""
+        """Whether this broker has an object store beside the index."""
+        self.object_use = ObjectUse(None if open_objects is None else OBJECT_STORE)
+        """Whether records may be put into it."""
         self.object_counts = ObjectCounts()
         """Counts of calls of the store into which large flushes are uploaded."""
         self._metadata = metadata

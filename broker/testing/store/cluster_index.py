@@ -31,9 +31,20 @@ class MemoryClusterIndex(Way):
         """See ``ClusterIndex``."""
         return self._ask(self._index.new_node_id)
 
-    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+    def register(
+        self,
+        token: UUID,
+        node_id: int,
+        endpoints: str,
+        lease_ms: int,
+        object_store: str | None = None,
+    ) -> int:
         """See ``ClusterIndex``."""
-        return self._ask(self._index.register, token, node_id, endpoints, lease_ms)
+        return self._ask(self._index.register, token, node_id, endpoints, lease_ms, object_store)
+
+    def begin_objects(self, session: int) -> Sequence[int]:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.begin_objects, session)
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """See ``ClusterIndex``."""

@@ -20,6 +20,7 @@ from barnabas.broker.testing.store.rows import (
     beginnings_of,
     fenced_members,
 )
+from barnabas.broker.testing.store.used_store import UsedStore
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.object_rows import Moment
 from barnabas.storage.replicated.cluster_index import (
@@ -78,6 +79,7 @@ class MemoryIndex(LogUpkeep):
         self._controller: int | None = None
         self._next_node_id = FIRST_NODE_ID
         self._transfer: Transfer | None = None
+        self._used_store = UsedStore()
 
     # -- sessions ----------------------------------------------------------------------------------
 
@@ -89,20 +91,42 @@ class MemoryIndex(LogUpkeep):
             self._next_node_id += 1
             return self._next_node_id - 1
 
-    def register(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
+    def register(
+        self,
+        token: UUID,
+        node_id: int,
+        endpoints: str,
+        lease_ms: int,
+        object_store: str | None = None,
+    ) -> int:
         """Register a session; see ``ClusterIndex``.
 
-        Raises StoreUnusable during an import or export.
+        Raises StoreUnusable during an import or export, too.
         """
         with self._changed:
             self._refuse_session(token)
             for number, session in self._sessions.items():
                 if session.token == token:
                     return number
-            for session in self._sessions.values():
+            sessions = self._sessions.values()
+            if self._used_store.lacks(object_store):
+                self._fence_expired()
+                self._used_store.replace(node_id, object_store, sessions, self._has_objects)
+            for session in sessions:
                 if session.node_id == node_id:
                     session.is_live = False
-            return self._begin_session(token, node_id, endpoints, lease_ms)
+            begun = self._begin_session(token, node_id, endpoints, lease_ms)
+            self._sessions[begun].object_store = object_store
+            return begun
+
+    def begin_objects(self, session: int) -> Sequence[int]:
+        """See ``ClusterIndex``."""
+        with self._changed:
+            return self._used_store.begin(self._session(session), self._sessions.values())
+
+    def _has_objects(self) -> bool:
+        extents = (each for row in self.rows.values() for each in row.extents)
+        return any(each.place is not None for each in extents)
 
     def moment(self) -> Moment:
         """See ``ObjectRows``."""
@@ -130,17 +154,20 @@ class MemoryIndex(LogUpkeep):
     def fence_expired(self) -> frozenset[int]:
         """See ``ClusterIndex``."""
         with self._changed:
-            now = self._clock()
-            expired = {
-                number: session
-                for number, session in self._sessions.items()
-                if session.is_live and session.lease_until < now
-            }
-            for session in expired.values():
-                session.is_live = False
-            if expired:
-                self._raise_version()
-            return frozenset(expired)
+            return self._fence_expired()
+
+    def _fence_expired(self) -> frozenset[int]:
+        now = self._clock()
+        expired = {
+            number: session
+            for number, session in self._sessions.items()
+            if session.is_live and session.lease_until < now
+        }
+        for session in expired.values():
+            session.is_live = False
+        if expired:
+            self._raise_version()
+        return frozenset(expired)
 
     def fence(self, session: int) -> None:
         """See ``ClusterIndex``."""
@@ -186,6 +213,7 @@ class MemoryIndex(LogUpkeep):
             self.rows.clear()
             self._payloads.clear()
             self.uploads.clear()
+            self._used_store.replace(node_id, None, (), self._has_objects)
             self._transfer = Transfer(token, is_import=True)
             return self._begin_session(token, node_id, "", _IMPORT_MS)
 

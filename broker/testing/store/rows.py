@@ -119,6 +119,7 @@ class SessionRow:
     lease_until: float
     is_live: bool = True
     is_draining: bool = False
+    object_store: str | None = None
     next_flushes: dict[int, int] = field(default_factory=dict)
     """Number of the next flush by lane; a missing lane has had none."""
 

@@ -139,7 +139,7 @@ def test_broker_without_the_store_of_the_records_does_not_start(world):
             assert not wire.produce(TOPIC, batch(b"a")).error_code
         cluster.kill(0)
         open_objects, cluster._store.open_objects = cluster._store.open_objects, None
-        with pytest.raises(StoreUnusable, match=r"wal/\S+ has records .* barnabas.storage is not"):
+        with pytest.raises(StoreUnusable, match=r"storage of broker 0 is not set: set"):
             cluster.restart(0)
         cluster._store.open_objects = open_objects
         cluster.restart(0)
