@@ -32,7 +32,7 @@ class Now(NamedTuple):
     wall_ms: int
     """Since 1970: what is written into records and shown to people."""
     tick_ms: int
-    """On a clock that never goes back: what timeouts are measured with (T1)."""
+    """Time of the monotonic clock, in milliseconds, by which timeouts are measured (T1)."""
 
 
 class Record(NamedTuple):
@@ -93,7 +93,7 @@ class TransactionalProducer(NamedTuple):
 
 
 Effect: TypeAlias = Any
-"""Schedule, Cancel, Answer, or what only one coordinator's runner knows."""
+"""Schedule, Cancel, Answer, or an effect that one coordinator alone defines for its runner."""
 
 
 class Decision(NamedTuple):
@@ -131,7 +131,7 @@ NOTHING: Final = Decision()
 def decode_record(
     topic: str, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID
 ) -> Record | None:
-    """Read a record of an internal topic; None for a kind that this version does not know.
+    """Read a record of an internal topic, or None for a kind that this version does not know.
 
     Raises Malformed or KafkaError for bytes that are no record of its kind.
     """

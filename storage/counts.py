@@ -39,7 +39,7 @@ class FlushCounts:
         self.refused = 0
         """Flushes refused because another broker leads one of their partitions."""
         self.sessions = 0
-        """Sessions started; each but the first because the one before it was lost."""
+        """Number of started sessions; each session but the first follows a lost one."""
 
 
 class LogCounts:

@@ -88,7 +88,7 @@ class LedSince(StorageError):
 
 
 class NoRoom(StorageError):
-    """A log to be loaded does not fit on the disk as it is; none of it is left on the disk.
+    """A log to be loaded does not fit on the disk; no part of it is left on the disk.
 
     The caller loads it again later: the batches may come from a cluster's store.
     """

@@ -51,7 +51,7 @@ class ObservedBroker(Observed, Protocol):
 
 
 def check_serving(broker: ObservedBroker) -> None:
-    """Raise KafkaError of a broker that does not know yet what it holds, or no more."""
+    """Raise KafkaError if the broker's state is not loaded yet, or is not durable any more."""
     if broker.failure is not None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has failed: see /livez")
     if broker.stage < Stage.PREPARED:

@@ -58,7 +58,8 @@ def _weights(items: Iterable[Any], path: tuple[str, ...], most: int) -> bool:
 def parts(request: Any, divide: Divide) -> Iterator[tuple[Any, bool]]:  # noqa: ANN401
     """Yield the request in parts of at most ``divide.elements``, at least one.
 
-    Beside each is whether its first item continues the last one of the part before.
+    Each part comes with a flag: whether its first item continues the last item of the previous
+    part.
     """
     path = max(divide.paths, key=lambda path: len(getattr(request, path[0]) or ()))
     continues = False

@@ -45,9 +45,9 @@ Key = tuple[str, bytes, int]
 
 
 class Asked:
-    """One partition of a fetch, and what was last sent to its reader.
+    """One partition of a fetch, with the state that was last sent to its consumer.
 
-    Each request makes some, so this is no dataclass: mypyc makes those slowly.
+    Each request creates some of these objects, so this is no dataclass: mypyc creates those slowly.
     """
 
     __slots__ = (

@@ -55,7 +55,7 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line instead of repeating the usage."""
+    """Parser that reports an error in one line instead of repeating the usage."""
 
     def __init__(self, *, usage: str | None = None, **options: object) -> None:
         super().__init__(

@@ -1,8 +1,8 @@
 """Server of a command without ``-b``: from the environment, a profile, or the client settings.
 
 In this order: ``-b``, ``--profile NAME``, BARNABAS_SERVERS, BARNABAS_PROFILE, the profile
-``default``, ``bootstrap.servers`` of ``--command-config``, localhost:9092. Profiles are tables of ``~/.config/barnabas/profiles.toml`` (or of the
-file that BARNABAS_PROFILES names)::
+``default``, ``bootstrap.servers`` of ``--command-config``, localhost:9092. Profiles are tables of
+``~/.config/barnabas/profiles.toml`` (or of the file that BARNABAS_PROFILES names)::
 
     [staging]
     bootstrap-server = "kafka-1.staging:9092,kafka-2.staging:9092"

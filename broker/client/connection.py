@@ -152,7 +152,7 @@ class Connection:
         return self._client.has_answer(timeout_seconds)
 
     def close(self) -> None:
-        """Close the connection; what was sent may still arrive."""
+        """Close the connection; requests that were sent may still arrive."""
         self._client.close()
 
     def _unreachable(self, error: Exception) -> Unreachable:

@@ -92,7 +92,7 @@ class BrokerConfig(SecurityConfig):
 
     # ---------- topics
     num_partitions: int = setting("num.partitions", INT, 1, at_least(1))
-    """Partitions of a topic created without a number of its own."""
+    """Number of partitions of a topic that is created without a number."""
     default_replication_factor: int = setting("default.replication.factor", INT, 1)
     """Replication factor of a topic created without one of its own. A single broker has one
     replica; in a cluster clients see this number (see barnabas.replication.factor of topics)."""
@@ -206,11 +206,11 @@ class BrokerConfig(SecurityConfig):
         at_least(1024 * 1024),
         update=CLUSTER_WIDE,
     )
-    """Memory for the keys of all passes of compaction at a time; what does not fit waits."""
+    """Memory for the keys of all passes of compaction at a time; a pass without room waits."""
     log_cleaner_io_max_bytes_per_second: float = setting(
         "log.cleaner.io.max.bytes.per.second", DOUBLE, 1.7976931348623157e308, update=CLUSTER_WIDE
     )
-    """Limit of what compaction reads and writes."""
+    """Limit of the bytes that compaction reads and writes in a second."""
     log_cleaner_delete_retention_ms: int = topic_default(
         "log.cleaner.delete.retention.ms", of="delete.retention.ms"
     )
@@ -462,7 +462,7 @@ class BrokerConfig(SecurityConfig):
     settings: Mapping[str, tuple[Setting, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """The sources of each key that is set, the one that wins first."""
+    """Sources of each set key, in the order of their precedence."""
 
     def value(self, name: str) -> Value:
         """Return the value of a key by Kafka's name for it."""

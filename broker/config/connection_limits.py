@@ -70,5 +70,5 @@ class ConnectionLimitsConfig(ClusterConfig):
     max_connection_creation_rate: int = setting(
         "max.connection.creation.rate", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE
     )
-    """Most new connections in a second, of all listeners or, with its prefix, of one; more wait for
-    their turn."""
+    """Maximum number of new connections in a second, of all listeners or, with its prefix, of one.
+    Others wait for their turn."""

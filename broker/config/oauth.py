@@ -74,7 +74,7 @@ class OAuthConfig(TlsConfig):
     sasl_oauthbearer_clock_skew_seconds: int = setting(
         "sasl.oauthbearer.clock.skew.seconds", INT, 30, at_least(0)
     )
-    """By how much the clocks of the issuer and of this broker may differ."""
+    """Maximum difference between the clocks of the issuer and of this broker."""
     sasl_oauthbearer_sub_claim_name: str = setting("sasl.oauthbearer.sub.claim.name", STRING, "sub")
     """The claim with the user's name."""
     sasl_oauthbearer_scope_claim_name: str = setting(

@@ -63,7 +63,7 @@ AS_WELL: Final[Mapping[str, tuple[str, ...]]] = {
         f"{_OAUTH}.secured.OAuthBearerValidatorCallbackHandler",
     ),
 }
-"""Classes of Apache Kafka that mean what is done here anyway."""
+"""Classes of Apache Kafka whose function this broker has built in."""
 
 
 def check_protection(given: Mapping[str, Setting], config: BrokerConfig) -> None:

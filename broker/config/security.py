@@ -116,7 +116,7 @@ class SecurityConfig(OAuthConfig):
     quota_window_num: int = setting("quota.window.num", INT, 11, at_least(1))
     """Windows over which the bytes and the time of a client with a quota are counted."""
     quota_window_size_seconds: int = setting("quota.window.size.seconds", INT, 1, at_least(1))
-    """Length of one of them."""
+    """Length of one window of a quota, in seconds."""
     controller_quota_window_num: int = setting("controller.quota.window.num", INT, 11, at_least(1))
     """Windows whose changes of partitions a client with a quota may make at once."""
     controller_quota_window_size_seconds: int = setting(
@@ -144,5 +144,5 @@ class SecurityConfig(OAuthConfig):
 
     # ---------- secrets
     config_providers: tuple[str, ...] = setting("config.providers", LIST, ())
-    """Names of what values may be looked up with, as in ${file:/path:key}; each has a
+    """Names of the config providers for references such as ${file:/path:key}; each has a
     config.providers.<name>.class."""

@@ -103,7 +103,7 @@ class UnknownSetting(ConfigError):
 
 
 class ConflictingValues(ConfigError):
-    """Values that are right one by one and wrong together."""
+    """Values that are valid alone but not together."""
 
     def __init__(self, key: str, value: str, reason: str) -> None:
         super().__init__(key, value, reason)

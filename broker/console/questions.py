@@ -50,7 +50,7 @@ class RemembersLag(Protocol):
         """Record that a group is viewed."""
 
     def view_rows(self, question: Question, group_ids: Iterable[str]) -> None:
-        """Record that a list is viewed, of which these are the first groups."""
+        """Record that a list is viewed that begins with these groups."""
 
     async def of(self, question: Question, group_id: str) -> tuple[LagPoint, ...] | None:
         """Return the measurements, or None for a user who cannot see all topics."""

@@ -159,7 +159,7 @@ class TransactionRow:
     producer_epoch: int
     timeout_ms: int
     start_time_ms: Wide | None
-    """Start of the transaction, or None if it is not open; so are the next two."""
+    """Start of the transaction; None, as the next two fields, if no transaction is open."""
     age_ms: Wide | None
     remaining_ms: Wide | None
     """Time until the broker aborts it, or None, also if it has no timeout."""
@@ -267,7 +267,7 @@ class GroupPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class GroupPartition:
-    """A partition that a group reads, or has read; None where there is nothing to say."""
+    """A partition that a group reads or has read; fields without a value are None."""
 
     topic: str
     partition: int
@@ -373,7 +373,7 @@ class Overview:
     warnings: dict[str, str]
     """Problems that need an operator although clients are served, as in ``/readyz``."""
     rates: dict[str, float | None]
-    """The newest of each series of the history; none without a history."""
+    """The newest of each series of the history, or none without a history."""
     topics: int
     partitions: int
     connections: int
@@ -496,7 +496,7 @@ class SeriesOfHistory:
     name: str
     doc: str
     values: tuple[float | None, ...]
-    """One for each time; None where nothing was measured."""
+    """Values at the times, None where nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,7 +505,7 @@ class HeatOfHistory:
 
     name: str
     bounds_us: tuple[Wide, ...]
-    """Upper bounds of the buckets; what takes longer than the last is counted in it, too."""
+    """Upper bounds of the buckets; the last bucket also counts longer durations."""
     times_ms: tuple[Wide, ...]
     """When each span ended."""
     counts: tuple[tuple[int, ...], ...]

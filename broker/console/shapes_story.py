@@ -26,7 +26,7 @@ class TransactionEventRow:
     """Client that caused it, or None for the broker."""
     host: str | None
     fenced_client: str | None
-    """Previous client of the transactional id, if it was another one."""
+    """Previous client of the transactional id, or None if it was the same client."""
     fenced_host: str | None
     start_time_ms: Wide | None
     """Start of the transaction."""
@@ -38,7 +38,7 @@ class TransactionEventRow:
 
 @dataclass(frozen=True, slots=True)
 class TransactionEventPage(Cursor):
-    """A page of what has happened to transactions."""
+    """A page of the events of transactions."""
 
     since_ms: Wide
     """Time from which the list is complete."""
@@ -96,10 +96,11 @@ class GroupHistory:
     since_ms: Wide | None
     """Time of the first measurement shown, or None if there is none yet."""
     trend: str | None
-    """Over five minutes, or as long as it is measured: falling_behind, catching_up, steady."""
+    """Trend over five minutes, or over the measured time if it is shorter: falling_behind,
+    catching_up, steady."""
     times_ms: tuple[Wide, ...]
     lag_readable: tuple[Wide, ...]
-    """One for each time; so is the next."""
+    """Lag at each of the times; ``lag_blocked`` has the same length."""
     lag_blocked: tuple[Wide, ...]
     rebalances_since_ms: Wide
     """Time from which the rebalances are complete."""
@@ -166,7 +167,8 @@ class ReaderRow:
     client: str | None
     """Shown with DESCRIBE on the cluster or on a group of this client, else None."""
     address: str | None
-    """Shown with DESCRIBE on the cluster, else None; so is the user."""
+    """Address of the client, or None without DESCRIBE on the cluster; the user has the same
+    rule."""
     user: str | None
     isolation_seen: str
     in_group: bool
@@ -184,7 +186,7 @@ class ReaderRow:
 
 @dataclass(frozen=True, slots=True)
 class ReaderPage(Page):
-    """A page of what is read."""
+    """A page of the partitions that are read."""
 
     items: tuple[ReaderRow, ...]
 
@@ -209,7 +211,7 @@ class BrokerEvent:
 
 @dataclass(frozen=True, slots=True)
 class BrokerEventPage(Cursor):
-    """A page of what has happened in the broker."""
+    """A page of the events of the broker."""
 
     since_ms: Wide
     """Time from which the list is complete."""
@@ -241,7 +243,7 @@ class PipelineRow:
     """Since the pipeline was seen first."""
     aborts: Wide
     commits_per_s: float
-    """Over the last whole minute."""
+    """Number in the last whole minute."""
     last_commit_ms: Wide | None
     last_took_ms: Wide | None
     """Time from the start of the last committed transaction to its decision."""
@@ -256,7 +258,7 @@ class PipelinePage(Page):
 
 @dataclass(frozen=True, slots=True)
 class InputLag:
-    """A topic that a query reads; None where no offsets are committed for it here."""
+    """A topic that a query reads; fields are None if no offsets are committed for it here."""
 
     topic: str
     lag: Wide | None

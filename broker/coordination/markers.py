@@ -33,7 +33,9 @@ class MarkerWriter:
     """Writes markers to the partitions of this broker."""
 
     def __init__(self, catalogue: Catalogue, groups: Groups, guards: Guards | None = None) -> None:
-        """``guards``: of transactions with another coordinator; None for a single broker."""
+        """``guards``: guards of transactions with another coordinator, or None for a single
+        broker.
+        """
         self._catalogue = catalogue
         self._groups = groups
         self._guards = guards

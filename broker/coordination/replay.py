@@ -58,7 +58,7 @@ class Replay(Generic[MachineT]):
         self._steps: Iterator[None] = iter(())
         self._is_reading = False
         self.total = 0
-        """Partitions of this reading; one ends, and the next begins, when all are done."""
+        """Number of partitions of this reading; the next reading begins when all are done."""
         self.partitions = 0
         """Partitions that are done."""
         self.records = 0

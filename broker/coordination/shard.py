@@ -103,9 +103,10 @@ class Shard(Generic[MachineT]):
 
 
 def java_hash(text: str) -> int:
-    """Kafka's hash of a group or transactional id: never negative.
+    """Return Kafka's hash of a group or transactional id, which is never negative.
 
-    That of Java's String over UTF-16 units; the one value without a positive counterpart is 0.
+    It is the hash of Java's String over UTF-16 units; the one value without a positive counterpart
+    becomes 0.
     """
     return _remembered(text) if len(text) <= REMEMBERED_LENGTH_MAX else _computed(text)
 

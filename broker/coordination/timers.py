@@ -36,7 +36,7 @@ class Expiry:
 
 
 class Timers:
-    """Timers of the broker's clock, by partition and by what they are for."""
+    """Timers of the broker's clock, by partition and purpose."""
 
     def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Expiry], None]) -> None:
         """``expired`` is called with each timer that has come, and its partition."""

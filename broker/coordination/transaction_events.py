@@ -162,7 +162,7 @@ class TransactionEvent:
         self.client = client
         """The client that caused it."""
         self.former = former
-        """The client that it took the transactional id from, where that was another one."""
+        """The previous client of the transactional id, or None if it was the same one."""
         self.start_ms = start_ms
         """Start of the transaction of the event; -1 if none is open."""
         self.partition_count = partition_count
@@ -266,8 +266,8 @@ class TransactionEvents:
     ) -> None:
         """Record a coming transition.
 
-        ``asker`` is the client behind it, if one is known; ``former`` the one that used the
-        transactional id before.
+        ``asker`` is the client that caused it, or None if unknown; ``former`` is the previous
+        client of the transactional id.
         """
         if isinstance(command, MarkersWritten):
             return

@@ -102,7 +102,7 @@ class Transactions:
         self.pipelines = Pipelines()
         self.events = TransactionEvents(host.clock.now_ms())
         self.leadership_check: LeadershipCheck | None = None
-        """Checks whether an id's partition is still led here; None for a single broker."""
+        """Checks whether an id's partition is still led here, or None for a single broker."""
         self._asker: Client | None = None
         """The client whose command is being decided, or None."""
         self._waits = TransitionWaits(host, self.counts)

@@ -51,7 +51,7 @@ _RETRIABLE: Final = {
 def is_transactional(records: memoryview | None) -> bool:
     """Return whether a batch is marked as part of a transaction.
 
-    Not what no log takes anyway: control batches (P5), and batches without a producer.
+    False for batches that no log accepts: control batches (P5), and batches without a producer.
     """
     return (
         records is not None

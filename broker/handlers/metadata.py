@@ -285,7 +285,9 @@ class _Described:
             self._topics[topic.name] = described
 
     def _missing_error(self, name: str) -> ErrorCode:
-        """Return the error for a missing topic; it is a denial if the client may not create it."""
+        """Return the error for a missing topic, which is a denial if the client cannot create
+        it.
+        """
         if _creates(self._catalogue, self._request) and not may_create(self._access, name):
             return TOPIC_DENIED
         return missing_topic_error(name)

@@ -360,7 +360,7 @@ class _Reassigning:
             self._pin(partition, named.replicas[0])
 
     async def finish(self, timeout_ms: int) -> None:
-        """Make all of it durable; raises KafkaError REQUEST_TIMED_OUT."""
+        """Make all changes of the request durable; raises KafkaError REQUEST_TIMED_OUT."""
         # A single broker leads every partition already.
         if self._moves is not None and (self._pins or self._wishes):
             changes = self._catalogue.changes

@@ -33,7 +33,7 @@ class Port(Protocol):
     clock: Clock
 
     def opened(self, connection: HttpConnection) -> None:
-        """Admit a connection, at the cost of another one if need be."""
+        """Admit a connection, and close another one if there is no room."""
 
     def request_received(self, connection: HttpConnection, request: Request | None) -> None:
         """Register a connection whose request is complete, or refused if None."""

@@ -34,7 +34,7 @@ SCREENS: Final = (
     "security",
     "events",
 )
-"""First parts of the addresses of the console's screens; the one at the root has none."""
+"""First parts of the paths of the console's screens; the screen at the root has none."""
 CONSOLE: Final = frozenset(((), ("api",), ("assets",), *((each,) for each in SCREENS)))
 """First parts of the paths that are the console's."""
 SESSION: Final = "/api/v1/session"

@@ -70,7 +70,7 @@ class Part(Protocol):
         """Apply a difference, with all consequences."""
 
     async def shown_in(self, image: MetadataImage) -> MetadataImage:
-        """Return an image whose part is replaced by what is shown here."""
+        """Return an image with one part replaced by the part that is shown here."""
 
 
 class Changes:

@@ -308,7 +308,7 @@ class Cut(NamedTuple):
     series: dict[str, array[float]]
     heat_times: array[float]
     heat: dict[str, array[int]]
-    """Counts by bucket, of all spans behind each other."""
+    """Counts of all time spans in a row, each by bucket."""
 
 
 class History:

@@ -33,7 +33,7 @@ HELD_MAX: Final = 1000
 EARLY_BYTES: Final = 256
 """Bytes that are read of a connection that waits: no more than the buffers of a served one hold."""
 ADDRESSES_MAX: Final = 10_000
-"""Addresses whose rate is remembered; then the one that came first is forgotten."""
+"""Maximum number of addresses whose rate is remembered; beyond it the oldest one is dropped."""
 RATE_KEY: Final = "max.connection.creation.rate"
 
 

@@ -71,7 +71,7 @@ class Sender(Protocol):
         """Stop receiving until ``resume_receiving``: the claim waits."""
 
     def give_up(self, reason: str) -> None:
-        """Close, drop what was received, and release the claim before returning."""
+        """Close the connection, drop the received bytes, and release the claim before returning."""
 
     @property
     def is_stuck(self) -> bool:

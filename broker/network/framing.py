@@ -41,7 +41,9 @@ def encoded(
 
 
 def skip_header_tags(frame: memoryview, position: int) -> int:
-    """Return the position after the tagged fields of a request header; none is known yet."""
+    """Return the position after the tagged fields of a request header, none of which this release
+    knows.
+    """
     try:
         low: int = frame[position]
         return position + 1 if not low else skip_tags(frame, position + 1, low)

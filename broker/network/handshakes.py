@@ -24,7 +24,8 @@ Item = TypeVar("Item")
 THREADS: Final = max(1, min(4, (os.cpu_count() or 1) - 1))
 """One processor is left to the loop, where there are several."""
 HANDED_OVER: Final = 4 * THREADS
-"""Steps that threads have, so that they need not wait for the loop; the others can be dropped."""
+"""Steps that threads can take in advance, so that they need not wait for the loop; further ones can
+be dropped."""
 
 
 class Handshake(Protocol):

@@ -252,8 +252,8 @@ class LargeRequests:
     ) -> Encoded:
         """Encode a response on a thread.
 
-        Where the connection can, it waits for that: otherwise small requests of one client could
-        have a thousand encoded that it never reads, and other clients would wait for the thread.
+        The connection waits for the result if it can. Otherwise one client could have a thousand
+        responses encoded that it never reads, and other clients would wait for the thread.
         """
         flexible = answers_flexibly(route, version)
         encode = route.api.encode_response

@@ -84,7 +84,7 @@ class LoginGate:
                 raise CloseConnection(LOGIN_FIRST)
 
     def _note_versions(self, key: int, frame: memoryview) -> None:
-        """End the phase of ApiVersions after the first one of a known version."""
+        """End the phase of ApiVersions after the first request of that API in a known version."""
         if key == API_VERSIONS_KEY:
             route = self._routes.get(key)
             header, _ = decode_request_header(frame)

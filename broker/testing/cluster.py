@@ -189,8 +189,7 @@ class Cluster:
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> Outcome[str]:
-        """Create a topic, and wait until all of it is served; the result is its name.
-
+        """Create a topic, and wait until all of its partitions are served; the result is its name.
         Raises KafkaError.
         """
 

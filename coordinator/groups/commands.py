@@ -172,7 +172,7 @@ class LongOffsetCommit:
 
     caller: Caller
     parts: tuple[OffsetCommitRequest, ...]
-    """At least one; they differ in their topics alone."""
+    """At least one commit; they differ in their topics alone."""
 
     @property
     def group_id(self) -> str:
@@ -248,7 +248,7 @@ class ExpireOffsets:
 
 @dataclass(frozen=True, slots=True)
 class TopicsDeleted:
-    """Topics were deleted: the offsets of those that are not there any more go too."""
+    """Deletion of topics, by which their committed offsets are deleted too."""
 
     group_id: str
     topics: TopicsImage

@@ -42,7 +42,7 @@ class TransactionTable:
         self.quarantined: set[str] = set()
         """Ids whose latest record cannot be read: nothing is known of them, nothing is decided."""
         self.drift_ms = 0
-        """By how much the wall clock was ahead of the monotonic one at the start."""
+        """Lead of the wall clock over the monotonic clock at the start, in milliseconds."""
 
     def apply(self, record: Record, offset: int) -> None:  # noqa: ARG002
         """Apply a record; raises ValueError for an invalid one."""

@@ -51,7 +51,9 @@ class Verified(NamedTuple):
 
 
 class OAuthBearerServer:
-    """The server's side: takes a token, or one that does not hold and its acknowledgement."""
+    """The server's side: takes a token, or an invalid token and the client's acknowledgement of the
+    error.
+    """
 
     def __init__(self, verify: Callable[[str], Verified]) -> None:
         """``verify`` returns what a token proves; raises InvalidToken."""

@@ -78,7 +78,7 @@ class WorkerPython:
     sources: tuple[str, ...] = ()
     """All modules `pyspark_*`."""
     is_complete: bool = False
-    """Whether all imports were attempted: one that does not end is the last one."""
+    """Whether all imports were attempted; if not, the last one never ended."""
     problem: str = ""
     """Reason why it cannot be run, or empty."""
 

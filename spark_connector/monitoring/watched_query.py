@@ -45,7 +45,7 @@ class WatchedQuery(Closing):
 
     @property
     def metrics(self) -> QueryMetrics | None:
-        """The query's metrics; None if the query has none of our sinks, or has not decided."""
+        """The query's metrics, or None if the query has none of our sinks, or has not decided."""
         return self._totals.metrics if self._totals.metrics.sink_id else None
 
     def take(self, report: Report) -> None:

@@ -203,7 +203,7 @@ def _find_latest(source: _Source, plan: CleaningPlan) -> tuple[LatestOffsets, in
 
 
 def _keys_of(header: BatchHeader, batch: memoryview) -> Iterator[tuple[bytes, int]]:
-    """Return the keys of a batch with their offsets; none if a record cannot be read."""
+    """Return the keys of a batch with their offsets, empty if a record cannot be read."""
     try:
         data = _expand(header, batch)
         for _ in find_records(header, data):

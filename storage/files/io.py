@@ -130,7 +130,9 @@ class LocalFile:
         return data + self.pread(size - len(data), position + len(data))  # short read or the end
 
     def pread_cached(self, size: int, position: int) -> Buffer | None:
-        """Read with RWF_NOWAIT; None if a page is missing from the cache. For the loop's thread."""
+        """Read with RWF_NOWAIT, for the loop's thread; return None if a page is missing from the
+        cache.
+        """
         buffer = (
             self._buffers.take(size) if size >= REUSED_BYTES_MIN else memoryview(bytearray(size))
         )
@@ -213,8 +215,8 @@ class LocalFile:
     def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write, and start the write-back of the dirty pages of the range.
 
-        Of less than a page it drops nothing. ``sync_file_range`` has no such side to it, but costs
-        10 us more on an idle broker: ``os`` lacks it.
+        A range of less than a page stays in the cache. ``sync_file_range`` would not have that
+        effect, but ``os`` lacks it, and it costs 10 us more on an idle broker.
         """
         self.pwritev(buffers, position)
         try:

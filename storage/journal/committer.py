@@ -53,7 +53,7 @@ makes the segment thread write at once."""
 
 _REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
 """Bytes that are written before the loop learns that memory can release them. An appender that
-waits for a smaller backlog waits for this many bytes, not for all of it."""
+waits for a smaller backlog waits for this many bytes, not for the whole backlog."""
 
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
 """Expected time of a flush above which the loop does not commit: it serves no client meanwhile."""
@@ -358,10 +358,10 @@ class JournalCommitter(Committer):
 
 
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
-    """Repeat ``operation`` while the disk is full; report the start and the end of that.
+    """Repeat ``operation`` while the disk is full; report the begin and the end of that time.
 
-    The end is reported even if ``operation`` fails. Only for operations that may be repeated.
-    Waits, so never call it on the loop.
+    The end is reported even if ``operation`` fails. ``operation`` must be repeatable. Waits, so
+    never call it on the loop.
     """
     told = False
     try:

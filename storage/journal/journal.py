@@ -97,7 +97,7 @@ class Submit(Protocol):
     def __call__(self, group: "CommitGroup", *, alone: bool) -> None:
         """Submit ``group``.
 
-        ``alone``: it is small, no other commit group waits, and no request arrives. Then it may be
+        ``alone``: the group is small, no other one waits, and no request arrives. It may then be
         durable on return.
         """
 
@@ -279,9 +279,9 @@ class Journal:
     ) -> None:
         """``schedule`` runs a callback at the end of this turn of the loop (``call_soon``).
 
-        ``on_backlogged`` is called with True when more than ``backlog_max_bytes`` wait in memory to
-        be durable and written, and False when they no longer do: appenders stop reading requests
-        meanwhile.
+        ``on_backlogged`` is called with True when more than ``backlog_max_bytes`` are in memory and
+        not yet written, and with False when there are fewer again. Appenders read no requests
+        between the two calls.
         """
         self._submit = submit
         self._schedule = schedule

@@ -377,7 +377,7 @@ class JournalFiles:
     def reaches(self, sequence: int) -> bool:
         """Return whether the commit group ``sequence`` or a later one was ever durable.
 
-        Then it is marked, or a file begins with a sequence that high, as one does for each run.
+        If so, the mark names it, or a file begins with that sequence or a higher one.
         """
         if self._mark.sequence >= sequence:
             return True

@@ -144,7 +144,9 @@ class BatchRules:
         return encoding
 
     def _plausible_header(self, batch: Buffer) -> BatchHeader | None:
-        """Return a batch's header; None if ``check`` refuses it without a look at its records."""
+        """Return a batch's header, or None if ``check`` refuses it without a look at its
+        records.
+        """
         size = len(batch)
         if not HEADER_BYTES <= size <= self._config.max_message_bytes:
             return None

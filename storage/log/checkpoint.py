@@ -185,7 +185,7 @@ def _encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def _decode_lines(data: bytes, fields: int) -> list[list[str]]:
-    """Return the lines, split at spaces into exactly ``fields`` parts; none in an empty file."""
+    """Return the lines, split at spaces into exactly ``fields`` parts, or none in an empty file."""
     if not data:
         return []  # Kafka creates some of these files empty and fills them much later
     lines = _text(data).splitlines()

@@ -66,7 +66,7 @@ class LogDirectory:
         self._moving = new_lock()
         """Held while the path changes."""
         self.is_apart = False
-        """Whether it has a name of its own on disk, which is not that of the partition yet."""
+        """Whether the directory on disk still has a temporary name, not that of the partition."""
 
     def stay_apart(self, unique: str) -> None:
         """Use another name until ``take_place``; the directory does not exist yet.

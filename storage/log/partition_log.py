@@ -582,7 +582,7 @@ class PartitionLog:
         return self.journaled_start_offset > self.log_start_offset
 
     def close(self) -> None:
-        """Refuse appends from now on."""
+        """Refuse later appends."""
         self.closed = True
 
     def forget(self) -> None:

@@ -80,7 +80,7 @@ class Segment(ReadableSegment):
         self._data_end_offset: int | None = None
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
         self.verified_ms = 0
-        """Time when all of it was last verified, or 0 if not yet, or not since a crash."""
+        """Time when the whole segment was last verified, or 0 if not yet, or not since a crash."""
         self.index_checksum: int | None = None
         """Checksum that the files of offset and time index must have, if known."""
         self._file: File | None = None

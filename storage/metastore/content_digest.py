@@ -59,7 +59,7 @@ class ContentDigest:
         self._write(self._actual())
 
     def follow(self) -> None:
-        """Follow every change of a row from now on."""
+        """Include every later change of a row."""
         for table, columns in TABLES.items():
             new, old = (
                 ", ".join(f"{row}.{name}" for name in columns.split(", ")) for row in ("NEW", "OLD")

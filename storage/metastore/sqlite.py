@@ -366,7 +366,7 @@ def _commits(connection: sqlite3.Connection) -> int:
 
 
 def _scalar(cursor: sqlite3.Cursor) -> int:
-    """Return the one integer a query must answer."""
+    """Return the integer that a query returns; the query must return exactly one."""
     row = cursor.fetchone()
     assert row is not None, "the query must have one row"
     value = row[0]

@@ -50,7 +50,7 @@ class Durability(NamedTuple):
     synchronous_commit: str
     synchronous_standby_names: str
     standbys: int
-    """Standbys that follow it now; not standbys in creation, nor subscribers."""
+    """Standbys that follow now, without standbys that are being created and without subscribers."""
     version: int
     confirming_standbys: int
     """Standbys whose confirmation a commit waits for, as far as this role may see that."""

@@ -125,8 +125,8 @@ class PostgreSqlClusterIndex:
     def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
         """Return the state of the cluster, with the starts of newly led logs.
 
-        A damaged log does not hide the rest: then no logs are returned. Nor are they if the server
-        is too slow to read them in time.
+        If a log is damaged, or the server is too slow to read the logs in time, the state comes
+        without logs.
         """
 
         def in_time(silences: int) -> Sequence[object]:

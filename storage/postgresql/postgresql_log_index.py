@@ -241,7 +241,7 @@ class PostgreSqlLogIndex:
         return StoredSpace(*row)
 
     def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
-        """Return those of the keys of objects that no flush has named, nor ever will."""
+        """Return the keys of objects that no flush has named and none can name later."""
         claims = {key: claim for key in keys if (claim := claim_of(key)) is not None}
         columns = [list(column) for column in zip(*claims.values(), strict=True)] or [[]] * 4
         return self._primary.value(list, _DEAD_KEYS, list(claims), *columns)

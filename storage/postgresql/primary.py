@@ -256,8 +256,8 @@ class Primary:
     def start(self, prepare: Callable[[psycopg.Connection[Row]], object]) -> str | None:
         """Wait for a primary, and do the work of a start; return warnings.
 
-        Raises NotDurable. ``prepare`` may be called several times. For a known address it only
-        waits for a server, also for one with missing settings.
+        Raises NotDurable, except for an address that is known already: then this waits until a
+        server has the required settings. ``prepare`` may be called several times.
         """
         if self._is_known:
             return self._repeat(lambda connection: judge(read_durability(connection)))

@@ -62,11 +62,11 @@ def _is_among(damaged: DamagedRange, found: Iterable[DamagedRange]) -> bool:
 
 
 def cut_out(log: PartitionLog, damaged: Sequence[DamagedRange]) -> Iterator[str]:
-    """Remove damaged ranges from an unused log; yield the file with the bytes of each.
+    """Remove damaged ranges from an unused log; yield the file with the bytes of each range.
 
-    All of it lies in sealed segments: a start after a crash in the middle of this would refuse the
-    active one. The next checkpoint decides: a crash before it leaves the log as it was. Waits for
-    the disk.
+    The ranges are in sealed segments only: after a crash within this function a start would refuse
+    a changed active segment. The change takes effect with the next checkpoint; after a crash before
+    it the log is unchanged. Waits for the disk.
     """
     assert all(each.segment != log.active.base_offset for each in damaged), "not yet sealed"
     for segment in log.local_segments:

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.log_index import LogBeginning
 
 FENCED_MAX: Final = 100
-"""Maximum number of brokers that a picture shows as fenced, those that came last before others."""
+"""Maximum number of fenced brokers in a picture; the most recent ones come first."""
 FIRST_NODE_ID: Final = 1001
-"""The first that is given out; below it, as in Apache Kafka, are those that brokers choose."""
+"""First node ID that the cluster allocates; brokers choose lower ones themselves, as in Apache
+Kafka."""
 
 
 class Member(NamedTuple):
@@ -119,7 +120,9 @@ class ClusterIndex(Protocol):
         """Stop the assignment of partitions to a session."""
 
     def control(self, session: int) -> bool:
-        """Return whether a live session is the controller; it becomes so if there is none."""
+        """Return whether a live session is the controller; without a controller it becomes the
+        controller.
+        """
 
     def snapshot(self, since: int) -> ClusterSnapshot:
         """Return the changes since a version, with all partitions for version 0."""

@@ -61,7 +61,7 @@ class Upload:
     number: int
     body: Sequence[Buffer]
     key: str | None = None
-    """Key of the object, once one is confirmed; it never changes."""
+    """Key of the object, set once an upload is confirmed; it never changes afterwards."""
     is_abandoned: bool = False
     running: int = 0
     """Number of attempts that run."""

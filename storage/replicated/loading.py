@@ -82,7 +82,7 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
 
 
 class Filling:
-    """Gives an empty log batch after batch of what is durable of it; see ``DurableLog``."""
+    """Fills an empty log with durable batches, one after the other; see ``DurableLog``."""
 
     def __init__(self, log: PartitionLog, durable: DurableLog) -> None:
         """Begin; the log has nothing yet."""

@@ -332,9 +332,9 @@ class LogIndex(Protocol):
         """
 
     def parts(self, from_offsets: Mapping[int, int], *, most: int) -> dict[int, list[LogPart]]:
-        """Return the parts of partitions that reach beyond an offset each, in order.
+        """Return the parts of partitions after an offset each, in order.
 
-        At most ``most`` of a partition; one without any may be missing in the result.
+        At most ``most`` for a partition; a partition without any may be missing in the result.
         """
 
     def collect_garbage(self, most: int) -> int:

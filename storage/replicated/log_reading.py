@@ -99,7 +99,7 @@ def recent_beginnings(
 def _with_bodies(index: LogIndex, found: Sequence[LogBeginning]) -> list[LogBeginning]:
     """Read the bodies that are in the object store, of all logs at once.
 
-    Of logs with parts only headers are read later: their extents stay as they are.
+    Logs with parts are left unchanged: only their headers are read, at a later time.
     """
     whole = [each for each in found if not each.is_recent]
     bodies = iter(index.bodies([extent for each in whole for extent in each.extents]))

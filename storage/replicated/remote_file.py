@@ -56,7 +56,7 @@ _numbers = count()
 
 
 class _Moved(Exception):
-    """The extents are not those that the stretches were made of."""
+    """The extents differ from those that the stretches were made of."""
 
 
 class _Piece(NamedTuple):
@@ -211,7 +211,9 @@ class RemoteFile:
         view: memoryview,
         position: int,
     ) -> LoadedSpan | None:
-        """Cut the wanted batches out of bytes of a stretch; None if they end inside the first."""
+        """Cut the wanted batches out of bytes of a stretch, or None if they end inside the
+        first.
+        """
         begin, end, upper_offset = -1, 0, span.start_offset
         for at, header in iterate_batches(view):
             if header.last_offset < span.start_offset:
@@ -389,7 +391,7 @@ class RemoteSpan:
         return True
 
     def load(self, read: Read, until_s: float | None = None) -> LoadedSpan | None:
-        """Read at most ``max_bytes``, but at least one batch; None where ``read`` does not wait."""
+        """Return batches of up to ``max_bytes``, at least one; None if ``read`` does not wait."""
         return self.file.load(self, waits=read is not read_cached, until_s=until_s)
 
     def slice(self) -> None:

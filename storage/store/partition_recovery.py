@@ -78,7 +78,8 @@ def open_log(
 def _refuse_data(log: PartitionLog, names: Sequence[str]) -> None:
     """Raise Corrupt if a partition newer than the checkpoint has data.
 
-    Then the MetaStore gives it another id than it had; emptying it would be the end of its data.
+    In that case the MetaStore gives the partition another ID than before, and emptying it would
+    delete the data of the old one.
     """
     for name in names:
         if name.endswith(LOG_SUFFIX) and _holds_bytes(log.directory, name):

@@ -1,4 +1,4 @@
-"""Reading a topic as a member of a group: what was printed is committed, and nothing else."""
+"""Reading a topic as a member of a group; only offsets of printed records are committed."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class GroupReader:
             self._consumer = self._join()
 
     def close(self) -> None:
-        """Commit what was printed, and leave; raises CommandError."""
+        """Commit the offsets of the printed records, and leave the group; raises CommandError."""
         self._cluster.close()  # After Ctrl-C answers may still be due on its connections.
         try:
             self._commit_before_others_take_over()

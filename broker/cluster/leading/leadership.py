@@ -57,7 +57,7 @@ LONG_LOADS_AT_ONCE: Final = 3
 """Long logs that are read at the same time, on threads of their own, so that short logs never wait
 for them. It is less than the number of connections to the store: one is left for all others."""
 DAMAGED_AGAIN_S: Final = 30.0
-"""Pause before a log is read again that is damaged or unreadable; it may have been repaired."""
+"""Pause before a damaged or unreadable log is read again, as it may have been repaired."""
 ROOM_PAUSE_S_MIN: Final = 1.0
 ROOM_PAUSE_S_MAX: Final = 60.0
 """Pause before a log is loaded again that did not fit on the disk. It doubles after each attempt,
@@ -193,7 +193,7 @@ class Leadership:
         self._is_looking = False
 
     def _places_changed_since(self, version: int | None) -> list[_Place]:
-        """Return the places that may have another leader; ``shown`` compares later ones."""
+        """Return the places that may have another leader; ``shown`` then compares their leaders."""
         changed = None if version is None else self._view.changed_since(version)
         if changed is None:
             return [*self._places.values()]

@@ -57,7 +57,7 @@ class _Packed:
     """State of one log."""
 
     time_ms: int
-    """Time at which all of it was packed, or at which it was first seen."""
+    """Time at which the whole log was packed, or at which it was first seen."""
     looked_offset: int = 0
     """Offset of its snapshot when the packer looked last."""
     packed_offset: int = 0

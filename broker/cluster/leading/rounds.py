@@ -85,5 +85,5 @@ async def for_each_log(
 
 
 def is_here(logs: LogStore, log: PartitionLog) -> bool:
-    """Whether a log is still the one that is led here."""
+    """Whether this broker still leads the same log object."""
     return logs.logs.get(log.partition_id) is log

@@ -17,7 +17,7 @@ class State(Enum):
     """The log takes batches. The coordinator of the partition, if any, does not serve it yet."""
     SERVED = auto()
     DRAINING = auto()
-    """The log takes no more batches; those that were placed in it become durable or are refused."""
+    """The log takes no more batches; its batches in flight become durable or are refused."""
 
 
 class Event(Enum):

@@ -69,7 +69,8 @@ Result = TypeVar("Result")
 
 EXTENTS_AT_ONCE: Final = 64
 """Maximum number of extents deleted in one transaction of the store, so that it ends before its
-caller times out. With its last extent an object is deleted, which has some megabytes under load."""
+caller times out. The transaction that deletes the last extent of an object also deletes the object,
+which has some megabytes under load."""
 PACKED_EXTENTS_AT_ONCE: Final = 4096
 PACKED_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
 """Maximum number and size of the extents that one transaction of the store packs, except that it
@@ -158,11 +159,11 @@ class Upkeep:
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None. ``open_blobs`` returns new connections to all stores
-        of the bodies of large flushes, and may block; so may ``open_rows``, which the guard of an
-        object store needs. ``reload`` loads a log again that is
-        compacted from now on, and of which the store alone has some of the records. ``cold`` reads
-        such records; without it all segments stay on the disk. ``packs``: whether logs are packed,
+        ``session``: the current one or None. ``open_blobs`` returns new connections to the object
+        stores, ``open_rows`` one to the rows that name the objects, which the guard needs; both may
+        block. ``reload`` loads a whole log once more when it becomes compacted and some of its
+        records are in the store alone. ``cold`` reads such records; without it all segments stay on
+        the disk. ``packs``: whether logs are packed,
         which needs a snapshot of each.
         """
         self._host = host

@@ -51,7 +51,7 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 HEARTBEATS_PER_LEASE: Final = 5
 SERVED_SHARE: Final = 2 / 3
-"""Share of the lease during which this broker may show what it has read."""
+"""Share of the lease during which this broker may use the last state that it has read."""
 LOOK_EVERY_S: Final = 0.5
 """Interval, in seconds, between polls without a notification, since notifications can get lost."""
 REFRESH_EVERY_S: Final = 0.1

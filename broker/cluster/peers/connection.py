@@ -138,7 +138,7 @@ class PeerConnection(asyncio.Protocol):
     # -------------------------------------------------------------------------------- of its owner
 
     def belongs_to(self, owner: Owner) -> None:
-        """Pass responses to ``owner`` from now on."""
+        """Pass later responses to ``owner``."""
         self._owner = owner
 
     def send(self, api: AnyApi, version: int, body: Chunks) -> None:

@@ -38,7 +38,7 @@ class Command:
     jobs: Jobs
     readers: RecordReaders
     is_dry: bool = False
-    """Whether it is only to be said what would be done."""
+    """Whether the request is a dry run."""
 
     @property
     def wire(self) -> WireClient:

@@ -130,7 +130,7 @@ async def plan_delete_offsets(command: Command) -> Plan:
 
 
 async def delete_offsets(command: Command, _: Plan) -> None:
-    """Delete what a group has committed for a topic."""
+    """Delete the committed offsets of a group for a topic."""
     deletion = groups.delete_offsets(command.names["group"], _of_topic(command))
     for at, code in (await command.wire.run(deletion)).items():
         check_partition(at, code)

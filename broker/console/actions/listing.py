@@ -42,7 +42,7 @@ class ActionRow:
     destructive: bool
     fields: tuple[FieldOfAction, ...]
     one_of: tuple[str, ...]
-    """Fields of which exactly one is required, if any."""
+    """Fields of which the request needs exactly one, or none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from barnabas.broker.security.acls.access import Access
 
 RUNNING_MOST: Final = 2
-"""Jobs at a time; one more is refused."""
+"""Maximum number of jobs at a time; further ones are refused."""
 ENDED_KEPT: Final = 100
 PREFIX: Final = "barnabas-replay-"
 """Prefix of the transactional ids of jobs, for ACLs."""

@@ -18,7 +18,7 @@ class JobRow:
     user: str | None
     """Shown to its user and with DESCRIBE on the cluster, else None."""
     topic: str | None
-    """Shown with DESCRIBE on the topic, else None; so is the target."""
+    """Topic that is read, or None without DESCRIBE on it; the target has the same rule."""
     target: str | None
     started_ms: Wide
     ended_ms: Wide | None

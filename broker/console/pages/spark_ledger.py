@@ -67,7 +67,7 @@ class LedgerEntry(NamedTuple):
     records: int | None = None
     """Number of records of the decided batch."""
     measured_batch: int | None = None
-    """Batch of the durations, usually the one before; None if the entry has no durations."""
+    """Batch of the durations, usually the one before, or None if the entry has no durations."""
     decide_ms: float | None = None
     commit_ms: float | None = None
     transactions: tuple[str, ...] = ()
@@ -89,7 +89,7 @@ class LedgerState:
     entries: Mapping[QueryKey, LedgerEntry] = field(default_factory=dict)
     """In the order in which they were decided."""
     undecided: Mapping[int, Mapping[QueryKey, LedgerEntry | None]] = field(default_factory=dict)
-    """By producer, of transactions without a marker so far; None for what is taken back."""
+    """Entries of transactions without a marker so far, by producer, or None for a deletion."""
 
 
 class SparkLedger:
@@ -245,7 +245,7 @@ def _durations_of(measured: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _topics_of(fields: Mapping[str, Any], side: str) -> tuple[str, ...]:
-    """Return the topics of an entry; none for an entry of the first version."""
+    """Return the topics of an entry, or none for an entry of the first version."""
     return _names(name for name in fields.get(side, {}).get("topics", {}) if name != LEDGER_TOPIC)
 
 

@@ -70,7 +70,7 @@ class FoundRecord(NamedTuple):
 
     @property
     def sequence(self) -> int:
-        """The producer's number of the record; -1 without one."""
+        """Sequence number of the record, or -1 if its producer is not idempotent."""
         base = self.batch.base_sequence
         if base < 0:
             return base
@@ -84,10 +84,10 @@ class Wanted:
     partition: int
     low: int
     high: int
-    """Offsets from the one up to the other."""
+    """Range of offsets, from ``low`` up to ``high``."""
     since_ms: int
     until_ms: int
-    """Times from the one up to the other."""
+    """Range of times, from ``since_ms`` up to ``until_ms``."""
     all_states: bool
     filter: Filter
     rows: int
@@ -136,7 +136,7 @@ def examine(piece: Piece, wanted: Wanted, pace: ThreadPace) -> Examined:
 
 
 class _Matched(NamedTuple):
-    """A wanted record, and what had been counted in its batch before it."""
+    """A wanted record, and the counts of its batch before this record."""
 
     row: FoundRecord
     records: int

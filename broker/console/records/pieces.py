@@ -96,7 +96,7 @@ class RecordReaders:
         self.memory = memory
         self._threads = Pool("records", THREADS)
         self._large_thread = Pool("large-records")
-        """For large work one thread: the C library keeps what each thread has freed."""
+        """One thread for large work: the C library keeps freed memory for each thread."""
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Run work on a thread, and wait for it."""

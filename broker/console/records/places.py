@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from barnabas.broker.security.acls.access import Access
 
 READERS_MOST: Final = 4
-"""Responses at a time that read records, or hold what they have read; one more is refused."""
+"""Maximum number of responses at a time that read records or keep read records in memory."""
 
 Viewing = tuple[str, str, str]
-"""User, address, and what the page calls itself."""
+"""User, address, and the name that the page sends for itself."""
 
 
 class Place:
@@ -87,7 +87,7 @@ class Places:
     def take(self, access: Access) -> Place:
         """Take a place; raises KafkaError if none is free.
 
-        Where users have more places than this one would have, one of their unread answers is
+        If other users have more places than this user would have, one of their unread responses is
         closed.
         """
         owner, taken = access.principal, self._taken

@@ -141,7 +141,7 @@ class Reader:
     async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], object]) -> Result:
         """Read like ``read``; ``looked_at`` gets the logs in the turn in which they are read.
 
-        In an incremental session only news is kept.
+        In an incremental session only partitions with news are kept.
         """
         result = Result()
         self.cold = []

@@ -93,7 +93,7 @@ _pack_result: Final = Struct(">ihqqq").pack_into
 
 
 class ShortProduce(DurableAnswer):
-    """The answers to some requests in a row, encoded already; they wait to be true."""
+    """Encoded responses to some requests in a row, which wait until their batches are durable."""
 
     __slots__ = ("_answers", "_log", "_result_position")
 

@@ -89,7 +89,7 @@ def txn_offset_commit(
     context: RequestContext,
     request: TxnOffsetCommitRequest,
 ) -> CommitAnswer:
-    """Commit existing partitions; each other one gets an error of its own."""
+    """Commit offsets of existing partitions; every other partition gets an error."""
     if BY_PARTITION.is_long(request):
         handle = partial(
             _commit, catalogue, groups, transactions, host, remote_coordinators, context

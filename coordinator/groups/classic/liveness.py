@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 SEVERAL_MEMBERS_SINCE: Final = 3
-"""Version of LeaveGroup."""
+"""First version of LeaveGroup that can name several members."""
 
 
 def decide_heartbeat_without_group(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:

@@ -262,7 +262,8 @@ def _answered(
 def _replaces_another(group: ConsumerGroup, change: Change) -> bool:
     """Return whether a known member replaces another one.
 
-    No good client does that. What the first one was to own has to be assigned to a member.
+    No correct client does that. The partitions that the replaced member would have owned must go to
+    a member.
     """
     member = change.member
     assert member is not None

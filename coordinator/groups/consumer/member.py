@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 Partitions: TypeAlias = Mapping[bytes, frozenset[int]]
 """Partitions by topic id."""
 Owned: TypeAlias = Mapping[bytes, Mapping[int, int]]
-"""By topic id and partition: the assignment epoch since which a member has owned it without a
-break."""
+"""Owned partitions by topic id, each with the assignment epoch since which the member has owned it
+without interruption."""
 
 NO_PARTITIONS: Final[Partitions] = MappingProxyType({})
 NOTHING_OWNED: Final[Owned] = MappingProxyType({})
