@@ -30,7 +30,7 @@ class Now(NamedTuple):
     """The time a command is decided at, in ms."""
 
     wall_ms: int
-    """Since 1970: what is written into records and shown to people."""
+    """Wall-clock time in milliseconds since 1970, for records and users."""
     tick_ms: int
     """Time of the monotonic clock, in milliseconds, by which timeouts are measured (T1)."""
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ObservedBroker(Observed, Protocol):
-    """The broker, as far as the console reads it."""
+    """Interface of the broker that the console uses."""
 
     node_id: int
     cluster_id: str

@@ -109,7 +109,7 @@ def _with(message: Any, name: str, items: list[Any]) -> Any:  # noqa: ANN401
 async def in_parts(request: Request, divide: Divide, handle: Callable[[Request], Any]) -> Any:  # noqa: ANN401
     """Return the response to a request; ``handle`` gets a long one in parts.
 
-    Between two parts the loop does what else there is, and a client may leave.
+    Between two parts the loop does other work, and a client may disconnect.
     """
     if not divide.is_long(request):
         return await response_of(handle(request))

@@ -208,8 +208,8 @@ class FetchSessions:
     ) -> bool:
         """Return whether ``more`` partitions fit; the session then has ``size``.
 
-        Evicts what must give way for it, nothing if that is not enough. ``grows``: the session is
-        here already.
+        Evicts other sessions for it, or none if that would not make enough room. ``grows``: the
+        session exists already.
         """
         over = self.partitions + more - self._partitions_max
         slots = 0 if grows is not None else len(self._sessions) + 1 - self._slots
@@ -296,7 +296,7 @@ def served_first(session: FetchSession, served: Iterable[Asked]) -> None:
 
 
 def asked_of(request: FetchRequest) -> list[Asked]:
-    """Return each partition of a request once; a repeated one as it is named last, as in Kafka."""
+    """Return each partition of a request once; of repeated ones the last, as in Kafka."""
     requested = [
         Asked(topic.topic, topic.topic_id, partition)
         for topic in request.topics

@@ -119,12 +119,12 @@ class Word(Protocol):
     ends_early: ClassVar[bool]
     """Whether the wait ends, with False, when the connection needs its response soon."""
     is_work: ClassVar[bool]
-    """Whether this broker computes meanwhile, and does not wait for others."""
+    """Whether this broker computes during the wait, in place of waiting for others."""
 
     def begin(self, ticket: Ticket) -> GiveUp | None:
         """Start to wait; ``ticket`` gets the result, at once or later, on the loop.
 
-        Return what ends the wait before that, or None if nothing has to be called.
+        Return a function that ends the wait early, or None if none is needed.
         """
 
 

@@ -36,7 +36,7 @@ class Server(NamedTuple):
 
     addresses: str
     command_config: str | None = None
-    """The file of client settings that goes with it."""
+    """File of client settings of the profile, or None."""
 
 
 def server_of(

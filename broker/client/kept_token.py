@@ -66,7 +66,8 @@ class KeptToken:
     def token(self, timeout_seconds: float) -> str:
         """Return the kept token, or a new one shortly before its end.
 
-        Raises TokenUnavailable, and WrongSetting for what asking again cannot mend.
+        Raises TokenUnavailable, and WrongSetting for an error that a repeated request cannot
+        remove.
         """
         if not self._lock.acquire(timeout=max(timeout_seconds, 0)):
             raise TokenUnavailable(f"{TOKEN_URL}: another login still waits for the token")

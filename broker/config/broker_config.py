@@ -284,7 +284,7 @@ class BrokerConfig(SecurityConfig):
     )
     """Interval at which expired offsets are removed."""
     offset_metadata_max_bytes: int = setting("offset.metadata.max.bytes", INT, 4096, at_least(0))
-    """Most bytes of metadata beside a committed offset."""
+    """Maximum size of the metadata of a committed offset, in bytes."""
     # Kafka: 3000, which is three seconds of silence at each first start of a consumer.
     group_initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms", INT, 0, at_least(0)
@@ -471,7 +471,7 @@ class BrokerConfig(SecurityConfig):
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The listeners to open, with what their clients receive; raises ConfigError."""
+        """The listeners to open, with their advertised addresses; raises ConfigError."""
         return endpoints_of(
             self.listeners,
             self.advertised_listeners or (),

@@ -140,7 +140,7 @@ class SecurityConfig(OAuthConfig):
     """File for the audit log, one JSON object a line; if empty, audit lines are among the other log
     lines."""
     audit_allowed: bool = setting("barnabas.audit.allowed", BOOLEAN, False)
-    """Whether the audit log also has what clients read, write and describe, and may."""
+    """Whether the audit log also contains allowed requests to read, write and describe."""
 
     # ---------- secrets
     config_providers: tuple[str, ...] = setting("config.providers", LIST, ())

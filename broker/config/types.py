@@ -166,7 +166,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class BetweenOr:
-    """A number between two ends, or one special number beside them."""
+    """A number between two limits, or one special number outside of them."""
 
     low: int
     high: int

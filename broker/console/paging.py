@@ -28,13 +28,13 @@ Place: TypeAlias = tuple[int | float | str, ...]
 
 
 def packed(values: list[Any]) -> str:
-    """Return the cursor that stands for some values."""
+    """Return the cursor that encodes some values."""
     text = json.dumps(values, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def unpacked(cursor: str) -> list[Any]:
-    """Return the values that a cursor stands for, or none of a text that is no cursor."""
+    """Return the values of a cursor, or none if the text is no cursor."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -64,7 +64,7 @@ class Order:
         return packed([self.sort, *place])
 
     def place(self, cursor: str) -> Place:
-        """Return the place that a cursor stands for; raises KafkaError."""
+        """Return the place that a cursor encodes; raises KafkaError."""
         found = unpacked(cursor)
         if found[:1] != [self.sort] or tuple(type(each) for each in found[1:]) != self.kinds:
             raise bad_cursor()

@@ -17,7 +17,9 @@ Wide: TypeAlias = Annotated[int, WIDE]
 
 @dataclass(frozen=True)
 class AsOf:
-    """A response with its time. Without slots, so that it can be a base beside another one."""
+    """A response with its time. It has no slots, so that it can be combined with another base
+    class.
+    """
 
     as_of: Wide
 
@@ -74,11 +76,11 @@ class TopicSummary:
     replicas: int
     cleanup_policy: str
     records_max: Wide
-    """Offsets between the starts and the ends of its partitions: records, and what markers and
-    compaction have taken."""
+    """Offsets between the starts and the ends of its partitions. Not all of them are records:
+    markers also take offsets, and compaction removes records."""
     written: Wide
-    """Offsets of its partitions since they exist: the difference of two responses is what came in
-    between."""
+    """Number of offsets assigned in its partitions since their creation; the difference of two
+    responses is the number in between."""
     size_bytes: Wide
     blocked_offsets: Wide
     """Offsets that are not yet visible to ``read_committed`` consumers."""
@@ -245,8 +247,8 @@ class GroupRow:
     partitions: int
     """Number of partitions with committed offsets."""
     lag: Wide | None
-    """Offsets between what is committed and the ends; null of a group without committed offsets,
-    as of the next two."""
+    """Offsets between the committed ones and the ends; null, as the next two fields, without
+    committed offsets."""
     lag_readable: Wide | None
     """Part of the lag that a ``read_committed`` consumer can read now."""
     lag_blocked: Wide | None

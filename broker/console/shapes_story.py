@@ -177,7 +177,7 @@ class ReaderRow:
     stable_offset: Wide
     end_offset: Wide
     lag: Wide
-    """Offsets from its position to the end, of what it may see."""
+    """Lag: offsets from its position to the end that it may read."""
     lag_blocked: Wide
     """Number of further offsets that an open transaction blocks."""
     idle_ms: Wide | None
@@ -317,5 +317,5 @@ class SparkQueryPage(Cursor):
     hidden_because: str | None
     """Reason that the ledger is hidden, or None if it is visible."""
     is_complete: bool
-    """Whether the ledger is read to its end; the next answer knows more otherwise."""
+    """Whether the ledger is read to its end; if not, the next response has more."""
     items: tuple[SparkQueryRow, ...]

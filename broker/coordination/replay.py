@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNREADABLE: Final = (KafkaError, Malformed, Corrupt, CorruptBatch, InvalidBatch, ValueError)
-"""Errors of a log with wrong content; an error of the disk is none of these."""
+"""Errors of a log with invalid content, as opposed to errors of the disk."""
 
 RECORDS_PER_SLICE: Final = 250
 """Records replayed before the loop may get a turn: a few milliseconds' work."""

@@ -339,9 +339,9 @@ class Runner(Generic[MachineT]):
     # ----------------------------------------------------------------------------------------- end
 
     def forget(self, shard: Shard[MachineT]) -> None:
-        """Drop the timers of a partition that was lost, and refuse its parked and held commands.
+        """Drop the timers of a lost partition, and refuse its parked and held commands.
 
-        Answers on their way wait for the outcome of their journal group: what is durable counts.
+        Responses in flight wait for their journal group, which decides whether they are sent.
         """
         self._timers.forget(shard)
         tickets = [ticket for ticket, each in self._parked.items() if shard.owns(each.key)]

@@ -28,11 +28,13 @@ class Expiry:
     shard: Shard[Any]
     timer: Timer
     is_overtaken: bool = False
-    """Whether the timer was scheduled again or cancelled meanwhile.
+    """Whether the timer was scheduled again or cancelled before its command ran.
 
-    A member whose session ran out while its command waited has not left."""
+    Then the session of a member has not expired, although its time ran out while its command
+    waited.
+    """
     is_postponed: bool = False
-    """Whether the timer was postponed when it came before."""
+    """Whether the timer was postponed at its last expiry."""
 
 
 class Timers:

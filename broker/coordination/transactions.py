@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
 
 Make: TypeAlias = Callable[[], Command | Outcome]
-"""Builds a command, or says what its outcome is where there is nothing to decide."""
+"""Function that returns a command or, if nothing has to be decided, the outcome."""
 
 _NO_TIME: Final = float("-inf")
 """The deadline of a request that does not wait."""

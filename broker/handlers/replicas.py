@@ -59,7 +59,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
 )
 
 PARTITIONS_PER_TURN = 1000
-"""Partitions looked at before the loop may get a turn."""
+"""Number of partitions processed before the loop may get a turn."""
 
 
 class ElectionType(IntEnum):

@@ -27,7 +27,7 @@ PIECE_BYTES: Final = 64 * 1024
 
 
 class Port(Protocol):
-    """The HTTP port, as its connections know it."""
+    """Interface of the HTTP port for its connections."""
 
     memory: AnswerMemory
     clock: Clock
@@ -79,7 +79,7 @@ class HttpConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------- transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a slot, or the oldest connection's."""
+        """Take a slot; without a free one, the oldest connection is closed for it."""
         self._transport = cast("asyncio.Transport", transport)
         # The kernel takes a piece before the next one is produced.
         self._transport.set_write_buffer_limits(high=0)

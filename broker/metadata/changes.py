@@ -191,7 +191,7 @@ class Changes:
     async def commit_regardless(self, change: Callable[[], Result]) -> Result:
         """Commit a change that does not depend on the shown metadata; ``show`` must follow.
 
-        Earlier commits of others are not shown by that.
+        ``show`` does not include earlier commits of other brokers.
         """
         return await self._commit(change)
 

@@ -74,9 +74,9 @@ def unmark_restored(file_system: FileSystem, directory: str) -> None:
 
 
 def era_start(next_producer_id: int) -> int:
-    """Return the first producer id that no other copy of the store has given out.
+    """Return the first producer id that no other copy of the store has allocated.
 
-    ``next_producer_id`` is the first that is free. A transactional id with a smaller producer id
-    may have had further epochs of it in the original.
+    ``next_producer_id`` is the first free id. In the original store, a transactional id with a
+    smaller producer id may have had later epochs of it.
     """
     return max(next_producer_id - 1, 0) >> _ERA_BITS << _ERA_BITS

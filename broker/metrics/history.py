@@ -191,7 +191,7 @@ SERIES: Final = (
     ),
     Spec("disk_free_bytes", Kind.LEVEL, "Room on the disk.", lambda b: b.logs.free_bytes),
 )
-"""Everything that is counted or looked at."""
+"""All recorded counters and levels."""
 
 QUANTILES: Final = (("p50", 0.5), ("p99", 0.99))
 

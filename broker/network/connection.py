@@ -172,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._frames.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Handle the received data as far as it is complete."""
+        """Handle the complete requests in the received data."""
         frames = self._frames
         pipeline = self._pipeline
         frames.received(nbytes)

@@ -116,7 +116,9 @@ class Claim:
 
 
 class Pool:
-    """A limit, what counts against it, and what is missing of the running claims by its length."""
+    """A limit, the bytes counted against it, and the missing bytes of the running claims by
+    length.
+    """
 
     __slots__ = ("_calm_bytes", "_half_bytes", "crowded", "limit_bytes", "missing", "used_bytes")
 

@@ -20,7 +20,7 @@ _pack_range_answer: Final = Struct(">iihihhh").pack
 def answers_flexibly(route: Route, version: int) -> bool:
     """Return whether the response header has tags.
 
-    Never for ApiVersions, whose reader does not know yet what this broker speaks.
+    Never for ApiVersions: its client does not know yet which versions this broker supports.
     """
     return route.key != API_VERSIONS_KEY and version >= route.api.flexible_from
 

@@ -49,7 +49,7 @@ class _BySource(Generic[Item]):
 
     def __init__(self) -> None:
         self._sources: dict[str, dict[Handshake, Item]] = {}
-        """The source whose turn is next comes first. None is empty."""
+        """Sources with waiting steps, the next one first; none of them is empty."""
         self._size = 0
 
     def __len__(self) -> int:

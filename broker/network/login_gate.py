@@ -40,7 +40,7 @@ _KEY: Final = struct.Struct(">h")
 
 
 class Door(Protocol):
-    """The connection, as its gate knows it."""
+    """Interface of the connection for its gate."""
 
     def logged_in(self, outcome: LoggedIn) -> int:
         """Serve the client as its authenticated user."""

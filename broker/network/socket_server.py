@@ -123,7 +123,7 @@ class SocketServer:
         """``security`` has the rules of listeners by name; a listener without an entry needs no
         login.
 
-        ``generation`` counts the changes of what clients may do.
+        ``generation`` counts the changes of permissions.
         """
         self.clock = clock
         self.generation = generation or Generation()
@@ -160,7 +160,7 @@ class SocketServer:
             self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max)
         self.peer_sessions = PeerSessions()
         self.connections: dict[Connection, None] = {}
-        """In the order in which they came."""
+        """Waiting connections, in order of arrival."""
         # In the order in which they came; some are no strangers any more.
         self._newcomers: dict[Connection, None] = {}
         self.backlog = Backlog()
@@ -562,7 +562,7 @@ def bind_all(
 def bound_socket(
     family: socket.AddressFamily, address: str, port: int, config: BrokerConfig
 ) -> socket.socket:
-    """Return one bound socket; what accepted connections inherit is set here."""
+    """Return one bound socket, with the options that accepted connections inherit."""
     host = simulated_host()
     if host is not None:
         return host.bind(address, port)

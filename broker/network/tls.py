@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 RECEIVE_BYTES: Final = 64 * 1024
 """Most that is received at once."""
 FED_BYTES: Final = 32 * 1024
-"""Most that OpenSSL gets at once: room for a request of 16 KB with what is around it."""
+"""Maximum size of the data that OpenSSL gets at once: a request of 16 KB with its TLS records."""
 HELD_MAX_BYTES: Final = 64 * 1024
 """Maximum size of received bytes that wait while a step of the handshake is under way."""
 HANDSHAKE_MAX_BYTES: Final = 256 * 1024

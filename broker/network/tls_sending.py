@@ -30,7 +30,8 @@ JOINED_BYTES: Final = 4 * 1024
 PIECE_BYTES: Final = 64 * 1024
 """Read from a file at once."""
 BATCH_BYTES: Final = 128 * 1024
-"""Encrypted in a row before the socket gets it, and may say that it takes no more."""
+"""Maximum size of the data encrypted in a row before the socket gets it, which may accept only a
+part."""
 TURN_BYTES: Final = 1024 * 1024
 """Encrypted for one connection before the others have their turn."""
 REPLIES_MAX_BYTES: Final = 16 * 1024

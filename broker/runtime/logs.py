@@ -46,9 +46,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def event_and_fields(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
-    """Return the event of a log record without its fields, and these.
+    """Return the event of a log record without its fields, and the fields.
 
-    The template says what is a field: values may look like one, and hold blanks.
+    The template defines the fields, as values may look like fields and contain blanks.
     """
     arguments = record.args
     if record.name == AUDIT:

@@ -236,10 +236,10 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True)
 class ExpireOffsets:
-    """Remove offsets that were unused for the retention time; an empty group goes with its last
-    offset.
+    """Remove offsets that were unused for the retention time; an empty group is deleted with its
+    last offset.
 
-    Sent from time to time for every group.
+    The coordinator sends it periodically for every group.
     """
 
     group_id: str

@@ -24,7 +24,7 @@ Starter: TypeAlias = Callable[["GroupTable", Now], Iterable[Effect]]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Functions by what they are for."""
+    """Functions of a family of groups, by their purpose."""
 
     deciders: Mapping[tuple[type, str], Decider] = field(default_factory=dict)
     """Functions by type of command and type of the group (CLASSIC, CONSUMER, NO_GROUP or

@@ -29,7 +29,7 @@ STABLE: Final = "Stable"
 SWEPT_MAX: Final = 10_000
 """Offsets of a group that one sweep removes."""
 PLACES_PER_STEP: Final = 500
-"""Offsets looked at before others may get a turn: about a millisecond's work."""
+"""Number of offsets checked before others may get a turn: about a millisecond's work."""
 
 Steps: TypeAlias = Generator[None, None, LongDecision]
 

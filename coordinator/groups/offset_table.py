@@ -15,7 +15,7 @@ from barnabas.protocol.wire import ZERO_UUID
 BY_RETENTION: Final = -1
 """Instead of a time of expiry: the broker's retention time decides."""
 MANY: Final = 2000
-"""Offsets: what is done with more of them than this takes long (``Decision.steps``)."""
+"""Number of offsets above which an operation runs in steps (``Decision.steps``)."""
 OFFSETS_PER_STEP: Final = 200
 """Maximum number of offsets of a transaction that are applied in one turn, in about half a
 millisecond. Every partition of ``__consumer_offsets`` may have so many at the same time."""

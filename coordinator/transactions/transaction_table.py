@@ -101,9 +101,8 @@ class TransactionTable:
         return True
 
     def quarantine(self, transactional_id: str) -> None:
-        """Mark an ID whose latest record cannot be read.
-
-        Its producers have to wait: to know nothing of an id would be to fence no zombie (D8).
+        """Mark an ID whose latest record cannot be read. Its producers have to wait: a coordinator
+        that ignored the record could not fence older producers (D8).
         """
         self.transactions.pop(transactional_id, None)
         self.open.pop(transactional_id, None)

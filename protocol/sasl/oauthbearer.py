@@ -56,7 +56,7 @@ class OAuthBearerServer:
     """
 
     def __init__(self, verify: Callable[[str], Verified]) -> None:
-        """``verify`` returns what a token proves; raises InvalidToken."""
+        """``verify`` returns the user and expiry of a token; raises InvalidToken."""
         self._verify = verify
         self._failure: InvalidToken | None = None
 

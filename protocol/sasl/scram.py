@@ -199,7 +199,7 @@ class ScramClient:
         name = user.replace("=", "=3D").replace(",", "=2C")
         self._bare = f"n={name},r={nonce}"
         self._expected: bytes | None = None
-        """The server's signature, once this side has proved what it knows."""
+        """The expected signature of the server, once this side has sent its proof."""
 
     def first(self) -> bytes:
         """Return the first message."""

@@ -48,7 +48,7 @@ class NamingRoom:
 
 
 class BadRecords:
-    """Walks through a batch of any size, a few KB of it in each step."""
+    """Examines a batch of any size, a few KB in each step."""
 
     encoding = None
     """An inspector asks its tasks: this one changes no codec."""

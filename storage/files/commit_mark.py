@@ -39,7 +39,7 @@ _HEADER: Final = struct.Struct("<8sHHIQI")
 _NAMED: Final = struct.Struct("<IQ")
 _FILES_SLOT_BYTES: Final = 16 * 1024
 _FILES_MAX: Final = (_FILES_SLOT_BYTES - _HEADER.size) // _NAMED.size
-"""More journal files than these are not named; what is in those is still known by the mark."""
+"""Maximum number of journal files that are named; the mark also covers the others."""
 
 _SEQUENCE: Final = struct.Struct("<Q")
 _MARK: Final = struct.Struct("<QI")

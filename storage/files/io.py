@@ -165,7 +165,9 @@ class LocalFile:
         return FileSlice(self, size, position) if self.has_cached(size, position) else None
 
     def has_cached(self, size: int, position: int) -> bool:
-        """Return whether all these bytes are in the page cache; False if the kernel cannot tell."""
+        """Return whether all these bytes are in the page cache; False if the kernel does not report
+        it.
+        """
         pages = (position + size - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
         return cached_pages(self._descriptor, size, position) >= pages
 

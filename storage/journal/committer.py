@@ -56,7 +56,8 @@ _REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
 waits for a smaller backlog waits for this many bytes, not for the whole backlog."""
 
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
-"""Expected time of a flush above which the loop does not commit: it serves no client meanwhile."""
+"""Expected time of a flush above which the loop does not commit, as it serves no client during a
+commit."""
 _EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
 
 _COPIED_BYTES_MAX: Final = 512
@@ -442,7 +443,7 @@ def _part(chunk: Buffer, start: int, end: int) -> Buffer:
 
 
 class _Signal(enum.Enum):
-    """Entries of the journal thread's queue beside commit groups."""
+    """Other entries of the journal thread's queue than commit groups."""
 
     PROGRESS = enum.auto()
     """The committer can continue."""

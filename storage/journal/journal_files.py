@@ -205,7 +205,7 @@ class JournalFiles:
     def finish(self, placed: PlacedGroup) -> int:
         """Wait until a journal group started by ``begin`` is durable; returns its sequence.
 
-        Any error is final, a full disk's too: what was written may be lost.
+        Any error is final, also that of a full disk: the written bytes may be lost.
         """
         if not placed.durable:
             placed.journal_file.file.fdatasync()

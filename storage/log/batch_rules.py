@@ -133,7 +133,7 @@ class BatchRules:
     def encoding_of(self, batch: Buffer) -> Encoding | None:
         """Return the codec that a batch must get before ``check``, or None if it has the right one.
 
-        None also for a batch that ``check`` refuses by its header: only a sound one gets a new one.
+        None also for a batch that ``check`` refuses by its header.
         """
         encoding = self.encoding
         if encoding is None:

@@ -59,7 +59,7 @@ class PostgreSqlClusterIndex:
     """A ClusterIndex on two connections, one of which only listens."""
 
     def __init__(self, primary: Primary, listener: Primary, warning: str | None) -> None:
-        """Take over what has been started; use ``open`` instead."""
+        """Use started connections; call ``open`` to create the object."""
         self._primary = primary
         self._listener = listener
         self._failed_when_listening = 0

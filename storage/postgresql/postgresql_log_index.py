@@ -75,7 +75,7 @@ class PostgreSqlLogIndex:
     def __init__(
         self, primary: Primary, warning: str | None, objects: ObjectReader | None = None
     ) -> None:
-        """Take over what has been started; use ``open`` instead."""
+        """Use started connections; call ``open`` to create the object."""
         self._primary = primary
         self._objects = objects
         self._halvings = 0

@@ -155,7 +155,7 @@ def _stopgaps(
 ) -> Iterator[bytes]:
     """Yield batches for the offsets of a damaged range: its known markers, and holes between them.
 
-    ``epochs`` are those that producers had before it, as far as they were met.
+    ``epochs`` are the known epochs of the producers before it.
     """
     start = damaged.base_offset
     leader_epoch = max(0, log.epoch_at(start))

@@ -106,7 +106,9 @@ class BlockCache:
             self.misses += not is_hit
 
     def finish(self, key: Hashable) -> None:
-        """Note that a reader has read a stretch to its end: it goes first, unless another did."""
+        """Note that a reader has read a stretch to its end: it is dropped next, unless another
+        reader had read it before.
+        """
         with self._lock:
             stretch = self._stretches.get(key)
             if stretch is not None:

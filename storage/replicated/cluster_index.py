@@ -34,7 +34,7 @@ class Member(NamedTuple):
     endpoints: str
     """Addresses of its listeners, as it was registered."""
     is_draining: bool
-    """Whether it releases its partitions, and gets no more."""
+    """Whether the broker releases its partitions and receives no others."""
 
 
 class Led(NamedTuple):
@@ -52,7 +52,7 @@ class Led(NamedTuple):
 
 
 class ClusterSnapshot(NamedTuple):
-    """The brokers of a cluster and what they lead."""
+    """The brokers of a cluster and the partitions that they lead."""
 
     version: int
     """Grows with each change of the members, and of a partition's present or next leader.
@@ -73,12 +73,12 @@ class ClusterSnapshot(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """A picture, and what a broker needs first of the logs that it shows it to lead from now on."""
+    """State of the cluster, and the starts of the logs that the broker leads from this state on."""
 
     snapshot: ClusterSnapshot
     gained: Sequence[LogBeginning]
-    """Starts of logs as of the snapshot, or later: a broker that leads one by the snapshot gets all
-    its records, as far as the start reaches."""
+    """Starts of logs as of this state or later: a broker that leads a log by this state gets all
+    its records up to the start's end."""
 
 
 class Assignment(NamedTuple):
@@ -139,7 +139,7 @@ class ClusterIndex(Protocol):
     def wait(self, since: int, timeout_s: float) -> None:
         """Return after a change since a version of the snapshot or of its metadata.
 
-        Or when the time is up; or for no reason at all.
+        Also returns after the time limit, or without a reason.
         """
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
@@ -153,7 +153,7 @@ class ClusterIndex(Protocol):
         """Release partitions, each at most once, all of them at the same time.
 
         A partition with a leader in the next epoch loses its planned next leader. A partition that
-        the session does not lead in the epoch stays as it is.
+        the session does not lead in the epoch is left unchanged.
         """
 
     def want(self, wishes: Mapping[int, int | None]) -> None:

@@ -94,9 +94,9 @@ class Uploads:
         self.on_confirmed: Callable[[], None] = lambda: None
         """Called after each upload that has got its key."""
         self.hedges = True
-        """Whether a late attempt gets another one beside it."""
+        """Whether a late attempt gets a second one in parallel."""
         self.hedged = 0
-        """Number of attempts beside late ones."""
+        """Number of attempts started in parallel to late ones."""
         self._now_s = now_s
         self._changed = new_condition()
         self._open: list[Upload] = []

@@ -51,7 +51,7 @@ class KnownSegment(NamedTuple):
 
 
 class LongReading(NamedTuple):
-    """State of a long log until it is read in pieces: many loads may wait for that."""
+    """State of a long log until it is read in pieces, for which many loads may wait."""
 
     damage: tuple[LogHead, str] | None = None
     """Damage found by the last reading, with the log's head at that time, or None."""
@@ -60,11 +60,11 @@ class LongReading(NamedTuple):
 class LongLog(Exception):
     """Log that is too long for the queue of short ones.
 
-    It holds what was read of the log so far, as every exception does: keep ``reading`` of it.
+    The exception holds the part that was read so far: keep only its ``reading``.
     """
 
     def __init__(self, partition_id: int, reading: LongReading) -> None:
-        """``reading`` goes to the reader of the log."""
+        """``reading`` is for the reader of long logs."""
         super().__init__(f"partition {partition_id} is long")
         self.reading = reading
 

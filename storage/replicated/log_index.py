@@ -84,7 +84,7 @@ class Flush:
 
     Either ``payload`` or ``key`` is set if there are items: the bytes, or the object that has them.
     The object is durable before the flush is called (F6). A flush is called again with the same key
-    until it has an outcome, and its number with another key only after it was refused (F7).
+    until it has an outcome. Only after a refusal its number may be used with another key (F7).
     ``size`` is set if that object is in an object store, and None if it is in the index itself.
     """
 
@@ -220,7 +220,9 @@ class LogSnapshot(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """A part of a log before its snapshot, and what its leader knows of it without its records."""
+    """A part of a log before its snapshot, and the facts that its leader keeps about its
+    records.
+    """
 
     base_offset: int
     next_offset: int
@@ -314,7 +316,7 @@ class LogIndex(Protocol):
     def recent_beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
-        """Return the same as ``beginnings``, without what a log's parts make needless."""
+        """Return the beginnings without the data that a log's parts replace."""
 
     def put_snapshot(
         self,

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 STRETCH_BYTES: Final = BLOCK_BYTES
 AHEAD: Final = 4
-"""Stretches that are read ahead of a reader that comes in order."""
+"""Number of stretches that are read ahead of a sequential reader."""
 _EXTENTS_AT_ONCE: Final = 1000
 _INDEX_STEP_BYTES: Final = 4096
 _ATTEMPTS: Final = 3
@@ -234,7 +234,7 @@ class RemoteFile:
         return LoadedSpan(view[begin:end], upper_offset)
 
     def _note_read(self, stretches: _Stretches, number: int) -> None:
-        """Begin to read ahead for a reader that comes in order."""
+        """Begin to read ahead for a sequential reader."""
         last, self._last_read = self._last_read, number
         if number not in (last + 1, last) or number == last:
             return

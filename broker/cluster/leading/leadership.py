@@ -315,7 +315,7 @@ class Leadership:
             self._happens(place, event)
 
     async def _bring(self, place: _Place, steps: int) -> None:
-        """Read a log, and open it unless its partition's state has changed meanwhile."""
+        """Read a log, and open it unless its partition's state has changed by then."""
         if place.former is not None:
             await place.former.wait()
             place.former = None

@@ -60,7 +60,7 @@ AFTER: Final[dict[State, dict[Event, State]]] = {
     State.SERVED: _WITH_LOG,
     State.DRAINING: {**_LOST, Event.DRAINED: State.AWAY, Event.DROPPED: State.AWAY},
 }
-"""The state after an event; where there is none the event changes nothing."""
+"""The next state for an event; without an entry the event changes nothing."""
 
 KEEPS_LOG: Final = {
     (State.OPENED, State.SERVED),

@@ -185,7 +185,7 @@ class Upkeep:
         self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
 
     def snapshot_offset(self, log: PartitionLog) -> int:
-        """Return the offset of the last snapshot of a log since it came here, or 0."""
+        """Return the offset of the log's last snapshot since this broker leads it, or 0."""
         kept = self._kept.get(log)
         return 0 if kept is None else kept.snapshot_offset
 
@@ -235,7 +235,7 @@ class Upkeep:
         )
 
     def _may_be_unpacked(self, log: PartitionLog, kept: _Kept) -> bool:
-        """Whether a log with records has no snapshot since it came here."""
+        """Whether a log with records has no snapshot since this broker leads it."""
         has_records = log.high_watermark > log.log_start_offset
         return self._packs and has_records and not kept.snapshot_offset and has_parts(log)
 
@@ -397,6 +397,6 @@ class Upkeep:
 
 
 def _may_lack_parts(log: PartitionLog, kept: _Kept) -> bool:
-    """Whether no parts are known of a log that is long enough for a takeover to need them."""
+    """Return whether a log is long enough to need parts for a takeover, and has none."""
     is_long = len(log.segments) > 1 and is_local(log) and not log.config.is_compacted
     return is_long and not kept.snapshot_offset

@@ -38,7 +38,7 @@ class ClusterBase(Protocol):
 
     @property
     def has_object_store(self) -> bool:
-        """Whether objects lie beside the index, so that logs are packed into some of their own."""
+        """Whether the cluster has an object store, so that logs are packed into segments."""
 
     @property
     def object_counts(self) -> ObjectCounts:

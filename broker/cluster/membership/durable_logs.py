@@ -341,7 +341,7 @@ class StoredLogs:
         return False
 
     def _is_current(self, request: _Request) -> bool:
-        """Return whether the log has not changed since it was read, as far as is known."""
+        """Return whether no change of the log is known since it was read."""
         if request.head is None:
             return True
         way = self._way()

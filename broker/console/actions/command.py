@@ -32,7 +32,7 @@ class Command:
     broker: ObservedBroker
     access: Access
     names: Mapping[str, str]
-    """The parts of the path that stand for something."""
+    """Values of the placeholders of the path, by name."""
     values: Mapping[str, FieldValue]
     pace: Pace
     jobs: Jobs

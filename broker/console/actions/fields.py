@@ -149,7 +149,7 @@ class Field:
 
 
 class Refused(Exception):
-    """A body that is no JSON at all; ``status`` says how over HTTP."""
+    """The body is not JSON; ``status`` is the HTTP status for that."""
 
     def __init__(self, status: int, words: str) -> None:
         self.status = status

@@ -139,7 +139,7 @@ async def list_groups(question: Question) -> GroupPage:
 
 
 async def rows_of(question: Question, group_ids: Iterable[str]) -> tuple[GroupRow, ...]:
-    """Return the rows of groups, without those that have been deleted meanwhile."""
+    """Return the rows of groups, without groups that were deleted in between."""
     rows = []
     for group_id in group_ids:
         machine = machine_that_knows(question.broker.groups, group_id)

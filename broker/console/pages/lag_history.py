@@ -43,7 +43,7 @@ LEFT_SECONDS: Final = 30.0
 
 
 class Followed:
-    """The place of one group."""
+    """The measurements of one followed group."""
 
     __slots__ = ("looked_at_s", "ring", "topics")
 

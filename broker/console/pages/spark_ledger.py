@@ -34,7 +34,7 @@ LEDGER_TOPIC: Final = "__spark_sink_ledger"
 PARTITION: Final = 0
 VERSIONS: Final = frozenset((1, 2))
 READ_MOST_BYTES: Final = 16 * 1024 * 1024
-"""In one look."""
+"""Maximum number of bytes of the ledger that one request reads."""
 EXPANDED_MOST_BYTES: Final = 16 * 1024 * 1024
 VALUE_MOST_BYTES: Final = 256 * 1024
 HEADERS_MOST: Final = 100_000
@@ -93,7 +93,7 @@ class LedgerState:
 
 
 class SparkLedger:
-    """The ledger of one broker, as far as it was read."""
+    """The ledger of one broker, up to the offset that was read."""
 
     def __init__(self, readers: RecordReaders) -> None:
         self._readers = readers
@@ -102,7 +102,7 @@ class SparkLedger:
         self._state = LedgerState()
 
     async def read(self, topic: Topic) -> LedgerState:
-        """Read on to the end, or as far as one look may; raises KafkaError."""
+        """Read on to the end, or up to the limit of one request; raises KafkaError."""
         log = topic.partitions[PARTITION].log_here()
         async with self._reading:
             if self._topic_id != topic.topic_id:

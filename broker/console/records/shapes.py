@@ -142,7 +142,7 @@ class Skipped:
     """Records that a live tail has not shown since it started."""
 
     skipped: Wide
-    """Records that are wanted, but were too many, or came while nothing was read."""
+    """Number of wanted records that were skipped: too many at once, or written during a pause."""
     unseen: Wide
     """Offsets that were not examined, since more was written than the limit."""
 

@@ -72,7 +72,8 @@ TOPIC_IDS_SINCE: Final = 13
 RUN_BYTES: Final = 16 * 1024
 """Number of received bytes that are handled together."""
 SMALL_BYTES: Final = 4 * 1024
-"""Requests up to this size are taken together: copying them costs less than a look at each."""
+"""Maximum size of requests that are handled together: copying them costs less than inspecting
+each."""
 
 _NO_TAGS: Final = b"\0\0\0"
 """End of a flexible request: no tags of the partition, of the topic, of the request."""

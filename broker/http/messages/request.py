@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 HEAD_BYTES_MAX: Final = 8 * 1024
-"""Longest head of a request; browsers' cookies are what makes one long."""
+"""Maximum size of the head of a request, long enough for the cookies of browsers."""
 BODY_BYTES_MAX: Final = 1024 * 1024
 HEAD_END: Final = b"\r\n\r\n"
 HEADERS_MAX: Final = 64

@@ -15,7 +15,7 @@ class State(Enum):
     PREPARING_REBALANCE = "PreparingRebalance"
     """The coordinator waits for JoinGroup requests of the members."""
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """The generation stands; its leader's assignments are awaited."""
+    """The generation is complete; the coordinator waits for its leader's assignments."""
     STABLE = "Stable"
     """Every member has an assignment."""
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 REGEX_PAUSE_MS: Final = 10_000
-"""Shortest time between two looks at all topics for one group, as in Kafka."""
+"""Shortest interval at which one group is compared with all topics, as in Kafka."""
 
 
 class Draft:
@@ -103,8 +103,8 @@ class Draft:
     def resolve_regexes(self, member: Member) -> None:
         """Schedule the comparison of the regular expressions with the topics.
 
-        That looks at all topics, so it is put off until the answer is out, and is not done more
-        often than every ten seconds for a group.
+        It examines all topics, so it runs after the response, and at most every ten seconds for a
+        group.
         """
         group = self.group
         if not member.topic_regex:

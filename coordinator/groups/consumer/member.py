@@ -34,7 +34,7 @@ class MemberState(IntEnum):
     UNRELEASED_PARTITIONS = 2
     """The member waits for partitions that others have not released."""
     UNKNOWN = 127
-    """Written by a version that knows more states."""
+    """State written by a later version that has more states."""
 
     @classmethod
     def _missing_(cls, value: object) -> MemberState:
