@@ -105,10 +105,10 @@ class Decision(NamedTuple):
     changes: tuple[Any, ...] = ()
     effects: tuple[Effect, ...] = ()
     producer: TransactionalProducer | None = None
-    """Makes the records part of this producer's transaction."""
+    """The producer whose transaction the records belong to, or None."""
     steps: Generator[None, None, LongDecision] | None = None
     """Steps of a long decision, of a few milliseconds each, or None. They return the decision that
-    counts in place of this one. No other command for the key runs until that is applied."""
+    replaces this one. Other commands for the key wait until that is applied."""
     is_known: bool = False
     """Whether the client knows the response's content already, so that it need not wait for the
     disk."""
@@ -125,7 +125,7 @@ class LongDecision(NamedTuple):
 
 
 NOTHING: Final = Decision()
-"""For a command without a client that found nothing to do."""
+"""Decision for a command without a client that has nothing to change."""
 
 
 def decode_record(

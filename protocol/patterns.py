@@ -35,7 +35,7 @@ _COUNT: Final = re.compile(r"\{([0-9]{1,4})(?:,([0-9]{0,4}))?\}")
 
 
 class InvalidPattern(ValueError):
-    """An expression that RE2 does not take, or that is too large; the text says why."""
+    """An expression that RE2 does not accept, or that is too large; the text has the reason."""
 
 
 def compile_pattern(pattern: str, memory_bytes: int = MEMORY_MAX_BYTES) -> re2._Regexp[bytes]:

@@ -92,8 +92,8 @@ class Ticket:
     def answered(self, deferred: Deferred[Any]) -> None:
         """Receive the response, or None without one.
 
-        It may be that of a run which itself awaited a Deferred: a long chain of these continues in
-        the next turn of the loop, before the stack is full.
+        It may be the response of a run that itself awaited a Deferred. A long chain of such runs
+        continues in the next turn of the loop, before the stack is full.
         """
         if Ticket.nested >= NESTED_MOST:
             asyncio.get_running_loop().call_soon(self.settle, deferred.response)
@@ -181,7 +181,9 @@ class Coordinator(Protocol):
 
 
 class TransactionEnded:
-    """The wait for a producer's transaction to end, as long as the coordinator lets it wait."""
+    """The wait for the end of a producer's transaction, at most as long as the coordinator
+    allows.
+    """
 
     __slots__ = ("_coordinator", "_key")
 
@@ -197,7 +199,7 @@ class TransactionEnded:
         yield self
 
     def begin(self, ticket: Ticket) -> GiveUp | None:
-        """See ``Word``; a wait that is given up stays in the coordinator's list until it ends."""
+        """See ``Word``; an abandoned wait stays in the coordinator's list until it ends."""
         self._coordinator.when_decided(self._key, ticket.settle)
         return None
 
@@ -285,7 +287,7 @@ class Until:
 
 
 class Turn:
-    """The wait for the next slice of the loop's time; none while the slice lasts.
+    """The wait for the next slice of the loop's time, which takes no time during a slice.
 
     It is for work that ends with its client; ``broker/runtime/turns.py`` lists the other kinds.
     """

@@ -19,7 +19,7 @@ from barnabas.broker.client.token_endpoint import Refresh, Token, TokenEndpoint
 from barnabas.broker.client.token_request import fetched
 
 ENDPOINTS_MAX: Final = 64
-"""For how many servers and clients a process keeps tokens."""
+"""Maximum number of servers and clients whose tokens a process keeps."""
 LIFETIME_MAX_S: Final = 10 * 365 * 24 * 3600
 """Tokens end after ten years."""
 AGAIN_SECONDS: Final = 10.0

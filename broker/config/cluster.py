@@ -24,7 +24,7 @@ CORDONED: Final = "cordoned.log.dirs"
 """The setting of a broker that is to lead nothing."""
 TRANSACTION_WAIT: Final = "barnabas.transaction.wait.ms"
 TRANSACTION_WAIT_MS: Final = 500
-"""In a cluster the end of a transaction takes some commits of its store, not one of a disk."""
+"""Default in a cluster, where the end of a transaction takes several commits of the store."""
 
 _SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key")
 _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(:[0-9]+)?")

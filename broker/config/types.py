@@ -91,7 +91,7 @@ class UnknownKey(ConfigError):
 
 
 class UnknownSetting(ConfigError):
-    """A broker's key that no table has and that was given by hand."""
+    """A broker's key that no table has and that was given on the command line."""
 
     def __init__(self, key: str, known: Iterable[str]) -> None:
         from difflib import get_close_matches  # Only now: it would slow each start down.
@@ -338,7 +338,8 @@ class Setting(NamedTuple):
     text: str
     source: ConfigSource
     origin: str
-    """For people: "server.properties line 12", "environment KAFKA_LOG_DIRS", "--override"."""
+    """Origin for messages: "server.properties line 12", "environment KAFKA_LOG_DIRS",
+    "--override"."""
 
 
 class ConfigSynonym(NamedTuple):

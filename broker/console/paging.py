@@ -90,7 +90,7 @@ class Selection(Generic[T]):
         return self._order.sort.removeprefix("-")
 
     def offer(self, row: T, *place: float | str) -> None:
-        """Take in a row and its place."""
+        """Add a row and its place."""
         self.total += 1
         if self._after is not None and not self._precedes(self._after, place):
             return
@@ -101,7 +101,7 @@ class Selection(Generic[T]):
             self._prune()
 
     def offer_by(self, values: object, row: T, *name: float | str) -> None:
-        """Take in a row by the attribute of ``values`` that the order names, then its name."""
+        """Add a row by the attribute of ``values`` that the order names, then by its name."""
         if len(name) == len(self._order.kinds):
             self.offer(row, *name)
         else:

@@ -281,7 +281,7 @@ class GroupPartition:
     lag_readable: Wide | None
     lag_blocked: Wide | None
     commit_ms: Wide | None
-    """When that was committed."""
+    """Time of that commit."""
     member: str | None
     """Member that owns the partition."""
     blocked_by: OpenTransaction | None
@@ -417,7 +417,7 @@ class Compaction:
     """A pass of compaction over one log."""
 
     time_ms: Wide
-    """When it ended."""
+    """Time when it ended."""
     topic: str
     partition: int
     bytes_before: Wide
@@ -442,9 +442,9 @@ class Storage:
     journal_bytes: Wide
     """Bytes that a start after a crash would read."""
     journal_written_bytes: Wide
-    """Since the start."""
+    """Number of bytes written since the start."""
     backlog_bytes: Wide
-    """In memory, and not in the segments yet."""
+    """Bytes in memory that are not in the segments yet."""
     flushes: tuple[Bucket, ...]
     """Durations of writes to the journal until they were durable, since the start."""
     flushed_batches: Wide
@@ -509,7 +509,7 @@ class HeatOfHistory:
     bounds_us: tuple[Wide, ...]
     """Upper bounds of the buckets; the last bucket also counts longer durations."""
     times_ms: tuple[Wide, ...]
-    """When each span ended."""
+    """End of each span."""
     counts: tuple[tuple[int, ...], ...]
     """Counts of all buckets for each span."""
 
@@ -521,6 +521,6 @@ class HistoryOfBroker:
     as_of: Wide
     step_s: int
     times_ms: tuple[Wide, ...]
-    """When the values of all series were taken."""
+    """Times of the values of all series."""
     series: tuple[SeriesOfHistory, ...]
     heat: tuple[HeatOfHistory, ...]

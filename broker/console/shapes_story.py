@@ -11,7 +11,7 @@ from barnabas.broker.console.shapes import Cursor, Page, TopicPartition, Wide
 
 @dataclass(frozen=True, slots=True)
 class TransactionEventRow:
-    """Something that has happened to a transactional id."""
+    """Event of a transactional id."""
 
     transactional_id: str
     number: Wide
@@ -33,7 +33,7 @@ class TransactionEventRow:
     partition_count: int
     """Number of added partitions; for an end, those of the whole transaction."""
     partitions: tuple[TopicPartition, ...]
-    """The first of those that were added."""
+    """The first of the added partitions."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class TransactionEventPage(Cursor):
     since_ms: Wide
     """Time from which the list is complete."""
     is_since_start: bool
-    """Whether that is the start of the broker; older events have had to give way otherwise."""
+    """Whether that is the start of the broker; if not, older events were dropped."""
     items: tuple[TransactionEventRow, ...]
 
 
@@ -196,7 +196,7 @@ class ReaderPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class BrokerEvent:
-    """Something that has happened in the broker."""
+    """Event of the broker."""
 
     number: Wide
     """Counts all events since the start."""
@@ -240,7 +240,7 @@ class PipelineRow:
     lag_readable: Wide
     lag_blocked: Wide
     commits: Wide
-    """Since the pipeline was seen first."""
+    """Number since the pipeline was seen first."""
     aborts: Wide
     commits_per_s: float
     """Number in the last whole minute."""
@@ -280,7 +280,7 @@ class SparkQueryRow:
     begun_batch: Wide | None
     """Batch started since, if that is recorded: a table can have rows of it already."""
     written_ms: Wide
-    """When the entry was written."""
+    """Time when the entry was written."""
     records: Wide | None
     """Number of records of that batch."""
     measured_batch: Wide | None

@@ -45,7 +45,7 @@ class GroupOfTopicRow:
     partitions: int
     """Number of partitions of the topic with committed offsets."""
     lag: Wide
-    """On this topic alone, as in the list of groups."""
+    """Lag on this topic alone, as in the list of groups."""
     lag_readable: Wide
     lag_blocked: Wide
 

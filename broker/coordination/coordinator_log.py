@@ -71,7 +71,7 @@ class TopicSettings(NamedTuple):
 
 
 class CoordinatorLog(Generic[MachineT]):
-    """The topic of one kind of coordinator, and those of its partitions that are here."""
+    """The topic of one kind of coordinator, and its partitions on this broker."""
 
     def __init__(
         self,

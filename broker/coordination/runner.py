@@ -56,7 +56,7 @@ class Following(NamedTuple):
     key: str
     command: Any
     settled: Callable[[ErrorCode], None]
-    """Gets NONE when the command is applied, or the error for which nothing has changed."""
+    """Called with NONE when the command is applied, or with the error if nothing has changed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +66,7 @@ class Submission:
     key: str
     command: Any
     respond: Respond
-    """Gets the response, once."""
+    """Called with the response, once."""
     refuse: Refuse | None = None
     """Makes the response to an error of the log, or None if the command has no client."""
     ticket: int | None = None

@@ -47,8 +47,7 @@ class Machine(Protocol):
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
         """Apply the marker that ends a producer's transaction on the partition.
 
-        Returns the steps that are left where that takes long. Nothing is decided before the last
-        of them is taken.
+        Returns the remaining steps if that takes long; no command is decided before the last one.
         """
 
     def change(self, change: object) -> None:

@@ -107,7 +107,7 @@ class Transactions:
         """The client whose command is being decided, or None."""
         self._waits = TransitionWaits(host, self.counts)
         self._producer_ids: dict[int, str] = {}
-        """Producer ids of transactional ids, and those ids."""
+        """Transactional ids by producer id."""
         self.log: CoordinatorLog[TransactionShard] = CoordinatorLog(
             TRANSACTION_STATE,
             lambda: TransactionShard(host.config.transaction_version, self._producer_ids),

@@ -52,7 +52,7 @@ from barnabas.protocol.messages.metadata import (
 from barnabas.protocol.wire import ZERO_UUID
 
 TOPICS_AT_ONCE = 1000
-"""More are described in slices."""
+"""Maximum number of topics described at once; more are described in slices."""
 TOPICS_PER_SLICE = 250
 _UNKNOWN = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 AUTO_CREATE_MAX = 100

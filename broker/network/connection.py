@@ -108,7 +108,7 @@ class Connection(asyncio.BufferedProtocol):
         self.seen = ClientSeen()
         self.link: PeerLink | None = None
         self.number = 0
-        """Among all connections of this broker, once it is taken in."""
+        """Number among all connections of this broker, once it is registered."""
         self.since_ms = server.clock.now_ms()
 
     # ------------------------------------------------------------------------------- transport

@@ -50,9 +50,9 @@ SLOW_BYTES_PER_SECOND: Final = 1024 * 1024
 EVICTIONS_MOST: Final = 200
 """Maximum number of connections closed in a row, unless the limit demands more."""
 STRANGERS_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Most that strangers hold together: an eighth of the limit, if that is less."""
+"""Maximum memory of all strangers together: an eighth of the limit, if that is less."""
 STRANGERS_BYTES_MIN: Final = 4 * 1024 * 1024
-"""Minimum of that, regardless of the limit, unless the limit is smaller."""
+"""Minimum of the strangers' memory, unless the limit is smaller."""
 FIRST_BYTES: Final = 16 * 1024
 """Bytes that are received of an unknown frame when memory is crowded."""
 AHEAD_BYTES: Final = 2 * 1024

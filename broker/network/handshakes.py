@@ -45,7 +45,7 @@ class _Step(NamedTuple):
 
 
 class _BySource(Generic[Item]):
-    """Something of each of some handshakes, by their sources, the oldest of each first."""
+    """One item for each of some handshakes, by their sources, in each the oldest first."""
 
     def __init__(self) -> None:
         self._sources: dict[str, dict[Handshake, Item]] = {}

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
 
 EARLY_REQUEST_BYTES: Final = 4096
-"""Most of a request before the login that is no token: these name a client or a mechanism."""
+"""Maximum size of a request before the login, except for tokens: it names a client or a
+mechanism."""
 LOGIN_FIRST: Final = "the client has not logged in"
 _LENGTH: Final = struct.Struct(">i")
 _KEY: Final = struct.Struct(">h")

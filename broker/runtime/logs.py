@@ -80,9 +80,9 @@ def _filled(template: str, left: list[object]) -> str:
 
 
 class ErrorLimit:
-    """Limits lines at ERROR and above, each place in the code by itself.
+    """Limits lines at ERROR and above, separately for each place in the code.
 
-    The lines that were left out are counted in a line before the next one of their place.
+    A line with the number of dropped lines precedes the next line of the same place.
     """
 
     def __init__(self, seconds: Callable[[], float] = monotonic) -> None:

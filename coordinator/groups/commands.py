@@ -83,9 +83,9 @@ class JoinGroup:
     request: JoinGroupRequest
     ticket: int
     new_member_id: str
-    """For a member that has none: client id and a random UUID. Empty for the others."""
+    """For a member without an id: client id and a random UUID. Empty for the others."""
     topics: TopicsImage = NO_TOPICS
-    """For a classic member of a consumer group: the coordinator assigns."""
+    """Topics that the coordinator assigns to a classic member of a consumer group."""
 
     @property
     def group_id(self) -> str:

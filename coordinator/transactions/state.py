@@ -79,7 +79,7 @@ _NAMES: Final = {
 }
 
 STORABLE: Final = frozenset(State) - {State.DEAD, State.PREPARE_EPOCH_FENCE}
-"""States a record may have; Kafka has the other two in memory only."""
+"""States that a record may have; Kafka has the other two in memory only."""
 
 PREDECESSORS: Final = {
     State.EMPTY: {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT},

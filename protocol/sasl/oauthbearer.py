@@ -20,7 +20,7 @@ from barnabas.protocol.sasl.exchange import Accepted, Challenge, SaslFailed, Ste
 
 MECHANISM: Final = "OAUTHBEARER"
 TOKEN_BYTES_MAX: Final = 64 * 1024
-"""Longest message: tokens with hundreds of groups in them have 16 KB."""
+"""Maximum size of a message: tokens with hundreds of groups have 16 KB."""
 
 FAILED: Final = (
     "Authentication failed during authentication due to invalid credentials with SASL mechanism "
@@ -47,7 +47,7 @@ class Verified(NamedTuple):
 
     user: str
     expires_ms: int
-    """In milliseconds since the epoch."""
+    """Time in milliseconds since the epoch."""
 
 
 class OAuthBearerServer:

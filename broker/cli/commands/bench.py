@@ -250,7 +250,7 @@ class _Flying(NamedTuple):
     size_bytes: int
     """Size of the values."""
     since_s: float
-    """When it was sent, or should have been."""
+    """Time when it was sent, or should have been sent."""
 
 
 def _batch(records: int, size_bytes: int, compression: int) -> bytes:

@@ -100,7 +100,7 @@ class Shards(Protocol):
 
 
 class Leadership:
-    """The states of all partitions, with the logs of those that are led here; on the loop."""
+    """The states of all partitions, with the logs that this broker leads; on the loop."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Leadership:
         self._durable_logs = durable_logs
         self._on_log_removed = on_log_removed
         self.on_taking_over: Callable[[int], object] = lambda _count: None
-        """Called with the number of partitions that a comparison with the view found to be new."""
+        """Called with the number of partitions that are new in a comparison with the view."""
         self._shards: Shards | None = None
         self._places: dict[int, _Place] = {}
         self.takeover_times = Histogram()
@@ -127,7 +127,7 @@ class Leadership:
         self._threads = Pool("loader", LOADS_AT_ONCE, loop=host.loop)
         self._long_threads = Pool("long-loader", LONG_LOADS_AT_ONCE, loop=host.loop)
         self._loading_again = asyncio.Lock()
-        """Held by one of the logs for which there was no room."""
+        """Held by a log that did not fit on the disk, so that one such log at a time is read."""
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False

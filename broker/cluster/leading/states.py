@@ -12,7 +12,7 @@ class State(Enum):
     AWAY = auto()
     """Leadership of another broker or of none, as far as this broker knows."""
     READING = auto()
-    """Led by this broker, while it reads the durable part of the log."""
+    """This broker leads the partition, and reads the durable part of the log."""
     OPENED = auto()
     """The log takes batches. The coordinator of the partition, if any, does not serve it yet."""
     SERVED = auto()
@@ -69,4 +69,4 @@ KEEPS_LOG: Final = {
 }
 """The steps over which a partition keeps its log. With all others it gets one, or loses it."""
 COMING: Final = {State.READING, State.OPENED}
-"""Led here, and not served yet."""
+"""States in which this broker leads the partition, but does not serve it yet."""

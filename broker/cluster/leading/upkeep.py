@@ -73,8 +73,8 @@ caller times out. The transaction that deletes the last extent of an object also
 which has some megabytes under load."""
 PACKED_EXTENTS_AT_ONCE: Final = 4096
 PACKED_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
-"""Maximum number and size of the extents that one transaction of the store packs, except that it
-packs one payload of any size. A flush has as many bytes."""
+"""Maximum number and total size of the extents that one transaction of the store packs. It packs a
+single payload of any size. A flush has as many bytes."""
 PACKS_PER_ROUND: Final = 4
 """Maximum number of these transactions in one round."""
 SESSIONS_AT_ONCE: Final = 100
@@ -285,9 +285,8 @@ class Upkeep:
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
 
     async def _offload(self) -> None:
-        """Take the oldest segments off the disk, beyond as much as the cache may have.
-
-        The same for the bytes that the disk lacks after the cache has given way.
+        """Remove the oldest segments from the disk, beyond the size of the cache, and as many bytes
+        as the disk lacks after the cache has shrunk.
         """
         cold = self._cold
         if cold is None:

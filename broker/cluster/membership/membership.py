@@ -59,7 +59,7 @@ GAINED_AT_ONCE: Final = 64
 """Maximum number of logs whose beginnings come with a poll: more than one hand-over has, and few
 enough that a poll stays quick after a broker's end."""
 GAINED_BYTES: Final = 4 * 1024 * 1024
-"""Maximum bytes of those beginnings, for the same reason."""
+"""Maximum size of those beginnings, so that a takeover does not exhaust the memory."""
 
 _NOTHING_PLANNED: Final = -1
 """Value in the place of a snapshot's version."""

@@ -105,7 +105,8 @@ class PeerConnection(asyncio.Protocol):
         self.is_open = True
         """Whether the connection can be used."""
         self._problems: list[Exception] = []
-        """The reason of its end, until ``ask`` raises it: its traceback refers to this object."""
+        """The error that ended the connection, until ``ask`` raises it: its traceback refers to
+        this object."""
 
     # ---------------------------------------------------------------------------- of the transport
 

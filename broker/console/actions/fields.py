@@ -33,7 +33,7 @@ MAP: Final = "map"
 """Names and values, which are texts or null."""
 
 ONCE: Final = "once"
-"""A text that a form makes up and does not show, the same for all it sends."""
+"""A text that a form generates and does not show, the same for all its requests."""
 
 TEXTS: Final = frozenset((TEXT, LONG, HIDDEN, ONCE))
 """Kinds whose values are one text."""

@@ -84,7 +84,9 @@ async def _work_out(command: Command) -> _Reset:
 
 
 def _chosen(command: Command, old: Offsets) -> list[TopicPartition]:
-    """Return the partitions that are meant: those of a topic, one of them, or all it has read."""
+    """Return the selected partitions: those of a topic, one of them, or all that the group has
+    read.
+    """
     name, index = command.text("topic"), command.number("partition")
     catalogue = command.broker.catalogue
     if not name:

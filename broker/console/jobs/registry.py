@@ -51,7 +51,7 @@ class Job:
     offsets_done: int = 0
     records: int = 0
     size_bytes: int = 0
-    """Written so far: visible once it is committed, and never if it is not."""
+    """Written bytes: visible once they are committed, and never if they are not."""
     message: str | None = None
     pace: ThreadPace = field(default_factory=ThreadPace)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)

@@ -87,7 +87,7 @@ class LedgerState:
 
     position: int = 0
     entries: Mapping[QueryKey, LedgerEntry] = field(default_factory=dict)
-    """In the order in which they were decided."""
+    """Entries in the order of their decisions."""
     undecided: Mapping[int, Mapping[QueryKey, LedgerEntry | None]] = field(default_factory=dict)
     """Entries of transactions without a marker so far, by producer, or None for a deletion."""
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 EXPANDED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Maximum expanded size of a batch; a larger one is skipped and reported."""
 HEADERS_MOST: Final = 100_000
-"""Headers of one record; a batch that has a record with more is left out, and that is said."""
+"""Maximum number of headers of one record; a batch with a record beyond it is left out, and
+reported so."""
 HEADERS_KEPT: Final = 16
 HEADER_BYTES_KEPT: Final = 512
 OBJECT_BYTES: Final = 200

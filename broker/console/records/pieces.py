@@ -38,7 +38,7 @@ MEMORY_STEPS_MAX: Final = 200
 KEPT_BYTES_MOST: Final = 4 * 1024 * 1024
 """Bytes of kept records up to which one request expands another batch."""
 LARGE_BYTES: Final = 32 * 1024 * 1024
-"""Memory from which on work has a thread for itself."""
+"""Memory from which on a piece of work has a thread to itself."""
 MEASURED_CODECS: Final = frozenset((GZIP, LZ4, ZSTD))
 SNAPPY_RATIO_MAX: Final = 22
 """Maximum expansion by Snappy: three bytes become at most 64."""

@@ -80,7 +80,7 @@ class Places:
         self._memory = AnswerMemory() if memory is None else memory
         self.readers = RecordReaders(self._memory)
         self.ledger = SparkLedger(self.readers)
-        """Read in small pieces by one at a time, so it takes no place."""
+        """Place of a response that reads small pieces one at a time, and so takes no real place."""
         self._taken: set[Holding] = set()
         self._searches: dict[Viewing, Callable[[], None]] = {}
 

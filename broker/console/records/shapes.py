@@ -52,7 +52,7 @@ class RecordRow:
     key: Shown | None
     value: Shown | None
     headers: tuple[ShownHeader, ...]
-    """In lists the first of them."""
+    """Headers; in lists only the first ones."""
     header_count: int
     state: str
     """`plain`: in no transaction. `committed`. `waiting`: not visible to ``read_committed``

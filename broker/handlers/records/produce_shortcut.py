@@ -125,7 +125,9 @@ class ShortProduce(DurableAnswer):
 
 
 class CommonRequest:
-    """The bytes that all requests of one producer to one topic share, and where the others are."""
+    """The bytes that all requests of one producer to one topic share, and the places of the other
+    bytes.
+    """
 
     __slots__ = ("_fixed", "_flexible", "_index_position", "_key", "tail")
 

@@ -77,7 +77,7 @@ class Member:
         return self.member_epoch == LEAVING_FOR_A_WHILE
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has everything that the target assignment of ``epoch`` gives it."""
+        """Whether it owns everything that the target assignment of ``epoch`` contains for it."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
     def owned_since(self, topic_id: bytes, partition: int) -> int | None:
