@@ -37,7 +37,7 @@ client that sends a few bytes at a time occupies no ring. Larger rests would cos
 than they save."""
 
 MIN_RECEIVE_BYTES: Final = 32 * 1024
-"""A little room at the end of the ring is worth moving a short rest to the front for."""
+"""Minimum free space at the end of the ring; with less, a short rest is moved to the front."""
 
 PIECE_BYTES: Final = 1024 * 1024
 """Maximum number of bytes received at once into a buffer that belongs to one frame."""

@@ -18,7 +18,7 @@ from barnabas.broker.api.waits import Turn
 Request = TypeVar("Request")
 
 PART_ELEMENTS: Final = 250
-"""A few milliseconds' work, with handlers that take 5 to 20 us for each."""
+"""Maximum number of elements in a part: a few milliseconds' work, at 5 to 20 us for each."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,8 @@ class Asked:
         self.sent_high_watermark = -1
         self.sent_log_start = -1
         self.allowed_mark = OPEN_MARK
-        """The rights by which this was last allowed to be read (``security/acls/access.py``)."""
+        """Version of the permissions that last allowed to read this partition
+        (``security/acls/access.py``)."""
 
     @property
     def key(self) -> Key:

@@ -131,8 +131,9 @@ class Word(Protocol):
 class Durable:
     """The wait for a commit group to be durable or refused.
 
-    Make it in the turn that placed the batches: a group may be refused in the next one. The run
-    continues where answers are made ready, which leave once the group is durable.
+    Construct it in the turn that placed the batches: a group may be refused in the next turn. The
+    run continues when the group is about to be durable, and prepares a response that is sent once
+    it is.
     """
 
     __slots__ = ("_refusal", "_settled", "_ticket")
@@ -205,7 +206,7 @@ class TransactionEnded:
 
 
 class Coordinators(Protocol[Question_contra, Answer_co, Asking]):
-    """The coordinators that other brokers are."""
+    """Coordinators on other brokers."""
 
     def ask(
         self, question: Question_contra, on_answer: Callable[[Answer_co], None], *, wait_ms: float
@@ -217,7 +218,7 @@ class Coordinators(Protocol[Question_contra, Answer_co, Asking]):
 
 
 class Asked(Generic[Question, Answer, Asking]):
-    """The wait for the answer of another broker; in the end there is one."""
+    """The wait for the response of another broker, or for the error that replaces it."""
 
     __slots__ = ("_coordinators", "_question", "_wait_ms")
 

@@ -60,7 +60,8 @@ class SecurityConfig(OAuthConfig):
     """Mechanisms of SASL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. GSSAPI is not
     available."""
     sasl_jaas_config: str | None = setting("sasl.jaas.config", PASSWORD, None)
-    """Users of one mechanism of a listener; without that prefix it has no effect on a broker."""
+    """Users of one mechanism of a listener. A broker ignores it without the prefix of listener and
+    mechanism."""
     sasl_server_max_receive_size: int = setting(
         "sasl.server.max.receive.size", INT, 524_288, at_least(1024)
     )

@@ -20,7 +20,7 @@ class StorageConfig(ScrubConfig):
     journal_max_bytes: int = setting(
         "barnabas.journal.max.bytes", ConfigType.LONG, 1024 * 1024 * 1024, at_least(2 * 1024 * 1024)
     )
-    """Maximum size of the journal that is kept for recovery, in bytes."""
+    """Maximum size of the journal kept for recovery, in bytes."""
     journal_backlog_max_bytes: int = setting(
         "barnabas.journal.backlog.max.bytes",
         ConfigType.LONG,

@@ -26,7 +26,7 @@ _SUPERSEDED: Final = (
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.TRANSACTION_COORDINATOR_FENCED,
 )
-"""A marker with a later epoch, of the producer or of a coordinator, was here already."""
+"""The log already has a marker with a later epoch, of the producer or of a coordinator."""
 
 
 class MarkerWriter:

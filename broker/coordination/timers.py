@@ -41,7 +41,7 @@ class Timers:
     """Timers of the broker's clock, by partition and purpose."""
 
     def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Expiry], None]) -> None:
-        """``expired`` is called with each timer that has come, and its partition."""
+        """``expired`` is called with each expired timer and its partition."""
         self._clock = clock
         self._expired = expired
         self._running: dict[Shard[Any], dict[Timer, ClockTimer]] = {}

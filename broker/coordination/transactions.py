@@ -174,7 +174,7 @@ class Transactions:
     def coordinator_epoch(self) -> int:
         """Return the epoch of the coordinator: the leader epoch of its partition's log (R6).
 
-        Greater at every start, and than any in a marker of the logs that were found (D6).
+        It increases with every start, and exceeds those in the markers of all loaded logs (D6).
         """
         latest = self.log.highest_epoch
         return self._logs.leader_epoch if latest == NO_LEADER_EPOCH else latest

@@ -335,7 +335,7 @@ class _Reassigning:
         self._placement = Placement(brokers, moves)
         self._pins: dict[int, int | None] = {}
         self._wishes: dict[int, int | None] = {}
-        """Wishes that are made after the pins."""
+        """Wishes to be written after the pins."""
 
     def take(self, topic: str, named: ReassignablePartition, *, may_change_factor: bool) -> None:
         """Add the change of a partition; raises KafkaError if it is not possible."""

@@ -27,8 +27,8 @@ _SECONDS_PER_EPOCH: Final = 2
 _EPOCHS_MIN: Final = 1 << 16
 """Smallest step, if the clock is wrong: more starts than a broker has had since the backup."""
 _ERA_BITS: Final = 24
-"""16.8 million producer ids for each second, more than can be given out: every thousand takes a
-commit. Until 2043 the ids stay below 2^53, above which JavaScript rounds them."""
+"""Producer ids skipped for each second: 16.8 million, more than can be allocated, since every
+thousand takes a commit. Until 2043 the ids stay below 2^53, above which JavaScript rounds them."""
 
 
 def mark_restored(file_system: FileSystem, directory: str) -> None:

@@ -79,7 +79,7 @@ class Sender(Protocol):
 
 
 class Claim:
-    """One incomplete frame: its bytes received, its bytes missing, and whether it is received."""
+    """One incomplete frame, with its received and missing bytes and its state."""
 
     __slots__ = (
         "address",

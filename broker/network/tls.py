@@ -193,7 +193,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._resume_raw()
 
     def close(self) -> None:
-        """Close once everything has left that was written."""
+        """Close the connection after all written data has been sent."""
         if self._state >= CLOSING:
             return
         is_open = self._state == OPEN

@@ -13,7 +13,7 @@ from barnabas.coordinator.groups.pending_offsets import OffsetKey, PendingOffset
 from barnabas.protocol.wire import ZERO_UUID
 
 BY_RETENTION: Final = -1
-"""Instead of a time of expiry: the broker's retention time decides."""
+"""Value in place of a time of expiry: the broker's retention time applies."""
 MANY: Final = 2000
 """Number of offsets above which an operation runs in steps (``Decision.steps``)."""
 OFFSETS_PER_STEP: Final = 200

@@ -329,8 +329,8 @@ class FileSlice:
 class LocalDevice:
     """A file system of the operating system, by a descriptor of one of its directories.
 
-    The kernel notes with the descriptor which failed writes were reported through it: so one that
-    is open from the start on misses none of them.
+    The kernel remembers for each descriptor which failed writes it has reported. A descriptor that
+    is open from the start on reports all of them.
     """
 
     __slots__ = ("_descriptor", "_path")

@@ -113,7 +113,7 @@ class ReadPlan(Protocol):
 
     @property
     def waits_for_store(self) -> bool:
-        """Whether a read that waits does so for the store of a cluster."""
+        """Whether the read waits for the store of a cluster, as opposed to the disk."""
 
     def load(self, read: Read, until_s: float | None = None) -> LoadedSpan | None:
         """Return batches of up to ``max_bytes``, at least one; None if ``read`` gives up.

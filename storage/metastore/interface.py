@@ -118,9 +118,9 @@ class QuotaRow:
 class MetadataImage:
     """Everything a broker loads at start; ``deleted`` are the tombstones left to sweep.
 
-    ``broker_configs`` maps an entity (a node id in decimal, "" for the cluster-wide default, or
-    another name that brokers have for what they share) to its dynamic settings, ``group_configs``
-    a group to its own.
+    ``broker_configs`` has dynamic settings by entity: a node id in decimal, "" for the cluster-wide
+    default, or another name for settings that brokers share. ``group_configs`` has settings by
+    group.
     """
 
     topics: tuple[TopicRow, ...]

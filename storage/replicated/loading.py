@@ -26,10 +26,12 @@ class DurableLog(NamedTuple):
     """The durable copy of a partition, from any source."""
 
     batches: Iterable[memoryview]
-    """All batches from ``base_offset`` on; their memory does not change. Compaction may have left
-    gaps.
+    """All batches from ``base_offset`` on, except for gaps after compaction; their memory does not
+    change.
 
-    Those of a long log are read while it is iterated, once, and raise the errors of that."""
+    The batches of a long log are read during the iteration, which is possible once, and can raise
+    errors of the reading.
+    """
     log_start_offset: int = 0
     base_offset: int = 0
     """Offset of the first batch, or the next offset without any."""

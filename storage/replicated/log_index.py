@@ -251,7 +251,7 @@ class LogHead(NamedTuple):
 
 
 class LogBeginning(NamedTuple):
-    """A partition with the first of its extents that are needed, all as of the same moment."""
+    """The head of a partition's log and its first needed extents, as of one moment."""
 
     head: LogHead
     extents: Sequence[Extent]
@@ -295,9 +295,9 @@ class LogIndex(Protocol):
         """
 
     def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
-        """Return the batches of extents as footers have them: their headers, control batches whole.
+        """Return the batches of extents from the footers: their headers, and whole control batches.
 
-        Raises ObjectDamaged if the object store has not those of all extents.
+        Raises ObjectDamaged if the object store lacks the footer of an extent.
         """
 
     def beginnings(

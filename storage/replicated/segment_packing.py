@@ -68,7 +68,7 @@ class Unpacked(NamedTuple):
 
 
 class PackNumbers:
-    """Numbers of the packing lane, of one session after the other."""
+    """Numbers of packed segments, which begin again with each session."""
 
     def __init__(self) -> None:
         """Start without a session."""

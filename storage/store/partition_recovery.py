@@ -49,9 +49,9 @@ def open_log(
 ) -> None:
     """Restore ``log`` to its state at the checkpoint; a later partition starts empty.
 
-    ``swaps`` are those of this partition that are still to be finished. ``may_be_new``: it need not
-    have been there when the checkpoint was written. Raises Corrupt where it cannot be what it was,
-    unless ``salvage`` can take what is left.
+    ``swaps`` are the unfinished swaps of this partition. ``may_be_new``: the partition may be
+    younger than the checkpoint. Raises Corrupt if the state cannot be restored and ``salvage``
+    cannot save a part of it.
     """
     directory = log.directory
     names = directory.list_files()

@@ -25,8 +25,8 @@ class GroupReader:
     """A consumer whose partitions come from its group.
 
     ``position`` is where to begin in partitions for which the group has committed nothing, or an
-    offset that is not there any more. ``open`` it before anything else; ``close`` it even where
-    that was interrupted: a member that does not leave holds up the next one for its session.
+    offset that is not there any more. Call ``open`` first, and ``close`` even if ``open`` was
+    interrupted: after a member that does not leave, the next one waits for its session timeout.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ class State(Enum):
     AWAY = auto()
     """Leadership of another broker or of none, as far as this broker knows."""
     READING = auto()
-    """This broker leads the partition, and reads the durable part of the log."""
+    """Leadership of this broker, which reads the durable part of the log."""
     OPENED = auto()
     """The log takes batches. The coordinator of the partition, if any, does not serve it yet."""
     SERVED = auto()

@@ -56,8 +56,8 @@ LOOK_EVERY_S: Final = 0.5
 """Interval, in seconds, between polls without a notification, since notifications can get lost."""
 REFRESH_EVERY_S: Final = 0.1
 GAINED_AT_ONCE: Final = 64
-"""Maximum number of logs whose beginnings come with a poll: more than one hand-over has, and few
-enough that a poll stays quick after a broker's end."""
+"""Maximum number of logs whose beginnings come with a poll. It covers an ordinary hand-over, and
+keeps a poll short after a broker has failed."""
 GAINED_BYTES: Final = 4 * 1024 * 1024
 """Maximum size of those beginnings, so that a takeover does not exhaust the memory."""
 

@@ -14,7 +14,8 @@ class JobRow:
     transactional_id: str
     """Name of the job, and its transactional id."""
     state: str
-    """running, committed, cancelled or failed; of the last two nothing is ever seen."""
+    """running, committed, cancelled or failed. Records of cancelled and failed jobs never become
+    visible."""
     user: str | None
     """Shown to its user and with DESCRIBE on the cluster, else None."""
     topic: str | None

@@ -27,7 +27,7 @@ SYNC: Final = "sync"
 SESSION: Final = "session"
 """Timer of one member: its session has expired."""
 SIZE: Final = "size"
-"""Timer: the group is larger than it may be."""
+"""Timer for a group that has more members than it may have."""
 
 
 class Member(NamedTuple):
