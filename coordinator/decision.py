@@ -30,9 +30,9 @@ class Now(NamedTuple):
     """The time a command is decided at, in ms."""
 
     wall_ms: int
-    """Since 1970: what is written into records and shown to people."""
+    """Wall-clock time in milliseconds since 1970, for records and users."""
     tick_ms: int
-    """On a clock that never goes back: what timeouts are measured with (T1)."""
+    """Time of the monotonic clock, in milliseconds, by which timeouts are measured (T1)."""
 
 
 class Record(NamedTuple):
@@ -93,7 +93,7 @@ class TransactionalProducer(NamedTuple):
 
 
 Effect: TypeAlias = Any
-"""Schedule, Cancel, Answer, or what only one coordinator's runner knows."""
+"""Schedule, Cancel, Answer, or an effect that one coordinator alone defines for its runner."""
 
 
 class Decision(NamedTuple):
@@ -105,10 +105,10 @@ class Decision(NamedTuple):
     changes: tuple[Any, ...] = ()
     effects: tuple[Effect, ...] = ()
     producer: TransactionalProducer | None = None
-    """Makes the records part of this producer's transaction."""
+    """The producer whose transaction the records belong to, or None."""
     steps: Generator[None, None, LongDecision] | None = None
     """Steps of a long decision, of a few milliseconds each, or None. They return the decision that
-    counts in place of this one. No other command for the key runs until that is applied."""
+    replaces this one. Other commands for the key wait until that is applied."""
     is_known: bool = False
     """Whether the client knows the response's content already, so that it need not wait for the
     disk."""
@@ -125,13 +125,13 @@ class LongDecision(NamedTuple):
 
 
 NOTHING: Final = Decision()
-"""For a command without a client that found nothing to do."""
+"""Decision for a command without a client that has nothing to change."""
 
 
 def decode_record(
     topic: str, key: bytes, value: bytes | None, producer_id: int = NO_PRODUCER_ID
 ) -> Record | None:
-    """Read a record of an internal topic; None for a kind that this version does not know.
+    """Read a record of an internal topic, or None for a kind that this version does not know.
 
     Raises Malformed or KafkaError for bytes that are no record of its kind.
     """

@@ -21,10 +21,10 @@ _ONLY_HERE: Final = 2
 
 
 class LargeBuffers:
-    """Buffers that are used again as soon as no view of them is left; of one thread.
+    """Buffers of one thread that are used again as soon as no view of them exists.
 
-    No buffer is given back: every view of it counts as a reference to it, so one that only
-    the pool knows is free.
+    No buffer is given back: every view counts as a reference to its buffer, so a buffer with no
+    reference but the pool's is free.
     """
 
     __slots__ = ("_buffers", "_keep_bytes", "_kept_bytes")

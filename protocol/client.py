@@ -56,7 +56,9 @@ class _InFlight(NamedTuple):
 
 
 class ClientConnection:
-    """Requests out, responses in, of one connection. Both limits guard this side's memory."""
+    """Encodes requests and decodes responses of one connection. Both limits protect the memory of
+    the client.
+    """
 
     def __init__(
         self,

@@ -44,16 +44,16 @@ PIECE_BYTES: Final = 64 * 1024
 ZSTD_WINDOW_BYTES_MAX: Final = 128 * 1024 * 1024
 """Window of Apache Kafka's decoder, and of its producers at their highest level."""
 _GIVEN_BYTES: Final = 16 * 1024
-"""Bytes that the libraries get at a time: they copy what they have not consumed yet."""
+"""Size of the pieces that the libraries get: they copy the unread rest of a piece."""
 _SNAPPY_RATIO_MAX: Final = 22
-"""Maximum expansion of a block of Snappy: three bytes stand for 64 at most."""
+"""Maximum expansion of a block of Snappy: three bytes become at most 64."""
 _BLOCK_LENGTH: Final = struct.Struct(">i")
 _LZ4_FLAGS_AT: Final = 4
 _LZ4_INDEPENDENT_BLOCKS: Final = 0x20
 
 
 class CompressionError(Exception):
-    """The data is not what the codec says, or expands beyond the limit."""
+    """The data does not fit its codec, or expands beyond the limit."""
 
 
 class ExpandsTooFar(CompressionError):
@@ -63,7 +63,7 @@ class ExpandsTooFar(CompressionError):
 def refuse_unreadable(codec: int, data: Buffer) -> None:
     """Raise CompressionError for data that Kafka's Java consumers cannot read.
 
-    They stop at such a batch for good. What only is damaged is left to `expand`.
+    They would stop at such a batch forever. Damaged data is left to `expand`.
     """
     if codec == LZ4:
         if len(data) > _LZ4_FLAGS_AT and not data[_LZ4_FLAGS_AT] & _LZ4_INDEPENDENT_BLOCKS:
@@ -147,7 +147,7 @@ def _inflate(decompressor: "zlib._Decompress", given: Buffer) -> bytes:
 
 
 class _SnappyBlocks(Protocol):
-    """The part of ``cramjam.snappy`` that knows bare blocks."""
+    """The part of ``cramjam.snappy`` for bare blocks."""
 
     def compress_raw(self, data: Buffer) -> Buffer: ...
     def decompress_raw(self, data: Buffer) -> Buffer: ...

@@ -29,7 +29,7 @@ class KafkaError(Exception):
 
 
 class ErrorCode(enum.IntEnum):
-    """An error code of the wire, what it means and whether a client should retry."""
+    """An error code of the protocol, its meaning, and whether a client should retry."""
 
     message: str
     retriable: bool

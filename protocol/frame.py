@@ -32,14 +32,15 @@ MIN_FRAME_BYTES: Final = 10
 """The shortest request header: key, version, correlation id and a null client id."""
 
 STASH_BYTES: Final = 2048
-"""Size up to which the rest of an incomplete frame is copied to a string of its own. So a trickle
-of a few bytes does not hold a ring; above it, copying twice costs more than it saves."""
+"""Maximum size of the rest of an incomplete frame that is copied to a string of its own, so that a
+client that sends a few bytes at a time occupies no ring. Larger rests would cost more to copy twice
+than they save."""
 
 MIN_RECEIVE_BYTES: Final = 32 * 1024
-"""A little room at the end of the ring is worth moving a short rest to the front for."""
+"""Minimum free space at the end of the ring; with less, a short rest is moved to the front."""
 
 PIECE_BYTES: Final = 1024 * 1024
-"""Most of a frame with a buffer of its own that is received at once."""
+"""Maximum number of bytes received at once into a buffer that belongs to one frame."""
 
 LENGTH_BYTES: Final = 4
 _length: Final = Struct(">i").unpack_from
@@ -68,7 +69,7 @@ class RingPool:
         self._free: list[memoryview] = []
 
     def peek(self) -> memoryview:
-        """Return the ring that the next ``take`` lends: the one returned last."""
+        """Return the ring that the next ``take`` lends: the ring that was returned last."""
         if not self._free:
             self._free.append(memoryview(bytearray(self.capacity)))
         return self._free[-1]
@@ -244,7 +245,8 @@ class FrameBuffer:
     def pending(self) -> memoryview:
         """Return the received bytes from the length of the next frame on.
 
-        Empty while that frame has a buffer of its own. The view dies like that of a frame.
+        Empty while that frame has its own buffer. The view is invalid as soon as a view of the
+        frame is.
         """
         if not self._ring and not self._restore():
             return _NOTHING

@@ -50,7 +50,7 @@ def is_flexible(api_key: int, api_version: int) -> bool:
 def decode_request_header(view: memoryview) -> tuple[RequestHeader, int]:
     """Decode the header of a frame without its length; return it and the start of the body.
 
-    Neither key nor version is checked. Tagged fields of the header are skipped (KIP-482). Raises
+    Key and version are not checked, and tagged fields of the header are skipped (KIP-482). Raises
     Malformed.
     """
     try:

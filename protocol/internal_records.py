@@ -20,7 +20,7 @@ _METADATA_TOPIC = "__cluster_metadata"
 def decode_internal(topic: str, key: bytes | None, value: bytes | None) -> dict[str, Any] | None:
     """Return kind, key and value of a record of an internal topic, or None for other topics.
 
-    What this version does not know, or cannot read, is said in place of key and value.
+    For an unknown or unreadable record, key and value are a text with the reason.
     """
     if topic == _METADATA_TOPIC:
         return _metadata_record(value)

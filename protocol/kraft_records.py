@@ -74,7 +74,7 @@ class ScramCredentialSet:
 
 @dataclass(frozen=True, slots=True)
 class ScramCredentialRemoved:
-    """A user cannot log in by this mechanism any more."""
+    """Deletion of a user's credential of a mechanism."""
 
     user: str
     mechanism: int

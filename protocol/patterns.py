@@ -28,13 +28,14 @@ WEIGHT_MAX: Final = PATTERN_MAX_CHARACTERS
 _CLASS_WEIGHT: Final = 32
 """A Unicode class takes RE2 up to 0.15 ms and 5 KiB, as much as 32 characters and more."""
 _COUNTS_PER_WEIGHT: Final = 10
-"""Repetitions, which RE2 writes out before it looks at their number, by 10."""
+"""Repetitions that weigh as much as one character: RE2 expands them before it checks their
+number."""
 _BYTES_PER_WEIGHT: Final = 160
 _COUNT: Final = re.compile(r"\{([0-9]{1,4})(?:,([0-9]{0,4}))?\}")
 
 
 class InvalidPattern(ValueError):
-    """An expression that RE2 does not take, or that is too large; the text says why."""
+    """An expression that RE2 does not accept, or that is too large; the text has the reason."""
 
 
 def compile_pattern(pattern: str, memory_bytes: int = MEMORY_MAX_BYTES) -> re2._Regexp[bytes]:

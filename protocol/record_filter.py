@@ -151,7 +151,7 @@ def emptied(header: BatchHeader) -> bytes:
 
 
 def placeholder(header: BatchHeader) -> bytes:
-    """Return a batch with only the offsets of another one, without its producer."""
+    """Return an empty batch with the offsets of another batch, without its producer."""
     return emptied(
         header._replace(
             attributes=header.attributes & TIMESTAMP_TYPE_BIT,

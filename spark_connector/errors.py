@@ -44,7 +44,7 @@ class Fenced(SinkError):
 
 
 class TransactionLost(SinkError):
-    """The transaction cannot be committed any more; its records stay invisible."""
+    """The transaction can never be committed; its records stay invisible."""
 
 
 class InDoubt(SinkError):
@@ -52,7 +52,7 @@ class InDoubt(SinkError):
 
 
 class CheckpointMismatch(SinkError):
-    """The checkpoint does not continue what the sink has written."""
+    """The checkpoint does not continue the batches that the sink has written."""
 
 
 class CheckpointUnusable(SinkError):

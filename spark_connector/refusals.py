@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class Refusal(Exception):
-    """Something is missing or has failed; the message is the one sentence for the user."""
+    """Something is missing or has failed; the message is one sentence for the user."""
 
     exit_code = 1
 

@@ -13,8 +13,8 @@ MICROSECOND_BITS: Final = 10
 class Histogram:
     """Counts by powers of two: 0.09 us for each observation.
 
-    ``counts[0]`` is what is less than ``2**shift``, ``counts[n]`` what is less than
-    ``2**(shift + n)``. So a quantile is known to within a factor of two, better by interpolation.
+    ``counts[0]`` counts values below ``2**shift``, ``counts[n]`` values below ``2**(shift + n)``.
+    So a quantile is exact to a factor of two, and better by interpolation.
     """
 
     __slots__ = ("counts", "shift", "sum")
@@ -39,7 +39,7 @@ class FlushCounts:
         self.refused = 0
         """Flushes refused because another broker leads one of their partitions."""
         self.sessions = 0
-        """Sessions started; each but the first because the one before it was lost."""
+        """Number of started sessions; each session but the first follows a lost one."""
 
 
 class LogCounts:

@@ -23,7 +23,7 @@ class Rejected(StorageError):
     rule: RecordRule | None = None
     """The rule that some records of the batch break, where they can be named."""
     keyless = 0
-    """Number of records without a key, if that is what breaks the rule."""
+    """Number of records without a key, if the batch is refused for them."""
 
 
 class OffsetOutOfRange(Rejected):
@@ -76,7 +76,7 @@ class StorageFull(Rejected):
 
 
 class OffsetOffline(Rejected):
-    """The offset lies in a damaged range; what is before and behind it can be read."""
+    """The offset lies in a damaged range; records before and after it can be read."""
 
 
 class LogClosed(Rejected):
@@ -88,7 +88,7 @@ class LedSince(StorageError):
 
 
 class NoRoom(StorageError):
-    """A log to be loaded does not fit on the disk as it is; none of it is left on the disk.
+    """A log to be loaded does not fit on the disk; no part of it is left on the disk.
 
     The caller loads it again later: the batches may come from a cluster's store.
     """
@@ -108,14 +108,14 @@ class ObjectDamaged(StorageError):
 
 
 class StoreUnusable(StorageError):
-    """The store of a cluster answers, but cannot be used as it is, or as it is addressed."""
+    """The store of a cluster responds, but cannot be used in its state or by its address."""
 
 
 class Corrupt(StorageError):
     """Bytes that were durable do not read back as written; the broker refuses to start (D7)."""
 
     def __init__(self, path: str, position: int, reason: str) -> None:
-        """Name the file, the byte position in it, and what is wrong there."""
+        """Name the file, the byte position, and the damage."""
         super().__init__(f"{path} is corrupt at byte {position}: {reason}")
         self.path = path
         self.position = position
@@ -156,7 +156,7 @@ class UsedByKafkaSince(StorageError):
 
 
 class TakeOverRefused(StorageError):
-    """An Apache Kafka's directory that cannot be taken over as it is; nothing was changed."""
+    """A directory of Apache Kafka that cannot be taken over; it is unchanged."""
 
     def __init__(self, root: str, reason: str) -> None:
         """Name the directory, and the reason, which names the file or the topic."""
@@ -164,7 +164,7 @@ class TakeOverRefused(StorageError):
 
 
 class NotACache(StorageError):
-    """A directory that is to be a cache holds what no cache does: it is not wiped."""
+    """A directory that is to be a cache contains other files, and is not emptied."""
 
     def __init__(self, path: str, name: str) -> None:
         """Name the first entry that was found in the directory."""

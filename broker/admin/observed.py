@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class ObservedBroker(Observed, Protocol):
-    """The broker, as far as the console reads it."""
+    """Interface of the broker that the console uses."""
 
     node_id: int
     cluster_id: str
@@ -51,7 +51,7 @@ class ObservedBroker(Observed, Protocol):
 
 
 def check_serving(broker: ObservedBroker) -> None:
-    """Raise KafkaError of a broker that does not know yet what it holds, or no more."""
+    """Raise KafkaError if the broker's state is not loaded yet, or is not durable any more."""
     if broker.failure is not None:
         raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, "the broker has failed: see /livez")
     if broker.stage < Stage.PREPARED:

@@ -28,7 +28,8 @@ from barnabas.protocol.messages.write_txn_markers import (
 from barnabas.protocol.versions import INIT_PRODUCER_ID_STABLE
 
 _TIMEOUT_MS: Final = 60_000
-"""Timeout of producers that set none: the broker's present limit may be lower than a longer one."""
+"""Timeout in requests for producers without a timeout; a longer one might exceed the broker's
+present limit."""
 _CLASSIC: Final = 0
 """An operator's marker carries the epoch of the data."""
 

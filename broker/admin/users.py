@@ -28,7 +28,7 @@ Credentials: TypeAlias = dict[str, int]
 
 
 def list_users(names: Iterable[str] = ()) -> Exchange[dict[str, Credentials]]:
-    """Return the credentials of the existing ones of these users, or of all users."""
+    """Return the credentials of all users, or of the named users that exist."""
     wanted = [UserName(name) for name in dict.fromkeys(names)] or None
     request = DescribeUserScramCredentialsRequest(wanted)
     answer = yield from send(DESCRIBE_USER_SCRAM_CREDENTIALS, request)

@@ -66,8 +66,8 @@ class Check(NamedTuple):
     operation: Operation
     resource_type: ResourceType
     name: str
-    """The field of the request with the resource's name; "" where that is the cluster. Of items,
-    which of them: for readers."""
+    """The field of the request with the resource's name, or "" for the cluster. For readers, also
+    the items of a list that the check concerns."""
     code: ErrorCode
     denial: Denial
     or_else: tuple[tuple[Operation, ResourceType], ...] = ()
@@ -285,7 +285,7 @@ def _require(check: Check, context: RequestContext, request: Any) -> None:  # no
 def denied(
     code: ErrorCode, operation: Operation, resource_type: ResourceType, name: str
 ) -> KafkaError:
-    """Return the error of a denial; it names only what the request names."""
+    """Return the error of a denial; it contains no names that the request did not contain."""
     return KafkaError(code, f"{operation.name} on {shown(resource_type)}:{name} is denied")
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 NEVER: Final = -1
 KEPT_MOST: Final = 100
-"""Partitions of a fetch outside of any session; those of a session are in memory anyway."""
+"""Maximum number of kept partitions of fetches outside of sessions; sessions keep their own."""
 
 
 class Sample(NamedTuple):
@@ -24,7 +24,7 @@ class Sample(NamedTuple):
     sent_bytes: int
     received_per_s: float
     sent_per_s: float
-    """Since the look before; since the beginning, of the first one."""
+    """Rate since the previous sample or, for the first one, since the start of the connection."""
 
 
 class ClientSeen:

@@ -338,7 +338,7 @@ class Route:
 
 
 class Routes:
-    """A table of routes by api key, beside the table of what each asks to be allowed."""
+    """Routes by API key, and the permissions that each of them requires."""
 
     def __init__(self, routes: Iterable[Route] = (), checks: Checks = CHECKS) -> None:
         self._checks = checks

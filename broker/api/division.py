@@ -18,7 +18,7 @@ from barnabas.broker.api.waits import Turn
 Request = TypeVar("Request")
 
 PART_ELEMENTS: Final = 250
-"""A few milliseconds' work, with handlers that take 5 to 20 us for each."""
+"""Maximum number of elements in a part: a few milliseconds' work, at 5 to 20 us for each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,8 @@ def _weights(items: Iterable[Any], path: tuple[str, ...], most: int) -> bool:
 def parts(request: Any, divide: Divide) -> Iterator[tuple[Any, bool]]:  # noqa: ANN401
     """Yield the request in parts of at most ``divide.elements``, at least one.
 
-    Beside each is whether its first item continues the last one of the part before.
+    Each part comes with a flag: whether its first item continues the last item of the previous
+    part.
     """
     path = max(divide.paths, key=lambda path: len(getattr(request, path[0]) or ()))
     continues = False
@@ -108,7 +109,7 @@ def _with(message: Any, name: str, items: list[Any]) -> Any:  # noqa: ANN401
 async def in_parts(request: Request, divide: Divide, handle: Callable[[Request], Any]) -> Any:  # noqa: ANN401
     """Return the response to a request; ``handle`` gets a long one in parts.
 
-    Between two parts the loop does what else there is, and a client may leave.
+    Between two parts the loop does other work, and a client may disconnect.
     """
     if not divide.is_long(request):
         return await response_of(handle(request))

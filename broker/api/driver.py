@@ -54,14 +54,14 @@ class Owner(Protocol):
         """Return the response for an error of the whole request."""
 
     def close(self, reason: str) -> None:
-        """Close the connection because of what the client did."""
+        """Close the connection after a request that breaks the protocol."""
 
     def bug(self, name: str, error: BaseException) -> None:
         """Close the connection because of an internal error."""
 
 
 class Encoded:
-    """An answer that is encoded already: what a run returns in place of a response."""
+    """An encoded response, which a run returns in place of a response object."""
 
     __slots__ = ("chunks",)
 
@@ -116,7 +116,7 @@ class Run(Generic[Response]):
         self.on_idle: Any = None
         """Called whenever the run begins to wait for others, and not for a turn; or None."""
         self.future: asyncio.Future[Any] | None = None
-        """The future that it waits for; None while it waits for a word, or steps."""
+        """The future that the run waits for, or None if it waits for something else."""
         self._answer: Deferred[Any] | None = None
         self._owner: Owner | None = None
         self._request: Any = None

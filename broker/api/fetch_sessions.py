@@ -45,9 +45,9 @@ Key = tuple[str, bytes, int]
 
 
 class Asked:
-    """One partition of a fetch, and what was last sent to its reader.
+    """One partition of a fetch, with the state that was last sent to its consumer.
 
-    Each request makes some, so this is no dataclass: mypyc makes those slowly.
+    Each request creates some of these objects, so this is no dataclass: mypyc creates those slowly.
     """
 
     __slots__ = (
@@ -66,7 +66,8 @@ class Asked:
         self.sent_high_watermark = -1
         self.sent_log_start = -1
         self.allowed_mark = OPEN_MARK
-        """The rights by which this was last allowed to be read (``security/acls/access.py``)."""
+        """Version of the permissions that last allowed to read this partition
+        (``security/acls/access.py``)."""
 
     @property
     def key(self) -> Key:
@@ -208,8 +209,8 @@ class FetchSessions:
     ) -> bool:
         """Return whether ``more`` partitions fit; the session then has ``size``.
 
-        Evicts what must give way for it, nothing if that is not enough. ``grows``: the session is
-        here already.
+        Evicts other sessions for it, or none if that would not make enough room. ``grows``: the
+        session exists already.
         """
         over = self.partitions + more - self._partitions_max
         slots = 0 if grows is not None else len(self._sessions) + 1 - self._slots
@@ -296,7 +297,7 @@ def served_first(session: FetchSession, served: Iterable[Asked]) -> None:
 
 
 def asked_of(request: FetchRequest) -> list[Asked]:
-    """Return each partition of a request once; a repeated one as it is named last, as in Kafka."""
+    """Return each partition of a request once; of repeated ones the last, as in Kafka."""
     requested = [
         Asked(topic.topic, topic.topic_id, partition)
         for topic in request.topics

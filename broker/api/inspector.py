@@ -61,10 +61,8 @@ class Inspected(Generic[Found]):
         on_failed: Callable[[BaseException], None],
         size_bytes: int,
     ) -> None:
-        """``on_done`` gets what is in each batch, in their order; ``on_failed`` an internal
-        error.
-
-        ``size_bytes`` is what the request holds while it waits.
+        """``on_done`` gets the content of each batch, in order; ``on_failed`` gets an internal
+        error. ``size_bytes`` is the memory that the waiting request occupies.
         """
         self._tasks = deque(tasks)
         self._on_done = on_done
@@ -96,7 +94,7 @@ class Inspected(Generic[Found]):
             self._tasks.clear()
 
     def deliver(self) -> None:
-        """Pass on what was found."""
+        """Report the results to the callback."""
         self._tasks.clear()
         if self.dropped:
             return
@@ -107,7 +105,7 @@ class Inspected(Generic[Found]):
 
 
 class Inspector:
-    """The thread that looks into batches, and what waits for it."""
+    """Thread that inspects batches, and the queue of requests that wait for it."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, limit_bytes: Callable[[], int]) -> None:
         """Create an inspector; a ``limit_bytes()`` below 0 means no limit."""

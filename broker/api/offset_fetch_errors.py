@@ -51,7 +51,7 @@ def refused_fetch(
 ) -> OffsetFetchResponse:
     """Return the response that refuses every group of ``request`` with ``code``.
 
-    Raises CloseConnection for librdkafka where it would not find the coordinator by that.
+    Raises CloseConnection for librdkafka if that response would not make it find the coordinator.
     """
     if needs_new_connection(code, seen):
         raise CloseConnection(NOT_HERE)

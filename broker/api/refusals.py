@@ -88,7 +88,8 @@ def mirror(
 ) -> Any:  # noqa: ANN401
     """Return a response with ``code`` at the top, and at every item that the request names.
 
-    Both, because one class holds all versions and some APIs have moved from one to the other.
+    It is in both places because one class holds all versions, and some APIs moved the error from
+    one place to the other.
     """
     response = response_class()
     for name, item_class in _shape(response_class):

@@ -185,10 +185,11 @@ class FetchWaits:
 
 
 class Watch:
-    """A fetch's wait for ``missing_bytes`` more in its logs, for ``wait_ms`` at most: a word.
+    """Wait of a fetch, for ``wait_ms`` at most, until its logs have ``missing_bytes`` more;
+    awaitable.
 
-    It counts from its construction on, so a fetch misses nothing that comes while it reads. It can
-    be awaited several times. ``close`` it in the end.
+    It counts bytes from its construction on, so a fetch misses none that are appended while it
+    reads. It can be awaited several times. ``close`` it in the end.
     """
 
     __slots__ = ("_is_over", "_logs", "_ticket", "_timer", "_waits", "is_due", "missing_bytes")

@@ -92,8 +92,8 @@ class Ticket:
     def answered(self, deferred: Deferred[Any]) -> None:
         """Receive the response, or None without one.
 
-        It may be that of a run which itself awaited a Deferred: a long chain of these continues in
-        the next turn of the loop, before the stack is full.
+        It may be the response of a run that itself awaited a Deferred. A long chain of such runs
+        continues in the next turn of the loop, before the stack is full.
         """
         if Ticket.nested >= NESTED_MOST:
             asyncio.get_running_loop().call_soon(self.settle, deferred.response)
@@ -119,20 +119,21 @@ class Word(Protocol):
     ends_early: ClassVar[bool]
     """Whether the wait ends, with False, when the connection needs its response soon."""
     is_work: ClassVar[bool]
-    """Whether this broker computes meanwhile, and does not wait for others."""
+    """Whether this broker computes during the wait, in place of waiting for others."""
 
     def begin(self, ticket: Ticket) -> GiveUp | None:
         """Start to wait; ``ticket`` gets the result, at once or later, on the loop.
 
-        Return what ends the wait before that, or None if nothing has to be called.
+        Return a function that ends the wait early, or None if none is needed.
         """
 
 
 class Durable:
     """The wait for a commit group to be durable or refused.
 
-    Make it in the turn that placed the batches: a group may be refused in the next one. The run
-    continues where answers are made ready, which leave once the group is durable.
+    Construct it in the turn that placed the batches: a group may be refused in the next turn. The
+    run continues when the group is about to be durable, and prepares a response that is sent once
+    it is.
     """
 
     __slots__ = ("_refusal", "_settled", "_ticket")
@@ -181,7 +182,9 @@ class Coordinator(Protocol):
 
 
 class TransactionEnded:
-    """The wait for a producer's transaction to end, as long as the coordinator lets it wait."""
+    """The wait for the end of a producer's transaction, at most as long as the coordinator
+    allows.
+    """
 
     __slots__ = ("_coordinator", "_key")
 
@@ -197,13 +200,13 @@ class TransactionEnded:
         yield self
 
     def begin(self, ticket: Ticket) -> GiveUp | None:
-        """See ``Word``; a wait that is given up stays in the coordinator's list until it ends."""
+        """See ``Word``; an abandoned wait stays in the coordinator's list until it ends."""
         self._coordinator.when_decided(self._key, ticket.settle)
         return None
 
 
 class Coordinators(Protocol[Question_contra, Answer_co, Asking]):
-    """The coordinators that other brokers are."""
+    """Coordinators on other brokers."""
 
     def ask(
         self, question: Question_contra, on_answer: Callable[[Answer_co], None], *, wait_ms: float
@@ -215,7 +218,7 @@ class Coordinators(Protocol[Question_contra, Answer_co, Asking]):
 
 
 class Asked(Generic[Question, Answer, Asking]):
-    """The wait for the answer of another broker; in the end there is one."""
+    """The wait for the response of another broker, or for the error that replaces it."""
 
     __slots__ = ("_coordinators", "_question", "_wait_ms")
 
@@ -285,7 +288,7 @@ class Until:
 
 
 class Turn:
-    """The wait for the next slice of the loop's time; none while the slice lasts.
+    """The wait for the next slice of the loop's time, which takes no time during a slice.
 
     It is for work that ends with its client; ``broker/runtime/turns.py`` lists the other kinds.
     """

@@ -55,7 +55,7 @@ class HelpFormatter(argparse.HelpFormatter):
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line instead of repeating the usage."""
+    """Parser that reports an error in one line instead of repeating the usage."""
 
     def __init__(self, *, usage: str | None = None, **options: object) -> None:
         super().__init__(
@@ -146,7 +146,7 @@ def choose_server(arguments: argparse.Namespace) -> None:
         return
     path = arguments.command_config
     if "profile" in arguments and arguments.bootstrap_server is None:
-        server = server_of(arguments.profile, os.environ)
+        server = server_of(arguments.profile, os.environ, path)
         arguments.bootstrap_server = server.addresses
         path = path or server.command_config
     arguments.security = client_security(path, arguments.command_property, os.environ)

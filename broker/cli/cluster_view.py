@@ -34,7 +34,7 @@ CLIENT_ID: Final = "barnabas"
 
 
 class Cluster(Brokers):
-    """The brokers of one cluster, and what Metadata says of its topics."""
+    """The brokers of one cluster, and the topics in their response to Metadata."""
 
     def __init__(
         self,
@@ -90,9 +90,10 @@ class Cluster(Brokers):
         return [Partition(topic, each.partition_index, each.leader_id) for each in found.partitions]
 
     def chosen(self, topics: Iterable[tuple[str, list[int]]]) -> list[Partition]:
-        """Return the partitions that options name; a topic without numbers means all of it.
+        """Return the partitions that options name; a topic without numbers means all its
+        partitions.
 
-        Raises CommandError for one that does not exist.
+        Raises CommandError for a partition that does not exist.
         """
         chosen: dict[TopicPartition, Partition] = {}
         for topic, numbers in topics:

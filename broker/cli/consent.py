@@ -1,4 +1,4 @@
-"""Asking before something is done that cannot be taken back: ``--yes``, or the word at a prompt."""
+"""Confirmation of actions that cannot be undone: ``--yes``, or a word typed at a prompt."""
 
 from __future__ import annotations
 

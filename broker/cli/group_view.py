@@ -68,9 +68,9 @@ class Member:
 
 @dataclass(frozen=True)
 class GroupPartition:
-    """A partition that a group reads or has read, with what is left to read.
+    """A partition with a committed offset or an assigned member, and its lag.
 
-    ``lag`` is ``None`` without a committed offset, and of a partition that does not exist.
+    ``lag`` is ``None`` without a committed offset, or if the partition does not exist.
     """
 
     topic: str

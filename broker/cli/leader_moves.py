@@ -63,7 +63,7 @@ class Placed(NamedTuple):
 
 
 class Move(NamedTuple):
-    """A partition, and who is to lead it."""
+    """A partition and its intended leader."""
 
     partition: Placed
     to: int

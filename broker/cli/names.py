@@ -18,7 +18,7 @@ _SYNONYMS: Final = (
 
 
 def name_problem(kind: str, names: Collection[str], words: Sequence[str], prog: str) -> str | None:
-    """Return a problem if the first of ``words`` is none of ``names``, or ``None``.
+    """Return a problem if the first of ``words`` is not in ``names``, or ``None``.
 
     ``kind`` is the kind of the names: "command" or "verb". ``prog`` precedes the words.
     """

@@ -11,7 +11,7 @@ from barnabas.broker.cli.printing import print_text
 
 
 class Outcome:
-    """Collects results and prints them as text or JSON; ``kind`` is what the things are."""
+    """Collects results and prints them as text or JSON; ``kind`` is the noun for the results."""
 
     def __init__(self, kind: str, verb: str, output_format: str) -> None:
         self._kind = kind

@@ -153,9 +153,10 @@ def count_text(count: int, thing: str, plural: str | None = None) -> str:
 
 
 class RowPrinter:
-    """A table of any length, printed as its rows come; the first ones say how wide columns are.
+    """A table of any length, printed as its rows come; the first rows decide the widths of the
+    columns.
 
-    ``width``: of the terminal, for which names are cut; None cuts nothing.
+    ``width``: of the terminal, to which names are cut, or None to cut nothing.
     """
 
     def __init__(

@@ -43,7 +43,7 @@ def password_of(arguments: argparse.Namespace, prompt: str) -> str:
 
 
 def _password(data: bytes, where: str) -> str:
-    """Read the first line; nothing of it is ever shown."""
+    """Read the first line, which is never shown."""
     line = data.split(b"\n", 1)[0].removesuffix(b"\r")
     if not line:
         raise CommandError(f"no password is in {where}", USAGE)

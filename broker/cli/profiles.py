@@ -1,8 +1,8 @@
-"""Server of a command without ``-b``: from the environment, or from a profile.
+"""Server of a command without ``-b``: from the environment, a profile, or the client settings.
 
 In this order: ``-b``, ``--profile NAME``, BARNABAS_SERVERS, BARNABAS_PROFILE, the profile
-``default``, localhost:9092. Profiles are tables of ``~/.config/barnabas/profiles.toml`` (or of the
-file that BARNABAS_PROFILES names)::
+``default``, ``bootstrap.servers`` of ``--command-config``, localhost:9092. Profiles are tables of
+``~/.config/barnabas/profiles.toml`` (or of the file that BARNABAS_PROFILES names)::
 
     [staging]
     bootstrap-server = "kafka-1.staging:9092,kafka-2.staging:9092"
@@ -28,6 +28,7 @@ FILE_VARIABLE: Final = "BARNABAS_PROFILES"
 _SERVER_KEY: Final = "bootstrap-server"
 _CONFIG_KEY: Final = "command-config"
 _DEFAULT_PROFILE: Final = "default"
+_SERVERS_PROPERTY: Final = "bootstrap.servers"
 
 
 class Server(NamedTuple):
@@ -35,11 +36,16 @@ class Server(NamedTuple):
 
     addresses: str
     command_config: str | None = None
-    """The file of client settings that goes with it."""
+    """File of client settings of the profile, or None."""
 
 
-def server_of(profile: str | None, environment: Mapping[str, str]) -> Server:
-    """Return the server that is used without ``-b``; raises CommandError."""
+def server_of(
+    profile: str | None, environment: Mapping[str, str], command_config: str | None = None
+) -> Server:
+    """Return the server that is used without ``-b``; raises CommandError.
+
+    ``command_config``: the file of client settings that the command line names.
+    """
     if profile is None:
         if address := environment.get(SERVER_VARIABLE):
             return Server(address)
@@ -47,11 +53,20 @@ def server_of(profile: str | None, environment: Mapping[str, str]) -> Server:
     path = _path(environment)
     profiles = _profiles(path)
     if profile is None and _DEFAULT_PROFILE not in profiles:
-        return Server(DEFAULT_SERVER)
+        return Server(_server_in(command_config) or DEFAULT_SERVER)
     name = profile or _DEFAULT_PROFILE
     if name not in profiles:
         raise CommandError(f"{path}: profile {name} does not exist", USAGE)
     return _server(path, name, profiles[name])
+
+
+def _server_in(command_config: str | None) -> str | None:
+    if command_config is None:
+        return None
+    from barnabas.broker.cli.properties_file import read_properties  # Most commands have no file.
+
+    settings = {each.key: each.value for each in read_properties(command_config)}
+    return settings.get(_SERVERS_PROPERTY)
 
 
 def _path(environment: Mapping[str, str]) -> Path:

@@ -13,7 +13,7 @@ from barnabas.broker.config.loading.properties import (
 def read_properties(path: str) -> list[Property]:
     """Read a properties file; raises CommandError.
 
-    UTF-8, else Latin-1, which is what Java reads and cannot fail.
+    The file is UTF-8 or else Latin-1, which Java reads and which decodes any bytes.
     """
     try:
         with open(path, "rb") as file:

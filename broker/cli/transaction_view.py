@@ -128,7 +128,8 @@ class Listing(NamedTuple):
     unreached: Mapping[int, Unreachable | Rejected]
     """Errors of brokers by node, whose transactions are missing."""
     has_moved: bool
-    """Whether something had no coordinator, or another one in the end: it may be missing."""
+    """Whether a transaction had no coordinator, or changed it during the request, and may be
+    missing."""
 
     def check(self) -> None:
         """Raise Unreachable or Rejected if the listing is incomplete."""

@@ -12,11 +12,12 @@ from barnabas.broker.cli.errors import OK
 
 Adder: TypeAlias = Callable[[argparse.ArgumentParser], None]
 Action: TypeAlias = Callable[..., None]
-"""Gets the cluster and the arguments, and what a command that runs its verbs itself adds."""
+"""Function of a verb: it gets the cluster, the arguments and further arguments of a command that
+runs its verbs itself."""
 
 
 class Verb(NamedTuple):
-    """A verb: its line of help, what follows it in the usage, its arguments, and what runs it."""
+    """A verb: its line of help, its operands in the usage, its arguments, and its function."""
 
     text: str
     usage: str

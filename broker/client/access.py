@@ -41,4 +41,4 @@ class Access(NamedTuple):
 
 
 OPEN: Final = Access()
-"""For brokers that ask for nothing."""
+"""Access to brokers without TLS and authentication."""

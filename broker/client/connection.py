@@ -43,9 +43,9 @@ class Connection:
         access: Access = OPEN,
         opening_timeout_seconds: float | None = None,
     ) -> None:
-        """Connect, log in, and learn what the broker speaks.
+        """Connect, log in, and read the versions that the broker supports.
 
-        ``opening_timeout_seconds`` is how long each wait may take until that is done.
+        ``opening_timeout_seconds`` is the limit of each wait until that is done.
         """
         if opening_timeout_seconds is None:
             opening_timeout_seconds = timeout_seconds
@@ -152,7 +152,7 @@ class Connection:
         return self._client.has_answer(timeout_seconds)
 
     def close(self) -> None:
-        """Close the connection; what was sent may still arrive."""
+        """Close the connection; requests that were sent may still arrive."""
         self._client.close()
 
     def _unreachable(self, error: Exception) -> Unreachable:

@@ -7,7 +7,7 @@ from typing import Final
 from barnabas.protocol.errors import Malformed
 
 SAID_MAX: Final = 300
-"""Characters of what a broker, or a server of tokens, says that are shown."""
+"""Maximum length, in characters, of a message of a broker or token server in an error."""
 
 
 class Unreachable(Exception):

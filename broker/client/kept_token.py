@@ -19,7 +19,7 @@ from barnabas.broker.client.token_endpoint import Refresh, Token, TokenEndpoint
 from barnabas.broker.client.token_request import fetched
 
 ENDPOINTS_MAX: Final = 64
-"""For how many servers and clients a process keeps tokens."""
+"""Maximum number of servers and clients whose tokens a process keeps."""
 LIFETIME_MAX_S: Final = 10 * 365 * 24 * 3600
 """Tokens end after ten years."""
 AGAIN_SECONDS: Final = 10.0
@@ -66,7 +66,8 @@ class KeptToken:
     def token(self, timeout_seconds: float) -> str:
         """Return the kept token, or a new one shortly before its end.
 
-        Raises TokenUnavailable, and WrongSetting for what asking again cannot mend.
+        Raises TokenUnavailable, and WrongSetting for an error that a repeated request cannot
+        remove.
         """
         if not self._lock.acquire(timeout=max(timeout_seconds, 0)):
             raise TokenUnavailable(f"{TOKEN_URL}: another login still waits for the token")

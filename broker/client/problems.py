@@ -107,7 +107,7 @@ def _hint(access: Access, stage: Stage) -> str | None:
 _OTHER_HOST: Final = {62, 64}
 _NO_AUTHORITY: Final = {2, 18, 19, 20, 21}
 _TIMES: Final = {9: "is not valid yet", 10: "has expired"}
-"""OpenSSL's numbers of what is wrong with a certificate (X509_V_ERR_*)."""
+"""OpenSSL's numbers of certificate errors (X509_V_ERR_*)."""
 
 _CERTIFICATE: Final = "a client certificate (ssl.keystore.*)"
 _ALERTS: Final = {

@@ -38,7 +38,7 @@ ANSWER_BYTES_MAX: Final = 256 * 1024
 _GOOD: Final = (200, 201)
 _PASSING: Final = (408, 425, 429)
 _FINAL: Final = (501, 505)
-"""Beside those below 500: what is no different a moment later."""
+"""Statuses from 500 on that a repeated request does not change."""
 
 _LATE: Final = "it does not answer in time"
 

@@ -134,7 +134,9 @@ def _value(key: str, settings: Mapping[str, str], options: Mapping[str, str]) ->
 
 
 def _tls(settings: Mapping[str, str], options: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the settings of TLS with the server: of the JAAS line, and librdkafka's."""
+    """Return the settings of TLS to the token server, from the JAAS line and from librdkafka's
+    keys.
+    """
     found = {name: value for name, value in options.items() if name in _TLS_OPTIONS}
     for key, same in HTTPS_TRUST.items():
         if settings.get(key):

@@ -36,7 +36,7 @@ TIMEOUT_SECONDS = 30
 _API_VERSIONS_VERSION = 3
 _READ_BYTES = 1 << 20
 _TLS_READ_BYTES = 1 << 16
-"""A record of TLS has at most 16 KB, and one at a time is what is read."""
+"""Size of a read: TLS records have at most 16 KB and are read one at a time."""
 _TLS_ALERT: Final = b"\x15\x03"
 
 
@@ -81,7 +81,7 @@ class WireClient:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; what was sent still arrives."""
+        """Close the connection; requests that were sent still arrive."""
         self._socket.close()
 
     @property

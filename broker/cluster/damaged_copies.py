@@ -43,7 +43,9 @@ def copies(
 
 
 class Copies:
-    """The brokers said to have copies of any partition, as the view shows the cluster now."""
+    """The brokers that are reported to have copies of any partition, according to the present
+    view.
+    """
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view

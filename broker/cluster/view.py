@@ -64,7 +64,9 @@ class ClusterView(Protocol):
 
     @property
     def live_count(self) -> int:
-        """Return the known number of brokers with a lease; this one only while its own is valid."""
+        """Return the known number of brokers with a lease. This broker counts only while its lease
+        is valid.
+        """
 
     def leader_of(self, partition_id: int) -> Leader:
         """Return the leader of an existing partition."""

@@ -59,14 +59,14 @@ class BrokerConfig(SecurityConfig):
 
     # ---------- identity
     node_id: int = setting("node.id", INT, 1, at_least(0), synonyms=("broker.id",))
-    """Number of this broker in the cluster. Where it is not set there, the store of the cluster
-    gives out one, which the data directory keeps."""
+    """Number of this broker in the cluster. If it is unset, the store of the cluster allocates one,
+    which the data directory keeps."""
     cluster_id: str | None = setting(
         "cluster.id", STRING, None, Matches(r"\S{1,64}", "1 to 64 characters without space")
     )
     """Name of the cluster, written into a new data directory; made up once if not given."""
     broker_rack: str | None = setting("broker.rack", STRING, None)
-    """Rack that Metadata answers name for this broker."""
+    """Rack of this broker in Metadata responses."""
 
     # ---------- listeners
     listeners: tuple[str, ...] = setting("listeners", LIST, ("PLAINTEXT://localhost:9092",))
@@ -92,7 +92,7 @@ class BrokerConfig(SecurityConfig):
 
     # ---------- topics
     num_partitions: int = setting("num.partitions", INT, 1, at_least(1))
-    """Partitions of a topic created without a number of its own."""
+    """Number of partitions of a topic that is created without a number."""
     default_replication_factor: int = setting("default.replication.factor", INT, 1)
     """Replication factor of a topic created without one of its own. A single broker has one
     replica; in a cluster clients see this number (see barnabas.replication.factor of topics)."""
@@ -103,7 +103,7 @@ class BrokerConfig(SecurityConfig):
     max_request_partition_size_limit: int = setting(
         "max.request.partition.size.limit", INT, 2000, at_least(1)
     )
-    """Most partitions in one DescribeTopicPartitions answer."""
+    """Maximum number of partitions in one DescribeTopicPartitions response."""
     create_topics: tuple[str, ...] = setting(
         "barnabas.create.topics",
         LIST,
@@ -206,11 +206,11 @@ class BrokerConfig(SecurityConfig):
         at_least(1024 * 1024),
         update=CLUSTER_WIDE,
     )
-    """Memory for the keys of all passes of compaction at a time; what does not fit waits."""
+    """Memory for the keys of all passes of compaction at a time; a pass without room waits."""
     log_cleaner_io_max_bytes_per_second: float = setting(
         "log.cleaner.io.max.bytes.per.second", DOUBLE, 1.7976931348623157e308, update=CLUSTER_WIDE
     )
-    """Limit of what compaction reads and writes."""
+    """Limit of the bytes that compaction reads and writes in a second."""
     log_cleaner_delete_retention_ms: int = topic_default(
         "log.cleaner.delete.retention.ms", of="delete.retention.ms"
     )
@@ -244,7 +244,7 @@ class BrokerConfig(SecurityConfig):
     """Memory for requests that are incomplete or wait, all connections together; -1 is no limit.
     Silent or slow clients are disconnected while others wait for it."""
     fetch_max_bytes: int = setting("fetch.max.bytes", INT, 57_671_680, at_least(1024))
-    """Most bytes of records in one answer to Fetch."""
+    """Maximum size of the records in one response to Fetch, in bytes."""
     max_incremental_fetch_session_cache_slots: int = setting(
         "max.incremental.fetch.session.cache.slots", INT, 1000, at_least(0)
     )
@@ -284,7 +284,7 @@ class BrokerConfig(SecurityConfig):
     )
     """Interval at which expired offsets are removed."""
     offset_metadata_max_bytes: int = setting("offset.metadata.max.bytes", INT, 4096, at_least(0))
-    """Most bytes of metadata beside a committed offset."""
+    """Maximum size of the metadata of a committed offset, in bytes."""
     # Kafka: 3000, which is three seconds of silence at each first start of a consumer.
     group_initial_rebalance_delay_ms: int = setting(
         "group.initial.rebalance.delay.ms", INT, 0, at_least(0)
@@ -297,9 +297,9 @@ class BrokerConfig(SecurityConfig):
     group_max_session_timeout_ms: int = setting(
         "group.max.session.timeout.ms", INT, 1_800_000, at_least(0)
     )
-    """Longest session timeout a member may ask for."""
+    """Maximum session timeout that a member can request."""
     group_max_size: int = setting("group.max.size", INT, INT_MAX, at_least(1))
-    """Most members of a classic group."""
+    """Maximum number of members of a classic group."""
     group_consumer_session_timeout_ms: int = setting(
         "group.consumer.session.timeout.ms", INT, 45_000, at_least(1)
     )
@@ -309,7 +309,7 @@ class BrokerConfig(SecurityConfig):
     )
     """Heartbeat interval of groups of the new protocol."""
     group_consumer_max_size: int = setting("group.consumer.max.size", INT, INT_MAX, at_least(1))
-    """Most members of a group of the new protocol."""
+    """Maximum number of members of a group of the new protocol."""
     group_consumer_min_session_timeout_ms: int = setting(
         "group.consumer.min.session.timeout.ms", INT, 45_000, at_least(1)
     )
@@ -317,7 +317,7 @@ class BrokerConfig(SecurityConfig):
     group_consumer_max_session_timeout_ms: int = setting(
         "group.consumer.max.session.timeout.ms", INT, 60_000, at_least(1)
     )
-    """Longest session timeout of groups of the new protocol."""
+    """Maximum session timeout of groups of the new protocol."""
     group_consumer_min_heartbeat_interval_ms: int = setting(
         "group.consumer.min.heartbeat.interval.ms", INT, 5000, at_least(1)
     )
@@ -325,7 +325,7 @@ class BrokerConfig(SecurityConfig):
     group_consumer_max_heartbeat_interval_ms: int = setting(
         "group.consumer.max.heartbeat.interval.ms", INT, 15_000, at_least(1)
     )
-    """Longest heartbeat interval of groups of the new protocol."""
+    """Maximum heartbeat interval of groups of the new protocol."""
     group_consumer_assignment_interval_ms: int = setting(
         "group.consumer.assignment.interval.ms", INT, 1000, at_least(0), update=CLUSTER_WIDE
     )
@@ -357,7 +357,7 @@ class BrokerConfig(SecurityConfig):
     transaction_max_timeout_ms: int = setting(
         "transaction.max.timeout.ms", INT, 900_000, at_least(1)
     )
-    """Longest transaction timeout a producer may ask for."""
+    """Maximum transaction timeout that a producer can request."""
     transaction_state_log_num_partitions: int = setting(
         "transaction.state.log.num.partitions", INT, 50, at_least(1)
     )
@@ -433,7 +433,8 @@ class BrokerConfig(SecurityConfig):
     connection_write_buffer_bytes: int = setting(
         "barnabas.connection.write.buffer.bytes", INT, 1024 * 1024, at_least(64 * 1024)
     )
-    """Answers a client has not read yet at which its next request is not handled."""
+    """Maximum number of unread responses of a connection; above it, the broker reads no further
+    request."""
     http_listener: str = setting(
         "barnabas.http.listener",
         STRING,
@@ -462,7 +463,7 @@ class BrokerConfig(SecurityConfig):
     settings: Mapping[str, tuple[Setting, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """The sources of each key that is set, the one that wins first."""
+    """Sources of each set key, in the order of their precedence."""
 
     def value(self, name: str) -> Value:
         """Return the value of a key by Kafka's name for it."""
@@ -471,7 +472,7 @@ class BrokerConfig(SecurityConfig):
 
     @property
     def endpoints(self) -> tuple[Endpoint, ...]:
-        """The listeners to open, with what their clients receive; raises ConfigError."""
+        """The listeners to open, with their advertised addresses; raises ConfigError."""
         return endpoints_of(
             self.listeners,
             self.advertised_listeners or (),

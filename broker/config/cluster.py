@@ -24,7 +24,7 @@ CORDONED: Final = "cordoned.log.dirs"
 """The setting of a broker that is to lead nothing."""
 TRANSACTION_WAIT: Final = "barnabas.transaction.wait.ms"
 TRANSACTION_WAIT_MS: Final = 500
-"""In a cluster the end of a transaction takes some commits of its store, not one of a disk."""
+"""Default in a cluster, where the end of a transaction takes several commits of the store."""
 
 _SECRETS: Final = ("password", "sslpassword", "oauth_client_secret", "scram_client_key")
 _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(:[0-9]+)?")
@@ -32,7 +32,7 @@ _HOST: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[\w.-]+)(:[0-9]+)?")
 
 @dataclass(frozen=True, slots=True)
 class ObjectsConfig(StorageConfig):
-    """Object store of a cluster, and what goes into it."""
+    """Object store of a cluster, and the size of the flushes that go into it."""
 
     storage: str | None = setting(
         STORAGE,
@@ -91,8 +91,8 @@ class ClusterConfig(ObjectsConfig):
     flush_object_min_bytes: int = setting(
         "barnabas.flush.object.min.bytes", ConfigType.INT, 1024 * 1024, Between(1)
     )
-    """Size in bytes from which the records of a flush of a cluster's broker are stored before its
-    commit, several flushes at once; those of a smaller one go with the commit."""
+    """Size in bytes from which a flush of a cluster's broker stores its records before the commit,
+    several flushes at once. A smaller flush has its records in the commit."""
     objects_uploads_max: int = setting(
         "barnabas.objects.uploads.max", ConfigType.INT, 4, Between(0, 64)
     )

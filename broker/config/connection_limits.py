@@ -56,13 +56,13 @@ class ConnectionLimitsConfig(ClusterConfig):
     max_connections: int = setting(
         "max.connections", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE
     )
-    """Most connections at a time, of all listeners or, with its prefix, of one. One more gets the
-    place of the oldest that never completed a request, or has not logged in where it has to, if
-    there is one."""
+    """Maximum number of connections at a time, of all listeners or, with its prefix, of one. Beyond
+    it, a new connection replaces the oldest one that never completed a request or has not logged
+    in, if there is one."""
     max_connections_per_ip: int = setting(
         "max.connections.per.ip", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE
     )
-    """Most connections at a time from one address."""
+    """Maximum number of connections at a time from one address."""
     max_connections_per_ip_overrides: str = setting(
         "max.connections.per.ip.overrides", STRING, "", AddressLimits(), update=CLUSTER_WIDE
     )
@@ -70,5 +70,5 @@ class ConnectionLimitsConfig(ClusterConfig):
     max_connection_creation_rate: int = setting(
         "max.connection.creation.rate", INT, INT_MAX, at_least(0), update=CLUSTER_WIDE
     )
-    """Most new connections in a second, of all listeners or, with its prefix, of one; more wait for
-    their turn."""
+    """Maximum number of new connections in a second, of all listeners or, with its prefix, of one.
+    Others wait for their turn."""

@@ -21,7 +21,7 @@ Ranges: TypeAlias = Mapping[str, tuple[int, int]]
 """The lowest and the highest level of each feature that a broker supports."""
 
 FEATURES_ENTITY: Final = "features"
-"""The MetaStore's name for what the levels are the settings of."""
+"""Kind of the entity in the MetaStore whose settings are the levels."""
 _EPOCH: Final = "epoch"
 
 METADATA_VERSION: Final = "metadata.version"

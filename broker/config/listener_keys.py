@@ -48,7 +48,7 @@ class ListenerKey(NamedTuple):
     """A key with a prefix, taken apart."""
 
     listener: str
-    """In upper case, as listeners are called."""
+    """Name in upper case, as listeners have it."""
     mechanism: str | None
     key: str
 

@@ -52,7 +52,7 @@ class OAuthConfig(TlsConfig):
     sasl_oauthbearer_jwks_endpoint_retry_backoff_max_ms: int = setting(
         "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms", LONG, 10_000, at_least(1)
     )
-    """Longest pause before an unavailable key server is tried again."""
+    """Maximum pause before an unavailable key server is tried again."""
     sasl_oauthbearer_expected_issuer: str | None = setting(
         "sasl.oauthbearer.expected.issuer", STRING, None
     )
@@ -61,7 +61,7 @@ class OAuthConfig(TlsConfig):
     sasl_oauthbearer_expected_audience: tuple[str, ...] = setting(
         "sasl.oauthbearer.expected.audience", LIST, ()
     )
-    """For whom (aud) tokens that are good may be. Must be set, unless
+    """Accepted audiences (aud) of tokens. Must be set, unless
     sasl.oauthbearer.allow.unverified.audience is true."""
     sasl_oauthbearer_allow_unverified_issuer: bool = setting(
         "sasl.oauthbearer.allow.unverified.issuer", BOOLEAN, False
@@ -74,7 +74,7 @@ class OAuthConfig(TlsConfig):
     sasl_oauthbearer_clock_skew_seconds: int = setting(
         "sasl.oauthbearer.clock.skew.seconds", INT, 30, at_least(0)
     )
-    """By how much the clocks of the issuer and of this broker may differ."""
+    """Maximum difference between the clocks of the issuer and of this broker."""
     sasl_oauthbearer_sub_claim_name: str = setting("sasl.oauthbearer.sub.claim.name", STRING, "sub")
     """The claim with the user's name."""
     sasl_oauthbearer_scope_claim_name: str = setting(

@@ -53,7 +53,7 @@ UNAVAILABLE: Final[Mapping[str, str]] = {
     "security.providers": "no Java class can be loaded",
     "ssl.engine.factory.class": "no Java class can be loaded",
 }
-"""Keys that would protect something if their feature existed, and the reason why it does not."""
+"""Protecting keys of features that do not exist, each with the reason."""
 
 _OAUTH: Final = "org.apache.kafka.common.security.oauthbearer"
 AS_WELL: Final[Mapping[str, tuple[str, ...]]] = {
@@ -63,7 +63,7 @@ AS_WELL: Final[Mapping[str, tuple[str, ...]]] = {
         f"{_OAUTH}.secured.OAuthBearerValidatorCallbackHandler",
     ),
 }
-"""Classes of Apache Kafka that mean what is done here anyway."""
+"""Classes of Apache Kafka whose function this broker has built in."""
 
 
 def check_protection(given: Mapping[str, Setting], config: BrokerConfig) -> None:

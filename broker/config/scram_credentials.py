@@ -32,7 +32,7 @@ _FIELD: Final = re.compile(r'\s*(\w+)\s*=\s*("[^"]*"|[^",]*)\s*')
 
 
 class MalformedCredentials(Exception):
-    """The text names no users; says what is wrong, without quoting it."""
+    """The text names no users; the message has the reason, without the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,8 @@ class SecurityConfig(OAuthConfig):
     """Mechanisms of SASL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER. GSSAPI is not
     available."""
     sasl_jaas_config: str | None = setting("sasl.jaas.config", PASSWORD, None)
-    """Users of one mechanism of a listener; without that prefix it has no effect on a broker."""
+    """Users of one mechanism of a listener. A broker ignores it without the prefix of listener and
+    mechanism."""
     sasl_server_max_receive_size: int = setting(
         "sasl.server.max.receive.size", INT, 524_288, at_least(1024)
     )
@@ -116,7 +117,7 @@ class SecurityConfig(OAuthConfig):
     quota_window_num: int = setting("quota.window.num", INT, 11, at_least(1))
     """Windows over which the bytes and the time of a client with a quota are counted."""
     quota_window_size_seconds: int = setting("quota.window.size.seconds", INT, 1, at_least(1))
-    """Length of one of them."""
+    """Length of one window of a quota, in seconds."""
     controller_quota_window_num: int = setting("controller.quota.window.num", INT, 11, at_least(1))
     """Windows whose changes of partitions a client with a quota may make at once."""
     controller_quota_window_size_seconds: int = setting(
@@ -140,9 +141,9 @@ class SecurityConfig(OAuthConfig):
     """File for the audit log, one JSON object a line; if empty, audit lines are among the other log
     lines."""
     audit_allowed: bool = setting("barnabas.audit.allowed", BOOLEAN, False)
-    """Whether the audit log also has what clients read, write and describe, and may."""
+    """Whether the audit log also contains allowed requests to read, write and describe."""
 
     # ---------- secrets
     config_providers: tuple[str, ...] = setting("config.providers", LIST, ())
-    """Names of what values may be looked up with, as in ${file:/path:key}; each has a
+    """Names of the config providers for references such as ${file:/path:key}; each has a
     config.providers.<name>.class."""

@@ -20,14 +20,14 @@ class StorageConfig(ScrubConfig):
     journal_max_bytes: int = setting(
         "barnabas.journal.max.bytes", ConfigType.LONG, 1024 * 1024 * 1024, at_least(2 * 1024 * 1024)
     )
-    """Most bytes of journal kept for recovery."""
+    """Maximum size of the journal kept for recovery, in bytes."""
     journal_backlog_max_bytes: int = setting(
         "barnabas.journal.backlog.max.bytes",
         ConfigType.LONG,
         128 * 1024 * 1024,
         at_least(1024 * 1024),
     )
-    """Bytes waiting for the disk at which producers are made to wait."""
+    """Bytes that wait for the disk, above which producers have to wait."""
     disk_reserve_bytes: int = setting(
         "barnabas.disk.reserve.bytes", ConfigType.LONG, 64 * 1024 * 1024, at_least(1024 * 1024)
     )

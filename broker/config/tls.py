@@ -26,7 +26,8 @@ class TlsConfig(ConnectionLimitsConfig):
     ssl_keystore_type: str = setting(
         "ssl.keystore.type", STRING, "JKS", STORE_TYPES, update=PER_BROKER
     )
-    """Kind of the store with the broker's key and certificate; a file is read by what is in it."""
+    """Format of the store with the broker's key and certificate; the broker detects the real format
+    of a file."""
     ssl_keystore_location: str | None = setting(
         "ssl.keystore.location", STRING, None, update=PER_BROKER
     )
@@ -81,5 +82,5 @@ class TlsConfig(ConnectionLimitsConfig):
     ssl_allow_san_changes: bool = setting("ssl.allow.san.changes", BOOLEAN, False)
     """Whether a certificate may be replaced by one with fewer alternative names."""
     tls_handshakes_max: int = setting("barnabas.tls.handshakes.max", INT, 1000, at_least(1))
-    """Most TLS handshakes under way; one more takes the place of the oldest of the address that has
-    the most."""
+    """Maximum number of TLS handshakes in progress. Beyond it, the oldest handshake of the address
+    with the most handshakes is ended."""

@@ -98,8 +98,8 @@ class TopicKeys:
     compression_type: Final = _key(
         "compression.type", STRING, "producer", OneOf(COMPRESSION_TYPES), ("compression.type",)
     )
-    """Codec of stored batches. 'producer' keeps what each producer chose. With any other value the
-    broker compresses batches of other codecs again, one request at a time."""
+    """Codec of stored batches. 'producer' keeps the codec of each producer. With any other value
+    the broker compresses batches of other codecs again, one request at a time."""
     compression_zstd_level: Final = _key(
         "compression.zstd.level", INT, 3, Between(-131072, 22), ("compression.zstd.level",)
     )
@@ -154,8 +154,7 @@ class TopicKeys:
     max_message_bytes: Final = _key(
         "max.message.bytes", INT, 1024 * 1024 + 12, at_least(0), ("message.max.bytes",)
     )
-    """Largest batch that a producer may write, as it is sent, compressed or not, and as
-    compression.type makes of it."""
+    """Maximum size of a batch, both as it is sent and, with compression.type, as it is stored."""
     message_timestamp_after_max_ms: Final = _key(
         "message.timestamp.after.max.ms",
         LONG,
@@ -187,7 +186,7 @@ class TopicKeys:
         Between(0, 1),
         ("log.cleaner.min.cleanable.ratio",),
     )
-    """Share of a log that must be uncompacted before compaction looks at it."""
+    """Share of a log that must be uncompacted before compaction processes it."""
     min_compaction_lag_ms: Final = _key(
         "min.compaction.lag.ms", LONG, 0, at_least(0), ("log.cleaner.min.compaction.lag.ms",)
     )

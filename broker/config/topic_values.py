@@ -35,7 +35,7 @@ def effective_value(name: str, overrides: Mapping[str, str], broker: BrokerConfi
 def check_topic_configs(configs: Mapping[str, str | None], broker: BrokerConfig) -> None:
     """Check a topic's complete overrides, one by one and together; raises ConfigError.
 
-    The error's text is what the client is shown with INVALID_CONFIG.
+    The client gets the error's text with INVALID_CONFIG.
     """
     missing = sorted(name for name, text in configs.items() if text is None)
     if missing:

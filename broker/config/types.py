@@ -91,7 +91,7 @@ class UnknownKey(ConfigError):
 
 
 class UnknownSetting(ConfigError):
-    """A broker's key that no table has and that was given by hand."""
+    """A broker's key that no table has and that was given on the command line."""
 
     def __init__(self, key: str, known: Iterable[str]) -> None:
         from difflib import get_close_matches  # Only now: it would slow each start down.
@@ -103,7 +103,7 @@ class UnknownSetting(ConfigError):
 
 
 class ConflictingValues(ConfigError):
-    """Values that are right one by one and wrong together."""
+    """Values that are valid alone but not together."""
 
     def __init__(self, key: str, value: str, reason: str) -> None:
         super().__init__(key, value, reason)
@@ -166,7 +166,7 @@ class OneOf:
 
 @dataclass(frozen=True, slots=True)
 class BetweenOr:
-    """A number between two ends, or one special number beside them."""
+    """A number between two limits, or one special number outside of them."""
 
     low: int
     high: int
@@ -338,7 +338,8 @@ class Setting(NamedTuple):
     text: str
     source: ConfigSource
     origin: str
-    """For people: "server.properties line 12", "environment KAFKA_LOG_DIRS", "--override"."""
+    """Origin for messages: "server.properties line 12", "environment KAFKA_LOG_DIRS",
+    "--override"."""
 
 
 class ConfigSynonym(NamedTuple):

@@ -21,7 +21,7 @@ NUMBERS_PER_PIECE: Final = 1000
 """Numbers of a list that are."""
 
 OBJECT_BYTES: Final = 56
-"""A number, and what a text or a list takes besides its contents, about."""
+"""Approximate memory of a number, and of a text or list besides its contents."""
 ROWS_WEIGHED: Final = 8
 """Rows of a list by which its size is judged."""
 

@@ -51,7 +51,7 @@ WATCHABLE: Final[Mapping[str, Route]] = {route.watched: route for route in ROUTE
 
 
 class Watched(NamedTuple):
-    """One thing that is watched: a route, and of which thing."""
+    """One watched object: its route and its name in the path."""
 
     text: str
     """Resource as named in the request."""

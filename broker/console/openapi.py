@@ -248,7 +248,7 @@ def schema_of(hint: object, used: dict[str, type]) -> dict[str, Any]:
 
 
 def _schemas(used: dict[str, type]) -> dict[str, Any]:
-    """Return the schemas of shapes, and of those that they name in turn."""
+    """Return the schemas of shapes, and of the shapes that these name in turn."""
     schemas: dict[str, Any] = {}
     while left := used.keys() - schemas.keys():
         for name in left:

@@ -28,13 +28,13 @@ Place: TypeAlias = tuple[int | float | str, ...]
 
 
 def packed(values: list[Any]) -> str:
-    """Return the cursor that stands for some values."""
+    """Return the cursor that encodes some values."""
     text = json.dumps(values, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def unpacked(cursor: str) -> list[Any]:
-    """Return the values that a cursor stands for, or none of a text that is no cursor."""
+    """Return the values of a cursor, or none if the text is no cursor."""
     try:
         padded = cursor + "=" * (-len(cursor) % 4)
         found = json.loads(base64.b64decode(padded, altchars=b"-_", validate=True))
@@ -64,7 +64,7 @@ class Order:
         return packed([self.sort, *place])
 
     def place(self, cursor: str) -> Place:
-        """Return the place that a cursor stands for; raises KafkaError."""
+        """Return the place that a cursor encodes; raises KafkaError."""
         found = unpacked(cursor)
         if found[:1] != [self.sort] or tuple(type(each) for each in found[1:]) != self.kinds:
             raise bad_cursor()
@@ -90,7 +90,7 @@ class Selection(Generic[T]):
         return self._order.sort.removeprefix("-")
 
     def offer(self, row: T, *place: float | str) -> None:
-        """Take in a row and its place."""
+        """Add a row and its place."""
         self.total += 1
         if self._after is not None and not self._precedes(self._after, place):
             return
@@ -101,7 +101,7 @@ class Selection(Generic[T]):
             self._prune()
 
     def offer_by(self, values: object, row: T, *name: float | str) -> None:
-        """Take in a row by the attribute of ``values`` that the order names, then its name."""
+        """Add a row by the attribute of ``values`` that the order names, then by its name."""
         if len(name) == len(self._order.kinds):
             self.offer(row, *name)
         else:

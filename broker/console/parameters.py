@@ -34,7 +34,7 @@ class Parameter:
     limit: str = ""
     """Name of the parameter's row in lengths.py, or "" for its own name."""
     length_most: int = field(init=False)
-    """Characters of the text that stands for the value."""
+    """Maximum length of the parameter's text."""
 
     def __post_init__(self) -> None:
         """Find the limit of its text; raises KeyError where lengths.py has none."""

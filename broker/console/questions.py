@@ -50,7 +50,7 @@ class RemembersLag(Protocol):
         """Record that a group is viewed."""
 
     def view_rows(self, question: Question, group_ids: Iterable[str]) -> None:
-        """Record that a list is viewed, of which these are the first groups."""
+        """Record that a list is viewed that begins with these groups."""
 
     async def of(self, question: Question, group_id: str) -> tuple[LagPoint, ...] | None:
         """Return the measurements, or None for a user who cannot see all topics."""
@@ -68,7 +68,7 @@ class Question:
     lags: RemembersLag
     access: Access
     names: Mapping[str, str] = field(default_factory=dict)
-    """The parts of the path that stand for something, by what the template calls them."""
+    """Values of the placeholders of the path, by their names in the template."""
     values: Mapping[str, Value] = field(default_factory=dict)
     """The parameters, of the kinds that the route says; those without a default may be missing."""
     pace: Pace = field(default_factory=Pace)
@@ -78,7 +78,7 @@ class Question:
     accepts_events: bool = False
     """Whether the answer may be a stream of events."""
     refusals: int = field(init=False)
-    """Number of refused flushes when the request came."""
+    """Number of refused flushes at the time of the request."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "refusals", self.broker.groups.refusals)
@@ -86,7 +86,8 @@ class Question:
     async def durable(self) -> None:
         """Wait until the state read from the coordinators is durable (C14).
 
-        Raises KafkaError if a flush was refused since the request came: it may have been read.
+        Raises KafkaError if a flush was refused since the request: the response may contain its
+        state.
         """
         await self.broker.groups.durable(self.refusals)
 

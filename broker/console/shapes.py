@@ -17,7 +17,9 @@ Wide: TypeAlias = Annotated[int, WIDE]
 
 @dataclass(frozen=True)
 class AsOf:
-    """A response with its time. Without slots, so that it can be a base beside another one."""
+    """A response with its time. It has no slots, so that it can be combined with another base
+    class.
+    """
 
     as_of: Wide
 
@@ -74,11 +76,11 @@ class TopicSummary:
     replicas: int
     cleanup_policy: str
     records_max: Wide
-    """Offsets between the starts and the ends of its partitions: records, and what markers and
-    compaction have taken."""
+    """Offsets between the starts and the ends of its partitions. Not all of them are records:
+    markers also take offsets, and compaction removes records."""
     written: Wide
-    """Offsets of its partitions since they exist: the difference of two responses is what came in
-    between."""
+    """Number of offsets assigned in its partitions since their creation; the difference of two
+    responses is the number in between."""
     size_bytes: Wide
     blocked_offsets: Wide
     """Offsets that are not yet visible to ``read_committed`` consumers."""
@@ -159,7 +161,7 @@ class TransactionRow:
     producer_epoch: int
     timeout_ms: int
     start_time_ms: Wide | None
-    """Start of the transaction, or None if it is not open; so are the next two."""
+    """Start of the transaction; None, as the next two fields, if no transaction is open."""
     age_ms: Wide | None
     remaining_ms: Wide | None
     """Time until the broker aborts it, or None, also if it has no timeout."""
@@ -245,8 +247,8 @@ class GroupRow:
     partitions: int
     """Number of partitions with committed offsets."""
     lag: Wide | None
-    """Offsets between what is committed and the ends; null of a group without committed offsets,
-    as of the next two."""
+    """Offsets between the committed ones and the ends; null, as the next two fields, without
+    committed offsets."""
     lag_readable: Wide | None
     """Part of the lag that a ``read_committed`` consumer can read now."""
     lag_blocked: Wide | None
@@ -267,7 +269,7 @@ class GroupPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class GroupPartition:
-    """A partition that a group reads, or has read; None where there is nothing to say."""
+    """A partition that a group reads or has read; fields without a value are None."""
 
     topic: str
     partition: int
@@ -279,7 +281,7 @@ class GroupPartition:
     lag_readable: Wide | None
     lag_blocked: Wide | None
     commit_ms: Wide | None
-    """When that was committed."""
+    """Time of that commit."""
     member: str | None
     """Member that owns the partition."""
     blocked_by: OpenTransaction | None
@@ -373,7 +375,7 @@ class Overview:
     warnings: dict[str, str]
     """Problems that need an operator although clients are served, as in ``/readyz``."""
     rates: dict[str, float | None]
-    """The newest of each series of the history; none without a history."""
+    """The newest of each series of the history, or none without a history."""
     topics: int
     partitions: int
     connections: int
@@ -415,7 +417,7 @@ class Compaction:
     """A pass of compaction over one log."""
 
     time_ms: Wide
-    """When it ended."""
+    """Time when it ended."""
     topic: str
     partition: int
     bytes_before: Wide
@@ -440,9 +442,9 @@ class Storage:
     journal_bytes: Wide
     """Bytes that a start after a crash would read."""
     journal_written_bytes: Wide
-    """Since the start."""
+    """Number of bytes written since the start."""
     backlog_bytes: Wide
-    """In memory, and not in the segments yet."""
+    """Bytes in memory that are not in the segments yet."""
     flushes: tuple[Bucket, ...]
     """Durations of writes to the journal until they were durable, since the start."""
     flushed_batches: Wide
@@ -496,7 +498,7 @@ class SeriesOfHistory:
     name: str
     doc: str
     values: tuple[float | None, ...]
-    """One for each time; None where nothing was measured."""
+    """Values at the times, None where nothing was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -505,9 +507,9 @@ class HeatOfHistory:
 
     name: str
     bounds_us: tuple[Wide, ...]
-    """Upper bounds of the buckets; what takes longer than the last is counted in it, too."""
+    """Upper bounds of the buckets; the last bucket also counts longer durations."""
     times_ms: tuple[Wide, ...]
-    """When each span ended."""
+    """End of each span."""
     counts: tuple[tuple[int, ...], ...]
     """Counts of all buckets for each span."""
 
@@ -519,6 +521,6 @@ class HistoryOfBroker:
     as_of: Wide
     step_s: int
     times_ms: tuple[Wide, ...]
-    """When the values of all series were taken."""
+    """Times of the values of all series."""
     series: tuple[SeriesOfHistory, ...]
     heat: tuple[HeatOfHistory, ...]

@@ -11,7 +11,7 @@ from barnabas.broker.console.shapes import Cursor, Page, TopicPartition, Wide
 
 @dataclass(frozen=True, slots=True)
 class TransactionEventRow:
-    """Something that has happened to a transactional id."""
+    """Event of a transactional id."""
 
     transactional_id: str
     number: Wide
@@ -26,24 +26,24 @@ class TransactionEventRow:
     """Client that caused it, or None for the broker."""
     host: str | None
     fenced_client: str | None
-    """Previous client of the transactional id, if it was another one."""
+    """Previous client of the transactional id, or None if it was the same client."""
     fenced_host: str | None
     start_time_ms: Wide | None
     """Start of the transaction."""
     partition_count: int
     """Number of added partitions; for an end, those of the whole transaction."""
     partitions: tuple[TopicPartition, ...]
-    """The first of those that were added."""
+    """The first of the added partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionEventPage(Cursor):
-    """A page of what has happened to transactions."""
+    """A page of the events of transactions."""
 
     since_ms: Wide
     """Time from which the list is complete."""
     is_since_start: bool
-    """Whether that is the start of the broker; older events have had to give way otherwise."""
+    """Whether that is the start of the broker; if not, older events were dropped."""
     items: tuple[TransactionEventRow, ...]
 
 
@@ -96,10 +96,11 @@ class GroupHistory:
     since_ms: Wide | None
     """Time of the first measurement shown, or None if there is none yet."""
     trend: str | None
-    """Over five minutes, or as long as it is measured: falling_behind, catching_up, steady."""
+    """Trend over five minutes, or over the measured time if it is shorter: falling_behind,
+    catching_up, steady."""
     times_ms: tuple[Wide, ...]
     lag_readable: tuple[Wide, ...]
-    """One for each time; so is the next."""
+    """Lag at each of the times; ``lag_blocked`` has the same length."""
     lag_blocked: tuple[Wide, ...]
     rebalances_since_ms: Wide
     """Time from which the rebalances are complete."""
@@ -166,7 +167,8 @@ class ReaderRow:
     client: str | None
     """Shown with DESCRIBE on the cluster or on a group of this client, else None."""
     address: str | None
-    """Shown with DESCRIBE on the cluster, else None; so is the user."""
+    """Address of the client, or None without DESCRIBE on the cluster; the user has the same
+    rule."""
     user: str | None
     isolation_seen: str
     in_group: bool
@@ -175,7 +177,7 @@ class ReaderRow:
     stable_offset: Wide
     end_offset: Wide
     lag: Wide
-    """Offsets from its position to the end, of what it may see."""
+    """Lag: offsets from its position to the end that it may read."""
     lag_blocked: Wide
     """Number of further offsets that an open transaction blocks."""
     idle_ms: Wide | None
@@ -184,7 +186,7 @@ class ReaderRow:
 
 @dataclass(frozen=True, slots=True)
 class ReaderPage(Page):
-    """A page of what is read."""
+    """A page of the partitions that are read."""
 
     items: tuple[ReaderRow, ...]
 
@@ -194,7 +196,7 @@ class ReaderPage(Page):
 
 @dataclass(frozen=True, slots=True)
 class BrokerEvent:
-    """Something that has happened in the broker."""
+    """Event of the broker."""
 
     number: Wide
     """Counts all events since the start."""
@@ -209,7 +211,7 @@ class BrokerEvent:
 
 @dataclass(frozen=True, slots=True)
 class BrokerEventPage(Cursor):
-    """A page of what has happened in the broker."""
+    """A page of the events of the broker."""
 
     since_ms: Wide
     """Time from which the list is complete."""
@@ -238,10 +240,10 @@ class PipelineRow:
     lag_readable: Wide
     lag_blocked: Wide
     commits: Wide
-    """Since the pipeline was seen first."""
+    """Number since the pipeline was seen first."""
     aborts: Wide
     commits_per_s: float
-    """Over the last whole minute."""
+    """Number in the last whole minute."""
     last_commit_ms: Wide | None
     last_took_ms: Wide | None
     """Time from the start of the last committed transaction to its decision."""
@@ -256,7 +258,7 @@ class PipelinePage(Page):
 
 @dataclass(frozen=True, slots=True)
 class InputLag:
-    """A topic that a query reads; None where no offsets are committed for it here."""
+    """A topic that a query reads; fields are None if no offsets are committed for it here."""
 
     topic: str
     lag: Wide | None
@@ -278,7 +280,7 @@ class SparkQueryRow:
     begun_batch: Wide | None
     """Batch started since, if that is recorded: a table can have rows of it already."""
     written_ms: Wide
-    """When the entry was written."""
+    """Time when the entry was written."""
     records: Wide | None
     """Number of records of that batch."""
     measured_batch: Wide | None
@@ -315,5 +317,5 @@ class SparkQueryPage(Cursor):
     hidden_because: str | None
     """Reason that the ledger is hidden, or None if it is visible."""
     is_complete: bool
-    """Whether the ledger is read to its end; the next answer knows more otherwise."""
+    """Whether the ledger is read to its end; if not, the next response has more."""
     items: tuple[SparkQueryRow, ...]

@@ -15,8 +15,8 @@ class ProducerRow:
     producer_id: str
     producer_epoch: int
     transactional_id: str | None
-    """Transactional id, or None for a producer without one, for one that no coordinator knows, and
-    if the user cannot see it."""
+    """Transactional id of the producer. None if it has none, if no coordinator knows it, or if the
+    user cannot see it."""
     last_sequence: int | None
     """Last sequence number of its records in this epoch, or None without records."""
     last_write_ms: Wide | None
@@ -45,7 +45,7 @@ class GroupOfTopicRow:
     partitions: int
     """Number of partitions of the topic with committed offsets."""
     lag: Wide
-    """On this topic alone, as in the list of groups."""
+    """Lag on this topic alone, as in the list of groups."""
     lag_readable: Wide
     lag_blocked: Wide
 

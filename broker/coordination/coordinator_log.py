@@ -71,7 +71,7 @@ class TopicSettings(NamedTuple):
 
 
 class CoordinatorLog(Generic[MachineT]):
-    """The topic of one kind of coordinator, and those of its partitions that are here."""
+    """The topic of one kind of coordinator, and its partitions on this broker."""
 
     def __init__(
         self,
@@ -246,7 +246,7 @@ class CoordinatorLog(Generic[MachineT]):
     def is_coordinator(self) -> bool:
         """Return whether the internal topic exists with the ID that this broker knows.
 
-        Of a new topic all partitions are gained whose log is here.
+        For a new topic, gain all partitions whose log is on this broker.
         """
         topic = self._catalogue.topic(self.topic_name)
         if topic is not self._topic and not self._is_losing_all:

@@ -83,7 +83,7 @@ class Groups:
     def __init__(
         self, host: Host, catalogue: Catalogue, generation: Generation | None = None
     ) -> None:
-        """``generation`` counts the changes of what clients may do."""
+        """``generation`` counts the changes of permissions."""
         self._host = host
         self._catalogue = catalogue
         self._generation = generation or Generation()
@@ -236,7 +236,7 @@ class Groups:
     def has_many_offsets(self, group_ids: Sequence[str]) -> bool:
         """Return whether the offsets of several groups together are too many for one turn.
 
-        Of one alone its machine finds out by itself.
+        For a single group its state machine decides that.
         """
         if len(group_ids) < 2:
             return False

@@ -152,9 +152,9 @@ class MarkerPhase:
         owed: list[TopicPartition],
         refused: str = "",
     ) -> Following | None:
-        """Write some markers now, and the rest in the next turns; return the completion after all.
+        """Write some markers now, and the rest in the next turns; return the final completion.
 
-        ``refused`` says what happened to one of those that were tried before.
+        ``refused`` is the reason why an earlier attempt at a marker failed.
         """
         machine = shard.machine
         transaction = machine.transactions.get(key)

@@ -26,14 +26,16 @@ _SUPERSEDED: Final = (
     ErrorCode.INVALID_PRODUCER_EPOCH,
     ErrorCode.TRANSACTION_COORDINATOR_FENCED,
 )
-"""A marker with a later epoch, of the producer or of a coordinator, was here already."""
+"""The log already has a marker with a later epoch, of the producer or of a coordinator."""
 
 
 class MarkerWriter:
     """Writes markers to the partitions of this broker."""
 
     def __init__(self, catalogue: Catalogue, groups: Groups, guards: Guards | None = None) -> None:
-        """``guards``: of transactions with another coordinator; None for a single broker."""
+        """``guards``: guards of transactions with another coordinator, or None for a single
+        broker.
+        """
         self._catalogue = catalogue
         self._groups = groups
         self._guards = guards

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 UNREADABLE: Final = (KafkaError, Malformed, Corrupt, CorruptBatch, InvalidBatch, ValueError)
-"""Errors of a log with wrong content; an error of the disk is none of these."""
+"""Errors of a log with invalid content, as opposed to errors of the disk."""
 
 RECORDS_PER_SLICE: Final = 250
 """Records replayed before the loop may get a turn: a few milliseconds' work."""
@@ -58,7 +58,7 @@ class Replay(Generic[MachineT]):
         self._steps: Iterator[None] = iter(())
         self._is_reading = False
         self.total = 0
-        """Partitions of this reading; one ends, and the next begins, when all are done."""
+        """Number of partitions of this reading; the next reading begins when all are done."""
         self.partitions = 0
         """Partitions that are done."""
         self.records = 0

@@ -56,7 +56,7 @@ class Following(NamedTuple):
     key: str
     command: Any
     settled: Callable[[ErrorCode], None]
-    """Gets NONE when the command is applied, or the error for which nothing has changed."""
+    """Called with NONE when the command is applied, or with the error if nothing has changed."""
 
 
 @dataclass(slots=True, eq=False)
@@ -66,7 +66,7 @@ class Submission:
     key: str
     command: Any
     respond: Respond
-    """Gets the response, once."""
+    """Called with the response, once."""
     refuse: Refuse | None = None
     """Makes the response to an error of the log, or None if the command has no client."""
     ticket: int | None = None
@@ -339,9 +339,9 @@ class Runner(Generic[MachineT]):
     # ----------------------------------------------------------------------------------------- end
 
     def forget(self, shard: Shard[MachineT]) -> None:
-        """Drop the timers of a partition that was lost, and refuse its parked and held commands.
+        """Drop the timers of a lost partition, and refuse its parked and held commands.
 
-        Answers on their way wait for the outcome of their journal group: what is durable counts.
+        Responses in flight wait for their journal group, which decides whether they are sent.
         """
         self._timers.forget(shard)
         tickets = [ticket for ticket, each in self._parked.items() if shard.owns(each.key)]

@@ -47,8 +47,7 @@ class Machine(Protocol):
     def end_transaction(self, producer_id: int, *, commit: bool) -> Iterator[None] | None:
         """Apply the marker that ends a producer's transaction on the partition.
 
-        Returns the steps that are left where that takes long. Nothing is decided before the last
-        of them is taken.
+        Returns the remaining steps if that takes long; no command is decided before the last one.
         """
 
     def change(self, change: object) -> None:
@@ -103,9 +102,10 @@ class Shard(Generic[MachineT]):
 
 
 def java_hash(text: str) -> int:
-    """Kafka's hash of a group or transactional id: never negative.
+    """Return Kafka's hash of a group or transactional id, which is never negative.
 
-    That of Java's String over UTF-16 units; the one value without a positive counterpart is 0.
+    It is the hash of Java's String over UTF-16 units; the one value without a positive counterpart
+    becomes 0.
     """
     return _remembered(text) if len(text) <= REMEMBERED_LENGTH_MAX else _computed(text)
 

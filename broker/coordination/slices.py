@@ -31,7 +31,7 @@ _DONE: Final = object()
 
 @dataclass(slots=True, eq=False)
 class _UnderWay:
-    """Work in one partition, and what continues after it, in order."""
+    """Work in one partition, and the work that follows it, in order."""
 
     markers: deque[Iterator[None]] = field(default_factory=deque)
     """The remaining steps of each marker."""
@@ -39,7 +39,7 @@ class _UnderWay:
     """Whether markers hold the partition, until the commands that wait for them continue."""
     after_markers: list[Then] = field(default_factory=list)
     after_decisions: dict[str, list[Then]] = field(default_factory=dict)
-    """By key, for each key with a long decision."""
+    """Functions that continue after the long decision of each key."""
 
 
 class Slices:

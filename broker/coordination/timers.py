@@ -28,18 +28,20 @@ class Expiry:
     shard: Shard[Any]
     timer: Timer
     is_overtaken: bool = False
-    """Whether the timer was scheduled again or cancelled meanwhile.
+    """Whether the timer was scheduled again or cancelled before its command ran.
 
-    A member whose session ran out while its command waited has not left."""
+    Then the session of a member has not expired, although its time ran out while its command
+    waited.
+    """
     is_postponed: bool = False
-    """Whether the timer was postponed when it came before."""
+    """Whether the timer was postponed at its last expiry."""
 
 
 class Timers:
-    """Timers of the broker's clock, by partition and by what they are for."""
+    """Timers of the broker's clock, by partition and purpose."""
 
     def __init__(self, clock: Clock, expired: Callable[[Shard[Any], Expiry], None]) -> None:
-        """``expired`` is called with each timer that has come, and its partition."""
+        """``expired`` is called with each expired timer and its partition."""
         self._clock = clock
         self._expired = expired
         self._running: dict[Shard[Any], dict[Timer, ClockTimer]] = {}

@@ -47,9 +47,9 @@ NOTABLE_SLOTS: Final = 500
 CHARACTERS_MOST: Final = 64 * 1024
 """The most characters that the names in one ring have."""
 NAMES_SHOWN: Final = 4
-"""Partitions that are named of those that were added at once."""
+"""Maximum number of partitions named in one event."""
 OPERATORS: Final = frozenset(("barnabas", "barnabas-console"))
-"""Client ids of this project's own tools, which abort for a person."""
+"""Client ids of the tools of this project, which abort transactions for an operator."""
 NO_TIME: Final = -1
 SEPARATOR: Final = "\n"
 
@@ -119,7 +119,7 @@ ENDS: Final = (Kind.COMMITTED, Kind.ABORTED)
 
 @final
 class TransactionEvent:
-    """Something that has happened to a transactional id; never changed."""
+    """Immutable event of a transactional id."""
 
     __slots__ = (
         "client",
@@ -162,11 +162,11 @@ class TransactionEvent:
         self.client = client
         """The client that caused it."""
         self.former = former
-        """The client that it took the transactional id from, where that was another one."""
+        """The previous client of the transactional id, or None if it was the same one."""
         self.start_ms = start_ms
         """Start of the transaction of the event; -1 if none is open."""
         self.partition_count = partition_count
-        """Number of partitions that were added; at an end, of those that the transaction had."""
+        """Number of partitions that were added or, at an end, that the transaction had."""
         self.names = names
         """The first of the partitions that were added, as topic-partition, one to a line."""
 
@@ -179,7 +179,7 @@ class _Ring:
         self._characters = 0
         self._events: deque[TransactionEvent] = deque()
         self.complete_since_ms = NO_TIME
-        """When the newest event happened that has had to give way."""
+        """Time of the newest event that was dropped."""
 
     def __len__(self) -> int:
         return len(self._events)
@@ -209,7 +209,7 @@ def _characters(event: TransactionEvent) -> int:
 
 
 class TransactionEvents:
-    """History of all transactional IDs, since the start or as long as it fits."""
+    """History of all transactional IDs, since the start or as far back as memory allows."""
 
     def __init__(self, now_ms: int) -> None:
         """``now_ms``: from when on everything is noted."""
@@ -266,8 +266,8 @@ class TransactionEvents:
     ) -> None:
         """Record a coming transition.
 
-        ``asker`` is the client behind it, if one is known; ``former`` the one that used the
-        transactional id before.
+        ``asker`` is the client that caused it, or None if unknown; ``former`` is the previous
+        client of the transactional id.
         """
         if isinstance(command, MarkersWritten):
             return
@@ -422,7 +422,7 @@ class TransactionCounts:
         self.requests_held = 0
         """Number of requests that waited for a transition in flight."""
         self.requests_given_up = 0
-        """Number of these whose time ended first: they get CONCURRENT_TRANSACTIONS."""
+        """Number of requests whose wait ended by a timeout: they get CONCURRENT_TRANSACTIONS."""
         self.markers_written = 0
         self.markers_delayed = 0
         """Number of markers that could not be written, and are retried."""

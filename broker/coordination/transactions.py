@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     from barnabas.storage.store.log_store import LogStore
 
 Make: TypeAlias = Callable[[], Command | Outcome]
-"""Builds a command, or says what its outcome is where there is nothing to decide."""
+"""Function that returns a command or, if nothing has to be decided, the outcome."""
 
 _NO_TIME: Final = float("-inf")
 """The deadline of a request that does not wait."""
@@ -102,12 +102,12 @@ class Transactions:
         self.pipelines = Pipelines()
         self.events = TransactionEvents(host.clock.now_ms())
         self.leadership_check: LeadershipCheck | None = None
-        """Checks whether an id's partition is still led here; None for a single broker."""
+        """Checks whether an id's partition is still led here, or None for a single broker."""
         self._asker: Client | None = None
         """The client whose command is being decided, or None."""
         self._waits = TransitionWaits(host, self.counts)
         self._producer_ids: dict[int, str] = {}
-        """Producer ids of transactional ids, and those ids."""
+        """Transactional ids by producer id."""
         self.log: CoordinatorLog[TransactionShard] = CoordinatorLog(
             TRANSACTION_STATE,
             lambda: TransactionShard(host.config.transaction_version, self._producer_ids),
@@ -174,7 +174,7 @@ class Transactions:
     def coordinator_epoch(self) -> int:
         """Return the epoch of the coordinator: the leader epoch of its partition's log (R6).
 
-        Greater at every start, and than any in a marker of the logs that were found (D6).
+        It increases with every start, and exceeds those in the markers of all loaded logs (D6).
         """
         latest = self.log.highest_epoch
         return self._logs.leader_epoch if latest == NO_LEADER_EPOCH else latest

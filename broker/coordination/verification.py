@@ -51,7 +51,7 @@ _RETRIABLE: Final = {
 def is_transactional(records: memoryview | None) -> bool:
     """Return whether a batch is marked as part of a transaction.
 
-    Not what no log takes anyway: control batches (P5), and batches without a producer.
+    False for batches that no log accepts: control batches (P5), and batches without a producer.
     """
     return (
         records is not None
@@ -97,9 +97,9 @@ class Verification(NamedTuple):
 
     refused: dict[TopicPartition, ErrorCode]
     is_pending: bool = False
-    """Whether something is refused only for now.
+    """Whether a batch is refused only temporarily.
 
-    The transaction before is still ending, or there is a ``question``.
+    The previous transaction has not ended yet, or there is a ``question``.
     """
     error: ErrorCode = ErrorCode.NONE
     """The error of the whole request, batches outside of transactions included, or NONE."""

@@ -64,7 +64,7 @@ CHANGES_MAX: Final = 2000
 PER_TURN: Final = 250
 """ACLs that are processed before the loop gets a turn."""
 FILTERS_MAX: Final = 100
-"""Each looks at all ACLs."""
+"""Maximum number of filters in a request, each of which examines all ACLs."""
 USER_PREFIX: Final = "User:"
 
 

@@ -54,7 +54,7 @@ SETTINGS_PER_TURN = 500
 """Settings described before the loop gets a turn."""
 
 SETTINGS_FOR_RESOURCE = 2
-"""Settings that a resource counts for in addition to its own: it may have none, or an error."""
+"""Number of settings added to a resource's own for the limit, as it may have none, or an error."""
 
 CLIENT_METRICS_CONFIGS = (
     ConfigEntry(

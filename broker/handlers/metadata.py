@@ -52,7 +52,7 @@ from barnabas.protocol.messages.metadata import (
 from barnabas.protocol.wire import ZERO_UUID
 
 TOPICS_AT_ONCE = 1000
-"""More are described in slices."""
+"""Maximum number of topics described at once; more are described in slices."""
 TOPICS_PER_SLICE = 250
 _UNKNOWN = {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID}
 AUTO_CREATE_MAX = 100
@@ -285,7 +285,9 @@ class _Described:
             self._topics[topic.name] = described
 
     def _missing_error(self, name: str) -> ErrorCode:
-        """Return the error for a missing topic; it is a denial if the client may not create it."""
+        """Return the error for a missing topic, which is a denial if the client cannot create
+        it.
+        """
         if _creates(self._catalogue, self._request) and not may_create(self._access, name):
             return TOPIC_DENIED
         return missing_topic_error(name)

@@ -237,7 +237,7 @@ def _entity_of(entry: EntryData) -> Entity:
 
 
 def _address(text: str | None) -> str | None:
-    """Return an address as connections show it; raises KafkaError where it is none."""
+    """Return an address in the form that connections have; raises KafkaError for an invalid one."""
     if text is None:
         return None
     address = address_of(text)

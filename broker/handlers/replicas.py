@@ -59,7 +59,7 @@ from barnabas.protocol.messages.list_partition_reassignments import (
 )
 
 PARTITIONS_PER_TURN = 1000
-"""Partitions looked at before the loop may get a turn."""
+"""Number of partitions processed before the loop may get a turn."""
 
 
 class ElectionType(IntEnum):
@@ -335,7 +335,7 @@ class _Reassigning:
         self._placement = Placement(brokers, moves)
         self._pins: dict[int, int | None] = {}
         self._wishes: dict[int, int | None] = {}
-        """Made after the pins."""
+        """Wishes to be written after the pins."""
 
     def take(self, topic: str, named: ReassignablePartition, *, may_change_factor: bool) -> None:
         """Add the change of a partition; raises KafkaError if it is not possible."""
@@ -360,7 +360,7 @@ class _Reassigning:
             self._pin(partition, named.replicas[0])
 
     async def finish(self, timeout_ms: int) -> None:
-        """Make all of it durable; raises KafkaError REQUEST_TIMED_OUT."""
+        """Make all changes of the request durable; raises KafkaError REQUEST_TIMED_OUT."""
         # A single broker leads every partition already.
         if self._moves is not None and (self._pins or self._wishes):
             changes = self._catalogue.changes

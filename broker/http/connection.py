@@ -27,13 +27,13 @@ PIECE_BYTES: Final = 64 * 1024
 
 
 class Port(Protocol):
-    """The HTTP port, as its connections know it."""
+    """Interface of the HTTP port for its connections."""
 
     memory: AnswerMemory
     clock: Clock
 
     def opened(self, connection: HttpConnection) -> None:
-        """Admit a connection, at the cost of another one if need be."""
+        """Admit a connection, and close another one if there is no room."""
 
     def request_received(self, connection: HttpConnection, request: Request | None) -> None:
         """Register a connection whose request is complete, or refused if None."""
@@ -79,7 +79,7 @@ class HttpConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------- transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a slot, or the oldest connection's."""
+        """Take a slot; without a free one, the oldest connection is closed for it."""
         self._transport = cast("asyncio.Transport", transport)
         # The kernel takes a piece before the next one is produced.
         self._transport.set_write_buffer_limits(high=0)

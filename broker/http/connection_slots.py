@@ -1,8 +1,8 @@
 """A limited number of connections, to which the newest is always admitted.
 
-An attacker cannot be recognised before it has sent a request, so every connection is admitted, and
-the oldest one is closed instead: of those from the address that has the most. A probe sends its
-request within a millisecond; a connection that sends nothing grows old.
+An attacker cannot be recognised before it has sent a request, so every connection is admitted. At
+the limit the oldest connection of the address with the most connections is closed. A probe sends
+its request within a millisecond; a connection that sends nothing grows old.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def _stopping(broker: Observed) -> str:
 
 
 def effective_config(broker: Observed) -> list[dict[str, object]]:
-    """Return every key as it is now, with what clients changed while the broker ran."""
+    """Return the current value of every key, including changes by clients since the start."""
     return [
         {
             "key": entry.name,

@@ -50,7 +50,7 @@ BACKLOG: Final = 512
 """Connections that may come in one turn of the loop; the kernel lets one more try in a second."""
 
 Answering: TypeAlias = Callable[[Request, str], Answer | Awaitable[Answer]]
-"""Gets a request and the address it came from."""
+"""Function that gets a request and the address of its client."""
 
 
 class HttpServer:

@@ -34,7 +34,7 @@ SCREENS: Final = (
     "security",
     "events",
 )
-"""First parts of the addresses of the console's screens; the one at the root has none."""
+"""First parts of the paths of the console's screens; the screen at the root has none."""
 CONSOLE: Final = frozenset(((), ("api",), ("assets",), *((each,) for each in SCREENS)))
 """First parts of the paths that are the console's."""
 SESSION: Final = "/api/v1/session"
@@ -48,9 +48,10 @@ class Doors:
     """Authentication of pages and console; without one, every user may read everything."""
 
     pages: HttpLogin | None = None
-    """For pages: asked where there is a token, or others than this machine can reach the port."""
+    """Authentication for pages: required if a token is configured, or if other machines can reach
+    the port."""
     console: HttpLogin | None = None
-    """For the console: asked there, too, where clients of the listeners have to log in."""
+    """Authentication for the console: also required if clients of the listeners have to log in."""
 
     @property
     def closed_reason(self) -> str | None:

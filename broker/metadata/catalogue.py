@@ -220,7 +220,7 @@ class Catalogue:
 
     @property
     def deleted_partition_ids(self) -> set[int]:
-        """Return the partition IDs of these directories."""
+        """Return the partition IDs of the directories of deleted topics."""
         return {
             partition.partition_id for row in self._image.deleted for partition in row.partitions
         }

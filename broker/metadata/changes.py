@@ -70,7 +70,7 @@ class Part(Protocol):
         """Apply a difference, with all consequences."""
 
     async def shown_in(self, image: MetadataImage) -> MetadataImage:
-        """Return an image whose part is replaced by what is shown here."""
+        """Return an image with one part replaced by the part that is shown here."""
 
 
 class Changes:
@@ -191,7 +191,7 @@ class Changes:
     async def commit_regardless(self, change: Callable[[], Result]) -> Result:
         """Commit a change that does not depend on the shown metadata; ``show`` must follow.
 
-        Earlier commits of others are not shown by that.
+        ``show`` does not include earlier commits of other brokers.
         """
         return await self._commit(change)
 

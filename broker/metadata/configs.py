@@ -42,10 +42,10 @@ CLUSTER_ENTITY: Final = ""
 
 
 class DynamicConfigs:
-    """Settings in force; a change is in the MetaStore first, then here.
+    """Settings in force; a change is stored in the MetaStore first, then shown here.
 
-    The catalogue is the part of ``Changes`` that calls ``show``: after topics were deleted, and
-    before others are created.
+    Within ``Changes`` the catalogue calls ``show`` after it has deleted topics and before it
+    creates others.
     """
 
     def __init__(
@@ -311,7 +311,7 @@ def _resource(entity: str) -> str:
 
 
 def _check_of_one_broker(entity: str, name: str) -> None:
-    """Raise KafkaError if a setting that each broker has of its own is to apply to all."""
+    """Raise KafkaError if a setting for all brokers is one that each broker has for itself."""
     if entity == CLUSTER_ENTITY:
         raise KafkaError(
             ErrorCode.INVALID_REQUEST,

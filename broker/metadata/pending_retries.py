@@ -107,5 +107,5 @@ def taken_back(log: PartitionLog) -> Iterator[tuple[int, int, int]]:
 
 
 def _is_behind(sequence: int, other: int) -> bool:
-    """Whether a sequence comes after another one; they wrap (S7)."""
+    """Whether a sequence number follows another one, also after the wrap to 0 (S7)."""
     return 0 < (sequence - other) & MAX_SEQUENCE <= MAX_SEQUENCE // 2

@@ -27,8 +27,8 @@ _SECONDS_PER_EPOCH: Final = 2
 _EPOCHS_MIN: Final = 1 << 16
 """Smallest step, if the clock is wrong: more starts than a broker has had since the backup."""
 _ERA_BITS: Final = 24
-"""16.8 million producer ids for each second, more than can be given out: every thousand takes a
-commit. Until 2043 the ids stay below 2^53, above which JavaScript rounds them."""
+"""Producer ids skipped for each second: 16.8 million, more than can be allocated, since every
+thousand takes a commit. Until 2043 the ids stay below 2^53, above which JavaScript rounds them."""
 
 
 def mark_restored(file_system: FileSystem, directory: str) -> None:
@@ -74,9 +74,9 @@ def unmark_restored(file_system: FileSystem, directory: str) -> None:
 
 
 def era_start(next_producer_id: int) -> int:
-    """Return the first producer id that no other copy of the store has given out.
+    """Return the first producer id that no other copy of the store has allocated.
 
-    ``next_producer_id`` is the first that is free. A transactional id with a smaller producer id
-    may have had further epochs of it in the original.
+    ``next_producer_id`` is the first free id. In the original store, a transactional id with a
+    smaller producer id may have had later epochs of it.
     """
     return max(next_producer_id - 1, 0) >> _ERA_BITS << _ERA_BITS

@@ -31,7 +31,7 @@ class Standing(NamedTuple):
     lease_age_s: Callable[[], float]
     """Age of the last heartbeat that kept the session alive."""
     may_serve: Callable[[], bool]
-    """Whether that is recent enough to answer from what is known here."""
+    """Whether the last heartbeat is recent enough to serve clients from the known state."""
 
 
 def cluster_families(standing: Standing, leadership: Leadership) -> Iterator[Family]:

@@ -17,7 +17,7 @@ CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PIECE_NS: Final = 1_000_000
 """Maximum time for which one piece holds the loop."""
 PIECE_SAMPLES: Final = 2000
-"""Most samples in one piece, about 150 KB."""
+"""Maximum number of samples in one piece, about 150 KB."""
 
 
 def exposition(families: Iterable[Family]) -> Iterator[str]:

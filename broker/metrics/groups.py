@@ -26,7 +26,7 @@ Look = Callable[["CommittedOffset", "PartitionLog | None"], "int | None"]
 
 
 def group_families(groups: Groups, catalogue: Catalogue) -> Iterator[Family]:
-    """Yield members, offsets and lag; those of each partition unless they are switched off."""
+    """Yield members, offsets and lag of groups; those of each partition can be switched off."""
     yield Family("kafka_consumergroup_members", GAUGE, "Members of a group.", _members(groups))
     yield Family("barnabas_groups", GAUGE, "Consumer groups by state.", _states(groups))
     for name, doc, read in (

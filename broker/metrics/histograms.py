@@ -11,7 +11,7 @@ from barnabas.storage.counts import MICROSECOND_BITS, Histogram
 NANOSECONDS: Final = 1_000_000_000
 
 DURATION_BUCKETS: Final = 26
-"""Bounds from 1 us to 34 s; what takes longer is counted in +Inf."""
+"""Bounds from 1 us to 34 s; longer durations are counted in +Inf."""
 COUNT_BUCKETS: Final = 16
 """Bounds from 1 to 32,768."""
 

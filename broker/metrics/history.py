@@ -36,9 +36,9 @@ COARSE_SLOTS: Final = 2160
 """Spans of ten seconds."""
 SECONDS_PER_SPAN: Final = 10
 GROWTH_SPANS: Final = 360
-"""An hour, by whose growth it is said when the disk is full."""
+"""Number of spans, an hour, whose growth gives the time when the disk is full."""
 GROWTH_SPANS_LEAST: Final = 30
-"""Five minutes: less says nothing."""
+"""Minimum number of spans for that, five minutes."""
 
 
 class Recorded(Protocol):
@@ -191,7 +191,7 @@ SERIES: Final = (
     ),
     Spec("disk_free_bytes", Kind.LEVEL, "Room on the disk.", lambda b: b.logs.free_bytes),
 )
-"""Everything that is counted or looked at."""
+"""All recorded counters and levels."""
 
 QUANTILES: Final = (("p50", 0.5), ("p99", 0.99))
 
@@ -308,7 +308,7 @@ class Cut(NamedTuple):
     series: dict[str, array[float]]
     heat_times: array[float]
     heat: dict[str, array[int]]
-    """Counts by bucket, of all spans behind each other."""
+    """Counts of all time spans in a row, each by bucket."""
 
 
 class History:
@@ -317,7 +317,7 @@ class History:
     def __init__(self, broker: Recorded) -> None:
         self._broker = broker
         self.fine_times, self.coarse_times = Ring(FINE_SLOTS), Ring(COARSE_SLOTS)
-        """When each value was taken, in ms since 1970."""
+        """Time of each value, in ms since 1970."""
         self.fine = {name: Ring(FINE_SLOTS) for name in NAMES}
         self.coarse = {name: Ring(COARSE_SLOTS) for name in NAMES}
         self.heat = {name: HeatRing() for name in HEAT}

@@ -17,10 +17,10 @@ AVERAGE_SECONDS: Final = 60.0
 
 
 class LoopMonitor:
-    """Measures the loop that it was started on.
+    """Measures the loop that starts it.
 
-    Busy is the time its thread had a processor; what it waited for one, or for the interpreter
-    lock, shows in the lag. ``on_window`` is called every minute.
+    Busy is the time for which its thread had a processor. Its waits for a processor or for the
+    interpreter lock are in the lag. ``on_window`` is called every minute.
     """
 
     def __init__(self, on_window: Callable[[], None] = lambda: None) -> None:

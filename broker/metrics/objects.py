@@ -80,7 +80,9 @@ def object_upkeep_families(counts: ObjectUpkeepCounts) -> Iterator[Family]:
 
 
 def object_outage_family(away_s: float | None) -> Iterator[Family]:
-    """Yield the time for which the object store has failed; None while it responds."""
+    """Yield the time for which the object store has failed; ``away_s`` is None while it
+    responds.
+    """
     yield value(
         "barnabas_object_store_away_seconds",
         GAUGE,

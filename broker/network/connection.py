@@ -41,7 +41,7 @@ logger = logging.getLogger("barnabas.broker.network.connection")
 
 LOGIN_REPEATED_EVERY_S: Final = 1.0
 TLS_HANDSHAKE: Final = 0x16
-"""The first byte of TLS. Of a request it would be a length of 369 MB."""
+"""The first byte of a TLS connection. In a plain request it would mean a length of 369 MB."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -108,7 +108,7 @@ class Connection(asyncio.BufferedProtocol):
         self.seen = ClientSeen()
         self.link: PeerLink | None = None
         self.number = 0
-        """Among all connections of this broker, once it is taken in."""
+        """Number among all connections of this broker, once it is registered."""
         self.since_ms = server.clock.now_ms()
 
     # ------------------------------------------------------------------------------- transport
@@ -172,7 +172,7 @@ class Connection(asyncio.BufferedProtocol):
         return self._frames.writable()
 
     def buffer_updated(self, nbytes: int) -> None:
-        """Handle the received data as far as it is complete."""
+        """Handle the complete requests in the received data."""
         frames = self._frames
         pipeline = self._pipeline
         frames.received(nbytes)
@@ -376,9 +376,9 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_stranger(self) -> bool:
-        """Return whether the client has completed neither a request nor a required login.
+        """Return whether the client has not completed a request or a required login yet.
 
-        One that logs in again is none.
+        False during a repeated login.
         """
         gate = self.gate
         return not self._pipeline.requests or (gate is not None and gate.login.earlier is None)
@@ -395,7 +395,7 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def frame_is_owned(self) -> bool:
-        """Return whether the frame in hand has a buffer of its own (see protocol/frame.py)."""
+        """Return whether the present frame has its own buffer (see protocol/frame.py)."""
         return self._frames.frame_is_owned
 
     def writing_waits(self) -> None:
@@ -463,7 +463,7 @@ class Connection(asyncio.BufferedProtocol):
         self.queue_delivery()
 
     def abort(self) -> None:
-        """Close at once; what was not sent is lost."""
+        """Close at once; unsent bytes are lost."""
         self._pipeline.pauses |= CLOSED
         self._writer.drop()
         self._transport.abort()

@@ -31,9 +31,9 @@ HOLD_MAX_S: Final = 1.0
 """Maximum time for which a connection is held before it is closed."""
 HELD_MAX: Final = 1000
 EARLY_BYTES: Final = 256
-"""Bytes that are read of a connection that waits: no more than the buffers of a served one hold."""
+"""Bytes that are read from a waiting connection, no more than the buffers of a served one hold."""
 ADDRESSES_MAX: Final = 10_000
-"""Addresses whose rate is remembered; then the one that came first is forgotten."""
+"""Maximum number of addresses whose rate is remembered; beyond it the oldest one is dropped."""
 RATE_KEY: Final = "max.connection.creation.rate"
 
 
@@ -152,7 +152,9 @@ class Doorman(asyncio.BufferedProtocol):
         judge: Callable[[str], Verdict],
         new_protocol: Callable[[], asyncio.BufferedProtocol],
     ) -> None:
-        """``judge`` gets the client's address; ``new_protocol`` returns what then serves it."""
+        """``judge`` gets the client's address; ``new_protocol`` returns the protocol of an admitted
+        connection.
+        """
         self._host = host
         self._clock = clock
         self._judge = judge

@@ -80,9 +80,10 @@ class Delivery:
         return self._spent_ns > TURN_NS
 
     def flush(self) -> None:
-        """Serve the queued connections now; work that they cause is left to the next iteration.
+        """Serve the queued connections now; the work that they cause is left to the next iteration.
 
-        So are connections after one that took a whole turn.
+        After a connection that took a whole turn, the other connections also wait for the next
+        iteration.
         """
         if not self._ready:
             return

@@ -50,9 +50,9 @@ SLOW_BYTES_PER_SECOND: Final = 1024 * 1024
 EVICTIONS_MOST: Final = 200
 """Maximum number of connections closed in a row, unless the limit demands more."""
 STRANGERS_BYTES_MAX: Final = 64 * 1024 * 1024
-"""Most that strangers hold together: an eighth of the limit, if that is less."""
+"""Maximum memory of all strangers together: an eighth of the limit, if that is less."""
 STRANGERS_BYTES_MIN: Final = 4 * 1024 * 1024
-"""Minimum of that, regardless of the limit, unless the limit is smaller."""
+"""Minimum of the strangers' memory, unless the limit is smaller."""
 FIRST_BYTES: Final = 16 * 1024
 """Bytes that are received of an unknown frame when memory is crowded."""
 AHEAD_BYTES: Final = 2 * 1024
@@ -71,7 +71,7 @@ class Sender(Protocol):
         """Stop receiving until ``resume_receiving``: the claim waits."""
 
     def give_up(self, reason: str) -> None:
-        """Close, drop what was received, and release the claim before returning."""
+        """Close the connection, drop the received bytes, and release the claim before returning."""
 
     @property
     def is_stuck(self) -> bool:
@@ -79,7 +79,7 @@ class Sender(Protocol):
 
 
 class Claim:
-    """One incomplete frame: its bytes received, its bytes missing, and whether it is received."""
+    """One incomplete frame, with its received and missing bytes and its state."""
 
     __slots__ = (
         "address",
@@ -116,7 +116,9 @@ class Claim:
 
 
 class Pool:
-    """A limit, what counts against it, and what is missing of the running claims by its length."""
+    """A limit, the bytes counted against it, and the missing bytes of the running claims by
+    length.
+    """
 
     __slots__ = ("_calm_bytes", "_half_bytes", "crowded", "limit_bytes", "missing", "used_bytes")
 

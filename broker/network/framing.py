@@ -20,7 +20,7 @@ _pack_range_answer: Final = Struct(">iihihhh").pack
 def answers_flexibly(route: Route, version: int) -> bool:
     """Return whether the response header has tags.
 
-    Never for ApiVersions, whose reader does not know yet what this broker speaks.
+    Never for ApiVersions: its client does not know yet which versions this broker supports.
     """
     return route.key != API_VERSIONS_KEY and version >= route.api.flexible_from
 
@@ -41,7 +41,9 @@ def encoded(
 
 
 def skip_header_tags(frame: memoryview, position: int) -> int:
-    """Return the position after the tagged fields of a request header; none is known yet."""
+    """Return the position after the tagged fields of a request header, none of which this release
+    knows.
+    """
     try:
         low: int = frame[position]
         return position + 1 if not low else skip_tags(frame, position + 1, low)

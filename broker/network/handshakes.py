@@ -24,7 +24,8 @@ Item = TypeVar("Item")
 THREADS: Final = max(1, min(4, (os.cpu_count() or 1) - 1))
 """One processor is left to the loop, where there are several."""
 HANDED_OVER: Final = 4 * THREADS
-"""Steps that threads have, so that they need not wait for the loop; the others can be dropped."""
+"""Steps that threads can take in advance, so that they need not wait for the loop; further ones can
+be dropped."""
 
 
 class Handshake(Protocol):
@@ -44,11 +45,11 @@ class _Step(NamedTuple):
 
 
 class _BySource(Generic[Item]):
-    """Something of each of some handshakes, by their sources, the oldest of each first."""
+    """One item for each of some handshakes, by their sources, in each the oldest first."""
 
     def __init__(self) -> None:
         self._sources: dict[str, dict[Handshake, Item]] = {}
-        """The source whose turn is next comes first. None is empty."""
+        """Sources with waiting steps, the next one first; none of them is empty."""
         self._size = 0
 
     def __len__(self) -> int:

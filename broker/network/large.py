@@ -52,8 +52,8 @@ VERY_LARGE_BYTES: Final = 256 * 1024
 
 SLOTS: Final = 16
 SLOTS_FOR_VERY_LARGE: Final = 4
-"""Large requests that are decoded or handled at a time: what they are made of is in memory, and is
-what Python's collector looks through."""
+"""Maximum number of large requests that are decoded or handled at a time: their objects take
+memory, and Python's collector traverses them."""
 
 LONG_ELEMENTS: Final = 2000
 """Answers with more elements than this are encoded aside: below, it takes up to 5 ms."""
@@ -77,7 +77,7 @@ class Client(Protocol):
 class _Place:
     """The place of a request among those in progress, and its frame.
 
-    Both are taken while a thread decodes the frame, although the client may leave meanwhile.
+    Both are in use while a thread decodes the frame, even if the client disconnects.
     """
 
     __slots__ = ("_client", "_has_ended", "_is_decoding", "frame", "slots")
@@ -101,7 +101,7 @@ class _Place:
         self._is_decoding = True
 
     def decoded(self) -> None:
-        """Free the frame: the thread has done its work, or it was cancelled before that."""
+        """Free the frame after the thread has ended, or was cancelled before it started."""
         self._is_decoding = False
         self.frame = _NOTHING
         self._client.large_frame_is_decoded()
@@ -163,9 +163,9 @@ class LargeRequests:
         self._very_large = _Thread(loop, "very-large", self._elements_max, SLOTS_FOR_VERY_LARGE)
 
     def decode_here(self, decode: Decode, frame: memoryview, position: int, version: int) -> Any:  # noqa: ANN401
-        """Decode a large Produce on the loop: its records stay where they are, its batches are few.
+        """Decode a large Produce on the loop: its records are not copied, and its batches are few.
 
-        Raises TooManyElements beyond what any request may have that is not divided.
+        Raises TooManyElements above the limit of an undivided request.
         """
         return self._here.run(decode, frame, position, version)
 
@@ -252,8 +252,8 @@ class LargeRequests:
     ) -> Encoded:
         """Encode a response on a thread.
 
-        Where the connection can, it waits for that: otherwise small requests of one client could
-        have a thousand encoded that it never reads, and other clients would wait for the thread.
+        The connection waits for the result if it can. Otherwise one client could have a thousand
+        responses encoded that it never reads, and other clients would wait for the thread.
         """
         flexible = answers_flexibly(route, version)
         encode = route.api.encode_response

@@ -33,14 +33,15 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.clock import Clock
 
 EARLY_REQUEST_BYTES: Final = 4096
-"""Most of a request before the login that is no token: these name a client or a mechanism."""
+"""Maximum size of a request before the login, except for tokens: it names a client or a
+mechanism."""
 LOGIN_FIRST: Final = "the client has not logged in"
 _LENGTH: Final = struct.Struct(">i")
 _KEY: Final = struct.Struct(">h")
 
 
 class Door(Protocol):
-    """The connection, as its gate knows it."""
+    """Interface of the connection for its gate."""
 
     def logged_in(self, outcome: LoggedIn) -> int:
         """Serve the client as its authenticated user."""
@@ -84,7 +85,7 @@ class LoginGate:
                 raise CloseConnection(LOGIN_FIRST)
 
     def _note_versions(self, key: int, frame: memoryview) -> None:
-        """End the phase of ApiVersions after the first one of a known version."""
+        """End the phase of ApiVersions after the first request of that API in a known version."""
         if key == API_VERSIONS_KEY:
             route = self._routes.get(key)
             header, _ = decode_request_header(frame)

@@ -22,8 +22,8 @@ from barnabas.storage.files.io import IOV_MAX, FileSlice
 
 PAGES_WAIT_SECONDS: Final = 0.01
 PAGES_WAITS_MAX: Final = 100
-"""Maximum number of waits for pages that left the cache, before they are sent anyway: then the loop
-waits for the disk, and is called if it cannot read."""
+"""Maximum number of waits for pages that left the cache. After that the loop itself reads the pages
+from the disk."""
 
 
 def send_unpaced(descriptor: int) -> None:

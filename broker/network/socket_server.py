@@ -82,7 +82,7 @@ class Listener:
 
 
 class Complaints:
-    """Warnings about what clients did: the first few of a second, and how many more there were."""
+    """Warnings about clients: the first few of each second, and the number of the others."""
 
     __slots__ = ("_clock", "_second", "_suppressed", "_written")
 
@@ -123,7 +123,7 @@ class SocketServer:
         """``security`` has the rules of listeners by name; a listener without an entry needs no
         login.
 
-        ``generation`` counts the changes of what clients may do.
+        ``generation`` counts the changes of permissions.
         """
         self.clock = clock
         self.generation = generation or Generation()
@@ -160,7 +160,7 @@ class SocketServer:
             self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max)
         self.peer_sessions = PeerSessions()
         self.connections: dict[Connection, None] = {}
-        """In the order in which they came."""
+        """Waiting connections, in order of arrival."""
         # In the order in which they came; some are no strangers any more.
         self._newcomers: dict[Connection, None] = {}
         self.backlog = Backlog()
@@ -280,8 +280,8 @@ class SocketServer:
     def admit(self, connection: Connection) -> str | None:
         """Admit a new connection, or return the reason for a refusal.
 
-        Where all places are taken, it gets that of the oldest stranger: one that never completed a
-        request, or has not logged in.
+        If all places are taken, the connection gets the place of the oldest stranger: a connection
+        that never completed a request, or has not logged in.
         """
         refused = self._refusal_of(connection)
         if refused is not None:
@@ -366,7 +366,7 @@ class SocketServer:
                 connection.close("reason=the login does not hold any more")
 
     def complain(self, text: str) -> None:
-        """Log what a client did, within limits."""
+        """Log an event of a client, within limits."""
         self._complaints.write(text)
 
     # ----------------------------------------------------------------------- called by doormen
@@ -483,7 +483,7 @@ def _listener_limits(config: BrokerConfig) -> dict[str, int]:
 
 
 def bytes_or_unlimited(size: int) -> int:
-    """Return a number of bytes of which -1 means no limit."""
+    """Return a limit in bytes; -1 (no limit) becomes a number that is never reached."""
     return size if size >= 0 else 1 << 62
 
 
@@ -562,7 +562,7 @@ def bind_all(
 def bound_socket(
     family: socket.AddressFamily, address: str, port: int, config: BrokerConfig
 ) -> socket.socket:
-    """Return one bound socket; what accepted connections inherit is set here."""
+    """Return one bound socket, with the options that accepted connections inherit."""
     host = simulated_host()
     if host is not None:
         return host.bind(address, port)

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     from barnabas.broker.api.client_seen import ClientSeen
 
 OFFSETS_AWAITED_S: Final = 4.0
-"""Time limit for the next request of librdkafka after AddOffsetsToTxn, once brokers came or went.
-Less than what lies between two sweeps, so that the second one after the request is the end."""
+"""Time limit for the next request of librdkafka after AddOffsetsToTxn, after brokers joined or
+left. It is less than the interval of two sweeps, so that the second sweep after the request closes
+the connection."""
 
 
 def has_stale_coordinator(silent_s: float, last_api: str, seen: ClientSeen) -> bool:

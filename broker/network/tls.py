@@ -29,13 +29,13 @@ if TYPE_CHECKING:
     from barnabas.broker.security.listeners.tls import ListenerTls
 
 RECEIVE_BYTES: Final = 64 * 1024
-"""Most that is received at once."""
+"""Maximum number of bytes received at once."""
 FED_BYTES: Final = 32 * 1024
-"""Most that OpenSSL gets at once: room for a request of 16 KB with what is around it."""
+"""Maximum size of the data that OpenSSL gets at once: a request of 16 KB with its TLS records."""
 HELD_MAX_BYTES: Final = 64 * 1024
 """Maximum size of received bytes that wait while a step of the handshake is under way."""
 HANDSHAKE_MAX_BYTES: Final = 256 * 1024
-"""Most of a client's handshake; OpenSSL limits its certificates to 100 KB."""
+"""Maximum size of a client's handshake; OpenSSL limits its certificates to 100 KB."""
 
 _RECORD_HEAD_BYTES: Final = 5
 _RECORD_MAX_BYTES: Final = RECORD_BYTES + 2048
@@ -193,7 +193,7 @@ class TlsTransport(asyncio.Transport, asyncio.BufferedProtocol):
             self._resume_raw()
 
     def close(self) -> None:
-        """Close once everything has left that was written."""
+        """Close the connection after all written data has been sent."""
         if self._state >= CLOSING:
             return
         is_open = self._state == OPEN

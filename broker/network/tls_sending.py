@@ -28,11 +28,12 @@ RECORD_BYTES: Final = 16 * 1024
 JOINED_BYTES: Final = 4 * 1024
 """Pieces of an answer that are smaller than this share a record."""
 PIECE_BYTES: Final = 64 * 1024
-"""Read from a file at once."""
+"""Maximum number of bytes read from a file at once."""
 BATCH_BYTES: Final = 128 * 1024
-"""Encrypted in a row before the socket gets it, and may say that it takes no more."""
+"""Maximum size of the data encrypted in a row before the socket gets it, which may accept only a
+part."""
 TURN_BYTES: Final = 1024 * 1024
-"""Encrypted for one connection before the others have their turn."""
+"""Maximum number of bytes encrypted for one connection before others have their turn."""
 REPLIES_MAX_BYTES: Final = 16 * 1024
 """Maximum size of TLS's own responses during a connection, about 600 of them. Clients renew keys
 after terabytes, and one that does it without end causes work with a few bytes."""

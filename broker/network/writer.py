@@ -57,7 +57,7 @@ class Writer:
     ) -> None:
         """Start; ``descriptor`` is the socket's, or -1 if only the transport may send.
 
-        ``takes_slices``: the transport does so, and reads of files what it can send.
+        ``takes_slices``: the transport accepts slices of files and reads them itself.
         """
         self._transport = transport
         self._descriptor = descriptor

@@ -25,7 +25,7 @@ logger = logging.getLogger("barnabas.broker.server")
 
 
 class HttpHost(ObservedBroker, Protocol):
-    """The broker, as far as its HTTP port uses it."""
+    """Interface of the broker for its HTTP port."""
 
     authorizer: Authorizer | None
     generation: Generation

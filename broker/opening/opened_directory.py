@@ -35,7 +35,7 @@ _SILENT.setLevel(logging.CRITICAL + 1)
 
 @dataclass(frozen=True, slots=True)
 class OpenedDirectory:
-    """Data that a start would have found."""
+    """State of a data directory as a start of the broker would load it."""
 
     store: LogStore
     """All logs, recovered."""

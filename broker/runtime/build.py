@@ -25,9 +25,9 @@ def build_name() -> str:
 
 
 def commit() -> str:
-    """Return the commit that this installation was built from, or in a checkout the current one.
+    """Return the commit of this installation, in a checkout the current one.
 
-    A commit with changes beside it ends in ``-dirty``. Without a commit the text says why.
+    A commit with uncommitted changes ends in ``-dirty``. Without a commit the text has the reason.
     """
     package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     try:

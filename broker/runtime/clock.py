@@ -225,7 +225,7 @@ class ManualClock:
                 timer.arm(max(0.0, timer.due - now))
 
     def jump(self, **amount: float) -> None:
-        """Set the wall clock forward or back: ``jump(hours=-1)``. No time passes by that."""
+        """Set the wall clock forward or back: ``jump(hours=-1)``. Monotonic time does not pass."""
         self._start_ms += int(timedelta(**amount) / timedelta(milliseconds=1))
 
     def _forget_done(self) -> None:

@@ -29,7 +29,8 @@ class DiskReaders:
         self._loop = loop
         self._clock = clock
         self.parked = 0
-        """Number of reads that wait for the store of a cluster, or for a thread for that."""
+        """Number of reads that wait for the store of a cluster, or for a thread that reads from
+        it."""
 
     def run(self, work: Callable[[], T]) -> asyncio.Future[T]:
         """Run ``work`` on a thread; the future has its result or error."""

@@ -46,9 +46,9 @@ class JsonFormatter(logging.Formatter):
 
 
 def event_and_fields(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
-    """Return the event of a log record without its fields, and these.
+    """Return the event of a log record without its fields, and the fields.
 
-    The template says what is a field: values may look like one, and hold blanks.
+    The template defines the fields, as values may look like fields and contain blanks.
     """
     arguments = record.args
     if record.name == AUDIT:
@@ -80,9 +80,9 @@ def _filled(template: str, left: list[object]) -> str:
 
 
 class ErrorLimit:
-    """Limits lines at ERROR and above, each place in the code by itself.
+    """Limits lines at ERROR and above, separately for each place in the code.
 
-    The lines that were left out are counted in a line before the next one of their place.
+    A line with the number of dropped lines precedes the next line of the same place.
     """
 
     def __init__(self, seconds: Callable[[], float] = monotonic) -> None:

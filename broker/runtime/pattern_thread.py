@@ -22,7 +22,7 @@ class PatternThread:
         self._thread = Pool("patterns", loop=loop)
 
     async def matching(self, regex: str, texts: Sequence[str]) -> list[bool]:
-        """Return for each text whether a valid expression matches all of it."""
+        """Return for each text whether a valid expression matches the whole text."""
         matches = WholeMatch(regex)
         verdicts = []
         work_done = 0

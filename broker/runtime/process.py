@@ -54,7 +54,8 @@ def tune_process() -> None:
 def tune_allocator(environment: Mapping[str, str] = os.environ) -> bool:
     """Make glibc keep large freed blocks, unless ``environment`` has other settings.
 
-    Returns False if nothing was set: the C library is another one, or the environment sets all.
+    Returns False if nothing was set: the C library is not glibc, or the environment sets
+    everything.
     """
     library = ctypes.CDLL(None)
     if not hasattr(library, "gnu_get_libc_version"):

@@ -10,9 +10,7 @@ if TYPE_CHECKING:
 
 
 class Settled:
-    """Waiter for a commit group that is durable or refused: in both cases it is not open any
-    more.
-    """
+    """Waiter for the end of a commit group: durable or refused."""
 
     __slots__ = ("_then",)
 

@@ -189,8 +189,7 @@ class Cluster:
     def create_topic(
         self, name: str, partitions: int = 1, configs: Mapping[str, str] | None = None
     ) -> Outcome[str]:
-        """Create a topic, and wait until all of it is served; the result is its name.
-
+        """Create a topic, and wait until all of its partitions are served; the result is its name.
         Raises KafkaError.
         """
 
@@ -351,7 +350,7 @@ class Cluster:
         return found[0]
 
     def _read(self, topic: str, index: int, isolation: str) -> list[ReceivedRecord]:
-        """Read a partition at its leader, which can change meanwhile."""
+        """Read a partition at its leader, which can change during the read."""
         while True:
             try:
                 return self._until_served(topic, index).read_partition(topic, index, isolation)
@@ -368,7 +367,7 @@ class ClusterClock:
         self._cluster = cluster
 
     def advance(self, **amount: float) -> None:
-        """Skip time, and run what has become due: ``advance(minutes=15)``."""
+        """Skip time, and run the timers that are due by then: ``advance(minutes=15)``."""
         for broker in self._cluster.brokers:
             if broker.is_running:
                 broker.clock.advance(**amount)

@@ -149,7 +149,7 @@ class BrokerClock:
         self._clock = clock
 
     def advance(self, **amount: float) -> None:
-        """Skip time, and run what has become due: ``advance(minutes=15)``."""
+        """Skip time, and run the timers that are due by then: ``advance(minutes=15)``."""
         self._broker.call(lambda: self._clock.advance(**amount))
 
     def jump(self, **amount: float) -> None:

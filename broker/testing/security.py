@@ -157,8 +157,8 @@ class Security:
     """Permissions of the other users: ``[allow("alice", "READ", topic="orders")]``. Without super
     users and rules there is no access control."""
     client_certificates: ClientCertificates | None = None
-    """Whether clients show a certificate, or None to require it if ``users`` have no other login,
-    which is with the protocol SSL."""
+    """Whether clients show a certificate. None requires it only if ``users`` have no other login,
+    as with the protocol SSL."""
 
     def __post_init__(self) -> None:
         """Check the settings."""

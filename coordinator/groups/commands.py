@@ -83,9 +83,9 @@ class JoinGroup:
     request: JoinGroupRequest
     ticket: int
     new_member_id: str
-    """For a member that has none: client id and a random UUID. Empty for the others."""
+    """For a member without an id: client id and a random UUID. Empty for the others."""
     topics: TopicsImage = NO_TOPICS
-    """For a classic member of a consumer group: the coordinator assigns."""
+    """Topics that the coordinator assigns to a classic member of a consumer group."""
 
     @property
     def group_id(self) -> str:
@@ -172,7 +172,7 @@ class LongOffsetCommit:
 
     caller: Caller
     parts: tuple[OffsetCommitRequest, ...]
-    """At least one; they differ in their topics alone."""
+    """At least one commit; they differ in their topics alone."""
 
     @property
     def group_id(self) -> str:
@@ -236,10 +236,10 @@ class DeleteGroup:
 
 @dataclass(frozen=True, slots=True)
 class ExpireOffsets:
-    """Remove offsets that were unused for the retention time; an empty group goes with its last
-    offset.
+    """Remove offsets that were unused for the retention time; an empty group is deleted with its
+    last offset.
 
-    Sent from time to time for every group.
+    The coordinator sends it periodically for every group.
     """
 
     group_id: str
@@ -248,7 +248,7 @@ class ExpireOffsets:
 
 @dataclass(frozen=True, slots=True)
 class TopicsDeleted:
-    """Topics were deleted: the offsets of those that are not there any more go too."""
+    """Deletion of topics, by which their committed offsets are deleted too."""
 
     group_id: str
     topics: TopicsImage

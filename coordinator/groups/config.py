@@ -31,7 +31,7 @@ class GroupConfig:
     offset_metadata_max_bytes: int = 4_096
     offsets_retention_ms: int = 7 * 24 * 60 * 60 * 1000
     consumer_times: Callable[[str], ConsumerTimes] = _default_times
-    """By group id: a group may have settings of its own."""
+    """Settings of single groups, by group id."""
     consumer_max_size: int = 2_147_483_647
     consumer_assignors: tuple[str, ...] = ("uniform", "range")
     """Server-side assignors on offer; the first one is the default."""

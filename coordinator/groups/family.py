@@ -24,14 +24,14 @@ Starter: TypeAlias = Callable[["GroupTable", Now], Iterable[Effect]]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Functions by what they are for."""
+    """Functions of a family of groups, by their purpose."""
 
     deciders: Mapping[tuple[type, str], Decider] = field(default_factory=dict)
-    """By type of command, and type of the group it meets (CLASSIC, CONSUMER, NO_GROUP or
+    """Functions by type of command and type of the group (CLASSIC, CONSUMER, NO_GROUP or
     ANY_GROUP)."""
     appliers: Mapping[int, Applier] = field(default_factory=dict)
-    """By the record's key type; gets the record and its offset."""
+    """Functions that apply a record, by its key type; they get the record and its offset."""
     changers: Mapping[type, Changer] = field(default_factory=dict)
-    """By type of the change."""
+    """Functions that apply a change, by its type."""
     begin: Starter | None = None
     """Effects after a start: the timers of the members that the records contain."""

@@ -29,7 +29,7 @@ STABLE: Final = "Stable"
 SWEPT_MAX: Final = 10_000
 """Offsets of a group that one sweep removes."""
 PLACES_PER_STEP: Final = 500
-"""Offsets looked at before others may get a turn: about a millisecond's work."""
+"""Number of offsets checked before others may get a turn: about a millisecond's work."""
 
 Steps: TypeAlias = Generator[None, None, LongDecision]
 
@@ -108,7 +108,7 @@ def _remove_expired(shard: GroupTable, command: ExpireOffsets, now: Now) -> Step
 
 
 class _Removal:
-    """The tombstones of a group's offsets, and those of the group itself if it goes too."""
+    """The tombstones of a group's offsets, and of the group itself if it is removed as well."""
 
     def __init__(
         self, group_id: str, offset_keys: list[tuple[str, int]], group: Group | None = None
@@ -126,8 +126,8 @@ class _Removal:
 def _decided(shard: GroupTable, group_id: str, steps: Steps, *, is_long: bool = False) -> Decision:
     """Decide at once, or in steps if there are many offsets.
 
-    Meanwhile no command for the group runs. Only markers are applied, and a marker never adds a
-    commit for a new partition: a partition is checked once.
+    Between the steps no command for the group runs, and only markers are applied. A marker never
+    adds a commit for a new partition, so each partition is checked once.
     """
     if is_long or shard.offsets.count(group_id) > MANY:
         return Decision(steps=steps)
@@ -169,7 +169,7 @@ def _unused_since_ms(group: Group | None, topic: str, committed: CommittedOffset
 
 
 def _is_gone(topic: str, commits: list[CommittedOffset], image: TopicsImage) -> bool:
-    """Return whether the topic was deleted; another one may have its name now."""
+    """Return whether the topic was deleted; a new topic may have its name."""
     topic_id = image.topic_id(topic)
     return topic_id is None or not any(committed.is_of(topic_id) for committed in commits)
 

@@ -13,12 +13,12 @@ from barnabas.coordinator.groups.pending_offsets import OffsetKey, PendingOffset
 from barnabas.protocol.wire import ZERO_UUID
 
 BY_RETENTION: Final = -1
-"""Instead of a time of expiry: the broker's retention time decides."""
+"""Value in place of a time of expiry: the broker's retention time applies."""
 MANY: Final = 2000
-"""Offsets: what is done with more of them than this takes long (``Decision.steps``)."""
+"""Number of offsets above which an operation runs in steps (``Decision.steps``)."""
 OFFSETS_PER_STEP: Final = 200
-"""Offsets of a transaction taken in before others may get a turn: half a millisecond's work. As
-many may be due at once in every partition of ``__consumer_offsets``."""
+"""Maximum number of offsets of a transaction that are applied in one turn, in about half a
+millisecond. Every partition of ``__consumer_offsets`` may have so many at the same time."""
 
 
 class CommittedOffset(NamedTuple):
@@ -30,7 +30,7 @@ class CommittedOffset(NamedTuple):
     commit_ms: int
     """The broker's time, never the client's (T2)."""
     expire_ms: int
-    """BY_RETENTION, or the time that an old client asked for."""
+    """Expiry as requested by a client of an old version, or BY_RETENTION."""
     topic_id: bytes
     """Topic id, or ZERO_UUID if the record does not have it."""
     log_offset: int

@@ -264,8 +264,8 @@ def fetch(shard: GroupTable, command: OffsetFetch, _now: Now) -> Decision:
 def _fetch_all_in_steps(
     shard: GroupTable, command: OffsetFetch
 ) -> Generator[None, None, LongDecision]:
-    """Fetch all offsets as of one moment, in steps; commits and markers may be applied
-    meanwhile.
+    """Fetch all offsets as of one moment, in steps, between which commits and markers may be
+    applied.
     """
     yield  # Of very many groups, each starts when it is its turn.
     group_id = command.group_id

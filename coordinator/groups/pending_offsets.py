@@ -21,7 +21,7 @@ class OffsetKey(NamedTuple):
 
 
 class PendingOffsets:
-    """By group and partition, and by the producer whose transaction they are part of."""
+    """Pending offsets by group and partition, then by the producer of their transaction."""
 
     def __init__(self) -> None:
         self._by_group: dict[str, dict[OffsetKey, dict[int, CommittedOffset]]] = {}

@@ -1,7 +1,7 @@
 """The groups of one partition of ``__consumer_offsets``: which code decides what.
 
 One shard is one state machine: its state is what the records of its partition say, plus what is
-volatile. Here it is only found out who decides, applies or changes.
+volatile. This module only finds the function that decides a command or applies a record.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class GroupShard(GroupTable):
         return False
 
     def forget(self) -> None:
-        """Keep everything: no registrations exist outside."""
+        """Have no effect: the groups are registered nowhere else."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """Return the effects after a start: the timers of the members that the records contain."""

@@ -144,7 +144,7 @@ NO_FRESH_ID: Final = Decision(Outcome(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS))
 
 
 class TakeProducerId(NamedTuple):
-    """Effect: the fresh producer id that the command brought is a producer's now."""
+    """Effect: a producer now has the new producer id that its command contained."""
 
     producer_id: int
 

@@ -84,7 +84,7 @@ V2_TABLE: Final[dict[tuple[bool, str, State], Step | ErrorCode]] = {
     (ABORT, RETRY, State.COMPLETE_COMMIT): _E.INVALID_TXN_STATE,
     (ABORT, RETRY, State.COMPLETE_ABORT): Step.DONE,
 }
-"""EndTxn from version 5 on, by decision, by what the request's epoch is, and by state."""
+"""Effects of EndTxn from version 5 on, by decision, by epoch of the request, and by state."""
 
 
 # ------------------------------------------------------------------------------------------ EndTxn

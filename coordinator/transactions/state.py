@@ -79,7 +79,7 @@ _NAMES: Final = {
 }
 
 STORABLE: Final = frozenset(State) - {State.DEAD, State.PREPARE_EPOCH_FENCE}
-"""States a record may have; Kafka has the other two in memory only."""
+"""States that a record may have; Kafka has the other two in memory only."""
 
 PREDECESSORS: Final = {
     State.EMPTY: {State.EMPTY, State.COMPLETE_COMMIT, State.COMPLETE_ABORT},
@@ -122,10 +122,12 @@ class Transaction(NamedTuple):
     previous_producer_id: int = NO_PRODUCER_ID
     """Producer id before the latest rotation."""
     next_producer_id: int = NO_PRODUCER_ID
-    """In force when this transaction is complete: its epochs are used up (KIP-890)."""
+    """Producer id that replaces ``producer_id`` when this transaction is complete, because its
+    epochs are used up (KIP-890)."""
     next_epoch: int = NO_EPOCH
-    """Epoch of ``next_producer_id``: the owner of a prepared transaction presents it, and once that
-    is decided, presents it next (KIP-939). Its data keep theirs."""
+    """Epoch of ``next_producer_id``. The owner of a prepared transaction presents it to end the
+    transaction, and afterwards to begin the next one (KIP-939). The records of the transaction keep
+    the old epoch."""
     transaction_version: int = CLASSIC
     """Protocol of the present transaction, CLASSIC (v1) or TRANSACTIONS_V2."""
 

@@ -42,7 +42,7 @@ class TransactionTable:
         self.quarantined: set[str] = set()
         """Ids whose latest record cannot be read: nothing is known of them, nothing is decided."""
         self.drift_ms = 0
-        """By how much the wall clock was ahead of the monotonic one at the start."""
+        """Lead of the wall clock over the monotonic clock at the start, in milliseconds."""
 
     def apply(self, record: Record, offset: int) -> None:  # noqa: ARG002
         """Apply a record; raises ValueError for an invalid one."""
@@ -101,9 +101,8 @@ class TransactionTable:
         return True
 
     def quarantine(self, transactional_id: str) -> None:
-        """Mark an ID whose latest record cannot be read.
-
-        Its producers have to wait: to know nothing of an id would be to fence no zombie (D8).
+        """Mark an ID whose latest record cannot be read. Its producers have to wait: a coordinator
+        that ignored the record could not fence older producers (D8).
         """
         self.transactions.pop(transactional_id, None)
         self.open.pop(transactional_id, None)

@@ -53,9 +53,9 @@ class DecodeEmitter:
                 self._code.lines.insert(start, "    elements = 0")
 
     def _structure(self, layout: Layout, owner: str) -> list[str]:
-        """Emit the reading of one structure; return the arguments of its constructor.
+        """Emit code that reads one structure; return the arguments of its constructor.
 
-        ``owner`` is what the structure is read into; it tells apart variables of the same name.
+        ``owner`` names the variable of the structure, and distinguishes variables of the same name.
         """
         variables = {
             field.name: self._names.new(field.name, owner)

@@ -6,10 +6,12 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 
 class SaslFailed(Exception):
-    """The exchange has failed for good; the text is for the other side."""
+    """The exchange has failed permanently; the text is for the other side."""
 
     def __init__(self, message: str, user: str = "", detail: str = "") -> None:
-        """``user`` is who was to log in, ``detail`` more than the other side hears: for the log."""
+        """``user`` is the user who tried to log in; ``detail`` is for the log, not for the other
+        side.
+        """
         super().__init__(message)
         self.user = user
         self.detail = detail

@@ -24,7 +24,7 @@ _BARE_WORD: Final = re.compile(r"[A-Za-z0-9_$.-]+")
 
 
 class MalformedJaas(Exception):
-    """The text is no JAAS configuration; says what is wrong, without quoting it."""
+    """The text is no JAAS configuration; the message has the reason, without the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,9 @@ _HANDSHAKE_VERSION: Final = 1
 
 
 class LoginRefused(Exception):
-    """The broker does not let this client in, or is not to be trusted; the text says why.
+    """The broker refuses this client, or cannot be trusted; the text has the reason.
 
-    Final: the same attempt once more would fail as well, and might lock an account.
+    Do not retry: the same attempt would fail again, and might lock an account.
     """
 
 

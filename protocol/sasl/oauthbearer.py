@@ -20,7 +20,7 @@ from barnabas.protocol.sasl.exchange import Accepted, Challenge, SaslFailed, Ste
 
 MECHANISM: Final = "OAUTHBEARER"
 TOKEN_BYTES_MAX: Final = 64 * 1024
-"""Longest message: tokens with hundreds of groups in them have 16 KB."""
+"""Maximum size of a message: tokens with hundreds of groups have 16 KB."""
 
 FAILED: Final = (
     "Authentication failed during authentication due to invalid credentials with SASL mechanism "
@@ -47,14 +47,16 @@ class Verified(NamedTuple):
 
     user: str
     expires_ms: int
-    """In milliseconds since the epoch."""
+    """Time in milliseconds since the epoch."""
 
 
 class OAuthBearerServer:
-    """The server's side: takes a token, or one that does not hold and its acknowledgement."""
+    """The server's side: takes a token, or an invalid token and the client's acknowledgement of the
+    error.
+    """
 
     def __init__(self, verify: Callable[[str], Verified]) -> None:
-        """``verify`` returns what a token proves; raises InvalidToken."""
+        """``verify`` returns the user and expiry of a token; raises InvalidToken."""
         self._verify = verify
         self._failure: InvalidToken | None = None
 

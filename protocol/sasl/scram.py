@@ -28,8 +28,8 @@ ITERATIONS_MAX: Final = 16_384
 """Limits for credentials that clients set: Kafka's."""
 
 CLIENT_ITERATIONS_MAX: Final = 1_000_000
-"""Most that a broker may ask a client for: half a second. Without a limit any server could stop a
-client for as long as it likes (CVE-2026-10143)."""
+"""Maximum number of rounds that a client accepts from a broker: half a second. Without a limit any
+server could stop a client for any time (CVE-2026-10143)."""
 
 MESSAGE_BYTES_MAX: Final = 8192
 
@@ -199,7 +199,7 @@ class ScramClient:
         name = user.replace("=", "=3D").replace(",", "=2C")
         self._bare = f"n={name},r={nonce}"
         self._expected: bytes | None = None
-        """The server's signature, once this side has proved what it knows."""
+        """The expected signature of the server, once this side has sent its proof."""
 
     def first(self) -> bytes:
         """Return the first message."""

@@ -118,7 +118,7 @@ class ObjectFiles:
         return self._exists(self._at(name))
 
     def names(self, folder: str) -> list[str]:
-        """Return the names of the files in a folder; none if it does not exist."""
+        """Return the names of the files in a folder, empty if it does not exist."""
         from pyarrow import fs
 
         chosen = fs.FileSelector(self._at(folder), allow_not_found=True)
@@ -126,7 +126,7 @@ class ObjectFiles:
         return [str(each.base_name) for each in found]
 
     def replace(self, name: str, content: bytes) -> None:
-        """Write a file by one request; a reader sees the new content or the one before."""
+        """Write a file by one request; a reader sees either the old or the new content."""
 
         def write() -> None:
             with self._files.open_output_stream(self._at(name)) as file:

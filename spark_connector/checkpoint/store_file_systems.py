@@ -25,9 +25,9 @@ _ENDPOINTS: Final = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 
 
 def path_of(location: str) -> tuple[str, str]:
-    """Return the bucket or container of a URI, and the path of it that pyarrow reads.
+    """Return the bucket or container of a URI, and its path for pyarrow.
 
-    As Hadoop reads it: nothing is quoted, and slashes that follow each other are one.
+    The URI is read as Hadoop does: without quoting, and with repeated slashes as one.
     """
     _scheme, _, rest = location.partition("://")
     authority, _, path = rest.partition("/")

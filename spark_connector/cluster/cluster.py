@@ -185,7 +185,7 @@ class Cluster(Closing):
         )
 
     def forget(self) -> None:
-        """Forget leaders and coordinators, so that the next request looks them up again."""
+        """Clear the cached leaders and coordinators; the next request reads them again."""
         self._leaders.clear()
         self._coordinators.clear()
 

@@ -62,7 +62,7 @@ os._exit(0)
 
 @dataclass(frozen=True)
 class WorkerPython:
-    """A Python that Spark starts workers with, and what it has."""
+    """A Python that Spark starts workers with, and its packages."""
 
     command: str
     chosen_by: tuple[str, ...]
@@ -78,7 +78,7 @@ class WorkerPython:
     sources: tuple[str, ...] = ()
     """All modules `pyspark_*`."""
     is_complete: bool = False
-    """Whether all imports were attempted: one that does not end is the last one."""
+    """Whether all imports were attempted; if not, the last one never ended."""
     problem: str = ""
     """Reason why it cannot be run, or empty."""
 
@@ -97,21 +97,27 @@ class WorkerPython:
 
 
 def chosen_python(environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """Return the command with which Spark starts workers of data sources, and what names it."""
+    """Return the command with which Spark starts workers of data sources, and the name of the
+    setting that chose it.
+    """
     if command := environment.get(DRIVER_VARIABLE):
         return command, DRIVER_VARIABLE
     return task_python(environment)
 
 
 def task_python(environment: Mapping[str, str] = os.environ) -> tuple[str, str]:
-    """Return the command with which Spark starts workers of tasks, and what names it."""
+    """Return the command with which Spark starts workers of tasks, and the name of the setting that
+    chose it.
+    """
     if command := environment.get(VARIABLE):
         return command, VARIABLE
     return "python3", DEFAULT
 
 
 def probe(command: str, *chosen_by: str, has_sources: bool = True) -> WorkerPython:
-    """Start a Python and return what it can import, with or without the packages `pyspark_*`."""
+    """Start a Python and return the modules that it can import, with or without the packages
+    `pyspark_*`.
+    """
     path = shutil.which(command)
     if path is None:
         return WorkerPython(command, chosen_by, problem=_missing_program(command))

@@ -28,7 +28,7 @@ class DriverSink:
 
 
 _sinks: dict[str, DriverSink] = {}
-"""By query id. Each query has one thread that writes here; observers only read."""
+"""Sinks by query id. Each query has one thread that writes here; observers only read."""
 
 
 def note_batch(query_id: str, options: SinkOptions, measured: Measured | None = None) -> None:

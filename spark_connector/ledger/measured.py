@@ -35,7 +35,7 @@ class Measured(NamedTuple):
 
     @classmethod
     def of_plain(cls, found: Any) -> Self | None:  # noqa: ANN401 - any JSON
-        """Read the fields of an entry; None if they are absent or unreadable.
+        """Read the fields of an entry, or None if they are absent or unreadable.
 
         No query may fail because of a duration that is only shown.
         """

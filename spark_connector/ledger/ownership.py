@@ -133,7 +133,7 @@ class Ownership:
         self._continuity.note()
 
     def inspect(self, query_id: str, batch_id: int | None, source_topics: Iterable[str]) -> None:
-        """Refuse what `take` would refuse, and note the IDs of topics; fence no producer."""
+        """Raise the refusals of `take`, and note the IDs of topics; fence no producer."""
         queries = self._refuse_in_time(query_id, batch_id)
         self._continuity.observe(queries.get(query_id, NO_ENTRY), source_topics)
         self._continuity.note()

@@ -25,7 +25,7 @@ class QueryLedger(Ledger):
         super().__init__(cluster, topic)
         self._query_id = query_id
         self.sink_id: str | None = None
-        """The sink id of the latest entry; None if there is no entry so far."""
+        """The sink id of the latest entry, or None if there is no entry so far."""
         self.measured: deque[Measured] = deque(maxlen=MEASURED_MAX)
         """Durations that entries had, also those which later entries have replaced."""
 
@@ -36,9 +36,9 @@ class QueryLedger(Ledger):
             raise TopicMissing(f"the ledger {self._topic} does not exist")
 
     def entries(self) -> list[Entry]:
-        """Return the last decided entry, and those whose transaction has no marker so far.
+        """Return the last decided entry, and the entries whose transaction has no marker so far.
 
-        There is none before the first sink of the cluster has created the topic.
+        There is no entry before the first sink of the cluster has created the topic.
         """
         try:
             self._refresh("")

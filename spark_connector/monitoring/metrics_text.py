@@ -16,7 +16,7 @@ class _Family(NamedTuple):
     kind: str
     help: str
     samples: Mapping[str, Callable[[QueryMetrics], Number]]
-    """By the suffix of the sample's name."""
+    """Functions that return a sample's value, by the suffix of its name."""
 
 
 def _seconds(milliseconds: Number) -> Number:

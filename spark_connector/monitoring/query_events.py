@@ -21,7 +21,7 @@ class Progressed(NamedTuple):
 
 
 class Ended(NamedTuple):
-    """A run of a query has ended; the next run may have started before this event comes."""
+    """A run of a query has ended; the next run may have started before this event arrives."""
 
     query_id: str
     run_id: str

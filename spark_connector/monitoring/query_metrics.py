@@ -27,7 +27,7 @@ class QueryMetrics:
     rows_decided: int = 0
     batches_decided: int = 0
     decide_ms: float | None = None
-    """Duration of the last measured batch; so is `commit_ms`."""
+    """Duration of the decision of the last measured batch."""
     commit_ms: float | None = None
     measured_batch: int | None = None
     """Number of the last measured batch. With `format("barnabas")` usually the batch before the
@@ -104,6 +104,6 @@ class QueryTotals:
 
 
 def records_of(entries: Iterable[Entry], batch_id: int) -> int | None:
-    """Return the number of records of a batch; None if no entry has it."""
+    """Return the number of records of a batch, or None if no entry has it."""
     counts = (entry.records_of(batch_id) for entry in entries)
     return next((count for count in counts if count is not None), None)

@@ -67,7 +67,7 @@ class Monitor(Closing):
 
     @property
     def url(self) -> str | None:
-        """Address of the metrics; None without a port."""
+        """Address of the metrics, or None without a port."""
         return None if self._server is None else self._server.url
 
     def queries(self) -> tuple[QueryMetrics, ...]:

@@ -53,7 +53,9 @@ class QueryView(Closing):
     def __init__(
         self, query_id: str, options: SinkOptions, *, sink_id: str | None, note: Note
     ) -> None:
-        """``sink_id`` None: the one of the query's ledger entry. ``note`` gets what has failed."""
+        """``sink_id``: None for that of the query's ledger entry. ``note`` is called with
+        failures.
+        """
         self._sink_id = sink_id
         self._note = note
         self._sink = _cluster(options.bootstrap_servers, options.security)

@@ -24,7 +24,7 @@ from barnabas.spark_connector.settings.options import SinkOptions
 UNREPORTED_MAX: Final = 100
 """Number of batches that wait for the ledger to be readable; the earliest are dropped."""
 _DATA_SOURCE: Final = "PythonTable"
-"""Part of what Spark calls the sink of a Python data source."""
+"""Part of Spark's name of the sink of a Python data source."""
 
 
 class WatchedQuery(Closing):
@@ -45,7 +45,7 @@ class WatchedQuery(Closing):
 
     @property
     def metrics(self) -> QueryMetrics | None:
-        """The query's metrics; None if the query has none of our sinks, or has not decided."""
+        """The query's metrics, or None if the query has none of our sinks, or has not decided."""
         return self._totals.metrics if self._totals.metrics.sink_id else None
 
     def take(self, report: Report) -> None:
@@ -57,7 +57,7 @@ class WatchedQuery(Closing):
             self._totals.finish(int(report["batchId"]), int(sink_ms))
 
     def start(self, run_id: str) -> None:
-        """Note that the query has started, perhaps once more."""
+        """Note that the query has started, for the first time or again."""
         self._run_id, self.is_active = run_id, True
 
     def end(self, run_id: str) -> None:

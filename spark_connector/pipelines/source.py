@@ -29,7 +29,7 @@ DEFAULTS: Final = {
 }
 """Options of Spark's source with another default here."""
 BATCH_OFFSETS_MAX: Final = 1_000_000
-"""Default of maxOffsetsPerTrigger where batches follow each other without a pause."""
+"""Default of maxOffsetsPerTrigger if batches follow each other without a pause."""
 
 
 @dataclass(frozen=True, kw_only=True)

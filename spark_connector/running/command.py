@@ -239,7 +239,9 @@ def _by_name(pipelines: Sequence[Pipeline]) -> dict[str, Pipeline]:
 
 
 def _needs_spark(error: Exception) -> bool:
-    """Return whether PySpark had no session: an error of its own or (F.col) an assertion."""
+    """Return whether PySpark failed for lack of a session: with its error or (F.col) an
+    assertion.
+    """
     frames = traceback.extract_tb(error.__traceback__)
     is_pyspark = bool(frames) and "pyspark" in Path(frames[-1].filename).parts
     is_assertion = isinstance(error, AssertionError) and is_pyspark

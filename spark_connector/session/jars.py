@@ -79,7 +79,7 @@ TESTED_SPARK_VERSIONS = ("4.2.0", "4.3.0")
 
 
 def spark_kafka_jars() -> list[Path]:
-    """Return the four jars that PySpark needs beside its own to read and write Kafka."""
+    """Return the four jars that PySpark lacks to read and write Kafka."""
     directory = fetched("spark_kafka", SPARK_KAFKA_JARS)
     return [directory / jar.file_name for jar in SPARK_KAFKA_JARS]
 

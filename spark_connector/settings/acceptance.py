@@ -25,10 +25,10 @@ _SEPARATORS: Final = re.compile(r"[,\s]+")
 
 @dataclass(frozen=True, slots=True)
 class NewQuery:
-    """Value of newQuery: whether a query may begin that the ledger does not know."""
+    """Value of newQuery: whether a query that is not in the ledger may begin."""
 
     is_always: bool = False
-    """Whether any query may, for as long as the option stands."""
+    """Whether any new query may begin while the option is set."""
     named: frozenset[str] = frozenset()
     """Queries that are given up, and ``<query>:<batch>`` for the start of a query in the middle."""
 
@@ -68,11 +68,11 @@ def names_needed(query_id: str, others: Iterable[str], batch_id: int | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class LostBatch:
-    """Value of acceptLostBatch: the batch that counts as it is, although records of it are lost."""
+    """Value of acceptLostBatch: the batch that is accepted although records of it are lost."""
 
     batch_id: int
     query_id: str = ""
-    """The query whose batch it is, or empty for any query, for as long as the option stands."""
+    """The query of the batch, or empty for any query while the option is set."""
 
     @classmethod
     def parse(cls, text: str) -> LostBatch:
@@ -86,7 +86,7 @@ class LostBatch:
         return cls(int(found[2]), (found[1] or "").lower())
 
     def accepts(self, query_id: str, batch_id: int) -> bool:
-        """Whether this batch of this query counts as it is."""
+        """Return whether this batch of this query is accepted although records of it are lost."""
         return batch_id == self.batch_id and self.query_id in {"", query_id.lower()}
 
 

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _END: Final = -1
 """Partition in a task's last message, which has the number of the previous messages."""
 _MESSAGE = StructType().add("message", BinaryType())
-"""Rows that tasks return. As types, since the JVM would parse a text in each batch."""
+"""Schema of the rows that tasks return, as types: the JVM would parse a text in each batch."""
 
 BatchFunction = Callable[["DataFrame", int], None]
 Sink = TypeVar("Sink", bound=Closing)

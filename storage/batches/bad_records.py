@@ -48,7 +48,7 @@ class NamingRoom:
 
 
 class BadRecords:
-    """Walks through a batch of any size, a few KB of it in each step."""
+    """Examines a batch of any size, a few KB in each step."""
 
     encoding = None
     """An inspector asks its tasks: this one changes no codec."""
@@ -66,9 +66,9 @@ class BadRecords:
         self._found: list[BadRecord] = []
 
     def step(self) -> list[BadRecord] | None:
-        """Examine a few KB; return the bad records after the last ones, None before.
+        """Examine a few KB, and return the bad records found so far, or None before the end.
 
-        The walk ends at a limit. Of a batch that does not add up no record is named.
+        The examination ends at a limit. In a batch with wrong lengths no record is named.
         """
         if self._pieces is None:
             self._pieces = self._small_pieces()

@@ -63,8 +63,7 @@ class Contents(NamedTuple):
     newest_ms: int
     expanded_bytes: int
     encoded: Buffer | None = None
-    """The batch in the topic's own codec, as it is to be stored, or None if it is stored as it
-    came."""
+    """The batch in the topic's codec, or None if it is stored unchanged."""
     too_large: str = ""
     """Description of the limit that ``encoded`` would exceed, or ""."""
 
@@ -99,7 +98,7 @@ def inspect_on_loop(header: BatchHeader, batch: Buffer) -> Contents:
 
 
 class Inspection:
-    """Looks into a batch of any size, one piece of it in each step, and may change its codec."""
+    """Examines a batch of any size, piece by piece, and may change its codec."""
 
     def __init__(
         self,
@@ -107,10 +106,10 @@ class Inspection:
         encoding: Encoding | None = None,
         allowance: Allowance | None = None,
     ) -> None:
-        """``batch`` is at least a header long, and of the length that this says.
+        """``batch`` has at least a header, and the length that the header has.
 
-        ``encoding`` is what its records are to be stored in, if not in what they are;
-        ``allowance`` is that of its request.
+        ``encoding`` is the codec to store the records in, or None to keep theirs; ``allowance`` is
+        that of the request.
         """
         self._batch = batch
         header = self._header = read_header(batch)

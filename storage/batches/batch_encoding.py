@@ -71,7 +71,9 @@ class BatchEncoder:
             self._add(self._encoder.feed(piece))
 
     def finish(self, newest_ms: int) -> memoryview | None:
-        """Return the whole batch; None if it is too large. ``newest_ms`` goes into its header."""
+        """Return the whole batch, or None if it is too large. ``newest_ms`` goes into its
+        header.
+        """
         if self._encoder is not None:
             self._add(self._encoder.finish())
         if self.too_large:

@@ -21,7 +21,7 @@ class CleanedTransactions:
     """The transactions of one walk through a log, given those that were aborted."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
-        """``aborted`` holds at least those with data where the walk goes."""
+        """``aborted`` contains at least the aborted transactions with data in the cleaned range."""
         self._waiting = sorted(aborted, key=lambda entry: entry.first_offset, reverse=True)
         self._aborted: dict[int, AbortedTransaction] = {}
         """Aborted transactions that are open at this point of the walk, by producer."""
@@ -41,7 +41,7 @@ class CleanedTransactions:
     ) -> tuple[bool, AbortedTransaction | None]:
         """Return whether a marker's transaction has no records left, and its index entry.
 
-        ``marker`` None: an earlier pass emptied it, or it is none that ends a transaction.
+        ``marker`` is None if an earlier pass emptied it, or if it does not end a transaction.
         """
         self._begin_up_to(header.last_offset)
         if marker is None:

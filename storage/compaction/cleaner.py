@@ -203,7 +203,7 @@ def _find_latest(source: _Source, plan: CleaningPlan) -> tuple[LatestOffsets, in
 
 
 def _keys_of(header: BatchHeader, batch: memoryview) -> Iterator[tuple[bytes, int]]:
-    """Return the keys of a batch with their offsets; none if a record cannot be read."""
+    """Return the keys of a batch with their offsets, empty if a record cannot be read."""
     try:
         data = _expand(header, batch)
         for _ in find_records(header, data):
@@ -227,7 +227,7 @@ def _expand(header: BatchHeader, batch: memoryview) -> bytes:
 
 
 class _Filter:
-    """Decides batch by batch, in log order, what stays."""
+    """Decides batch by batch, in log order, which records are kept."""
 
     def __init__(self, plan: CleaningPlan, latest: LatestOffsets, clean_offset: int) -> None:
         self._latest = latest
@@ -256,7 +256,9 @@ class _Filter:
             self._pass_records(header, batch, writer)
 
     def _pass_marker(self, header: BatchHeader, batch: memoryview, writer: SegmentWriter) -> None:
-        """Keep a marker for ``delete.retention.ms`` after a pass without records of it."""
+        """Keep a marker for ``delete.retention.ms`` after the first pass that finds no records of
+        its transaction.
+        """
         is_useless, aborted = self._transactions.end(header, _marker_of(batch))
         if aborted is not None:
             writer.transactions.append(aborted)

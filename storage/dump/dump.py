@@ -59,12 +59,12 @@ _INDEX_BYTES_MAX: Final = 1024 * 1024 * 1024
 
 
 class UnknownFile(Exception):
-    """The name is none of a file that belongs to a data directory."""
+    """The name does not belong to a file of a data directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One file to dump; ``records``: with what is inside the batches, or the journal's groups."""
+    """One file to dump; ``records``: with the records of batches, or the journal's groups."""
 
     file_system: FileSystem
     path: str

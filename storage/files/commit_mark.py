@@ -39,7 +39,7 @@ _HEADER: Final = struct.Struct("<8sHHIQI")
 _NAMED: Final = struct.Struct("<IQ")
 _FILES_SLOT_BYTES: Final = 16 * 1024
 _FILES_MAX: Final = (_FILES_SLOT_BYTES - _HEADER.size) // _NAMED.size
-"""More journal files than these are not named; what is in those is still known by the mark."""
+"""Maximum number of journal files that are named; the mark also covers the others."""
 
 _SEQUENCE: Final = struct.Struct("<Q")
 _MARK: Final = struct.Struct("<QI")
@@ -161,7 +161,9 @@ def _encode_files(generation: int, files: Mapping[int, int]) -> bytes:
 
 
 def read_files(data: bytes) -> list[tuple[int, dict[int, int]] | None]:
-    """Return generation and bytes of each file from both slots; None for an unreadable one."""
+    """Return generation and bytes of each file from both slots, with None for an unreadable
+    slot.
+    """
     return [_decode_files(data, slot * _FILES_SLOT_BYTES) for slot in range(2)]
 
 
@@ -190,18 +192,22 @@ def write_mark(file: File, position: int, number: int) -> None:
 
 
 def read_mark(data: bytes, position: int) -> int | None:
-    """Return the newer number of the two slots at ``position``, 0 if empty; None if unreadable."""
+    """Return the newer number of the two slots at ``position``: 0 if both are empty, None if
+    unreadable.
+    """
     marks = read_marks(data, position)
     return None if marks == [None, None] else max(mark or 0 for mark in marks)
 
 
 def read_marks(data: bytes, position: int) -> list[int | None]:
-    """Return the numbers in both slots at ``position``, 0 in an empty slot; None if unreadable."""
+    """Return the numbers in both slots at ``position``: 0 for an empty slot, None for an unreadable
+    one.
+    """
     return [_decode_mark(data, position + slot * _MARK_SLOT_BYTES) for slot in range(2)]
 
 
 def _decode_mark(data: bytes, position: int) -> int | None:
-    """Return the sequence in the slot at ``position``, 0 in an empty slot; None if unreadable."""
+    """Return the sequence in the slot at ``position``: 0 in an empty slot, None if unreadable."""
     sequence, crc = _MARK.unpack_from(data, position)
     if not (sequence or crc):
         return 0

@@ -130,7 +130,9 @@ class LocalFile:
         return data + self.pread(size - len(data), position + len(data))  # short read or the end
 
     def pread_cached(self, size: int, position: int) -> Buffer | None:
-        """Read with RWF_NOWAIT; None if a page is missing from the cache. For the loop's thread."""
+        """Read with RWF_NOWAIT, for the loop's thread; return None if a page is missing from the
+        cache.
+        """
         buffer = (
             self._buffers.take(size) if size >= REUSED_BYTES_MIN else memoryview(bytearray(size))
         )
@@ -163,7 +165,9 @@ class LocalFile:
         return FileSlice(self, size, position) if self.has_cached(size, position) else None
 
     def has_cached(self, size: int, position: int) -> bool:
-        """Return whether all these bytes are in the page cache; False if the kernel cannot tell."""
+        """Return whether all these bytes are in the page cache; False if the kernel does not report
+        it.
+        """
         pages = (position + size - 1) // PAGE_BYTES - position // PAGE_BYTES + 1
         return cached_pages(self._descriptor, size, position) >= pages
 
@@ -213,8 +217,8 @@ class LocalFile:
     def begin_page(self, buffers: Sequence[Buffer], position: int) -> None:
         """Write, and start the write-back of the dirty pages of the range.
 
-        Of less than a page it drops nothing. ``sync_file_range`` has no such side to it, but costs
-        10 us more on an idle broker: ``os`` lacks it.
+        A range of less than a page stays in the cache. ``sync_file_range`` would not have that
+        effect, but ``os`` lacks it, and it costs 10 us more on an idle broker.
         """
         self.pwritev(buffers, position)
         try:
@@ -325,8 +329,8 @@ class FileSlice:
 class LocalDevice:
     """A file system of the operating system, by a descriptor of one of its directories.
 
-    The kernel notes with the descriptor which failed writes were reported through it: so one that
-    is open from the start on misses none of them.
+    The kernel remembers for each descriptor which failed writes it has reported. A descriptor that
+    is open from the start on reports all of them.
     """
 
     __slots__ = ("_descriptor", "_path")

@@ -16,8 +16,8 @@ _CACHESTAT = 451
 SYNC_FILE_RANGE_WRITE = 2
 FALLOC_FL_KEEP_SIZE = 1
 SYNCED_WHOLE = {0xEF53: "ext4", 0x58465342: "xfs", 0x9123683E: "btrfs", 0xF2F52010: "f2fs"}
-"""File systems, by the number that ``statfs`` knows them by, that one call syncs with everything
-in them: files, names and the cache of the device. Of others (NFS, FUSE) that is not known."""
+"""Numbers (as in ``statfs``) of file systems that one ``syncfs`` makes durable: files, names and
+the cache of the device. For others, such as NFS and FUSE, that is not known."""
 
 _STATFS_LONGS = 32
 """More than any ``struct statfs`` has; the first says of what kind the file system is."""
@@ -58,7 +58,7 @@ def cached_pages(descriptor: int, size: int, position: int) -> int:
 
 @cache
 def _system_call() -> Callable[..., int] | None:
-    """Linux' ``syscall``; None on another system, whose numbers mean something else."""
+    """Linux' ``syscall``, or None on another system, whose numbers mean something else."""
     if sys.platform != "linux":
         return None
     function = ctypes.CDLL(None, use_errno=True).syscall

@@ -53,10 +53,11 @@ makes the segment thread write at once."""
 
 _REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
 """Bytes that are written before the loop learns that memory can release them. An appender that
-waits for a smaller backlog waits for this many bytes, not for all of it."""
+waits for a smaller backlog waits for this many bytes, not for the whole backlog."""
 
 _HERE_FLUSH_NS_MAX: Final = 2_000_000
-"""Expected time of a flush above which the loop does not commit: it serves no client meanwhile."""
+"""Expected time of a flush above which the loop does not commit, as it serves no client during a
+commit."""
 _EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
 
 _COPIED_BYTES_MAX: Final = 512
@@ -358,10 +359,10 @@ class JournalCommitter(Committer):
 
 
 def until_there_is_room(operation: Callable[[], Result], listener: Listener) -> Result:
-    """Repeat ``operation`` while the disk is full; report the start and the end of that.
+    """Repeat ``operation`` while the disk is full; report the begin and the end of that time.
 
-    The end is reported even if ``operation`` fails. Only for operations that may be repeated.
-    Waits, so never call it on the loop.
+    The end is reported even if ``operation`` fails. ``operation`` must be repeatable. Waits, so
+    never call it on the loop.
     """
     told = False
     try:
@@ -442,7 +443,7 @@ def _part(chunk: Buffer, start: int, end: int) -> Buffer:
 
 
 class _Signal(enum.Enum):
-    """Entries of the journal thread's queue beside commit groups."""
+    """Other entries of the journal thread's queue than commit groups."""
 
     PROGRESS = enum.auto()
     """The committer can continue."""

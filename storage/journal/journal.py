@@ -71,7 +71,7 @@ class Waiter(Protocol):
         """Called when the commit group survives a power loss."""
 
     def refused(self, refusal: Refusal) -> None:
-        """Called when the commit group was refused: nothing of it ever becomes durable."""
+        """Called when the commit group was refused: none of its batches ever becomes durable."""
 
 
 class WhenDurable:
@@ -97,8 +97,8 @@ class Submit(Protocol):
     def __call__(self, group: "CommitGroup", *, alone: bool) -> None:
         """Submit ``group``.
 
-        ``alone``: it is small, no other commit group waits, and no request arrives. Then it may be
-        durable on return.
+        ``alone``: the commit group is small, no other one waits, and no request arrives. It may
+        then be durable on return.
         """
 
 
@@ -110,12 +110,12 @@ class SegmentFile(Protocol):
 
 
 class GroupMember(Protocol):
-    """Partition log that learns the progress of its appends, on the loop."""
+    """Partition log that is notified of the progress of its appends, on the loop."""
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
         """Called when all batches before ``end`` (next offset, bytes ever appended) are visible.
 
-        It survives a power loss before any client can see it.
+        They are durable before any client can read them.
         """
 
     def written_up_to(self, end: tuple[int, int]) -> None:
@@ -210,7 +210,7 @@ class CommitGroup:
             self.answers.append(answer)
 
     def refuse(self, refusal: Refusal) -> None:
-        """Notify every waiter that nothing of this commit group ever becomes durable."""
+        """Notify every waiter that no batch of this commit group ever becomes durable."""
         answers, self.answers = self.answers, []
         for answer in answers:
             answer.refused(refusal)
@@ -279,9 +279,9 @@ class Journal:
     ) -> None:
         """``schedule`` runs a callback at the end of this turn of the loop (``call_soon``).
 
-        ``on_backlogged`` is called with True when more than ``backlog_max_bytes`` wait in memory to
-        be durable and written, and False when they no longer do: appenders stop reading requests
-        meanwhile.
+        ``on_backlogged`` is called with True when more than ``backlog_max_bytes`` are in memory and
+        not yet written, and with False when there are fewer again. Appenders read no requests
+        between the two calls.
         """
         self._submit = submit
         self._schedule = schedule
@@ -400,8 +400,8 @@ class Journal:
     def drop(self) -> list[CommitGroup]:
         """Start a new run of commit groups; return those that are not durable, the open one last.
 
-        Nothing of them was shown. What they were to do to files is the caller's to sort out, and
-        who waits for them its to tell.
+        No client has seen them. The caller must drop their operations on files, and notify their
+        waiters.
         """
         dropped = [*self._in_flight, self._open]
         for group in self._in_flight:

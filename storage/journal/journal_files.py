@@ -205,7 +205,7 @@ class JournalFiles:
     def finish(self, placed: PlacedGroup) -> int:
         """Wait until a journal group started by ``begin`` is durable; returns its sequence.
 
-        Any error is final, a full disk's too: what was written may be lost.
+        Any error is final, also that of a full disk: the written bytes may be lost.
         """
         if not placed.durable:
             placed.journal_file.file.fdatasync()
@@ -377,7 +377,7 @@ class JournalFiles:
     def reaches(self, sequence: int) -> bool:
         """Return whether the commit group ``sequence`` or a later one was ever durable.
 
-        Then it is marked, or a file begins with a sequence that high, as one does for each run.
+        If so, the mark names it, or a file begins with that sequence or a higher one.
         """
         if self._mark.sequence >= sequence:
             return True

@@ -132,9 +132,10 @@ def decode_header(view: memoryview) -> GroupHeader | None:
 
 
 def table_bytes(prefix: memoryview) -> int | None:
-    """Return the number of bytes of header and table that a journal group's header claims.
+    """Return the size of header and table according to a journal group's header.
 
-    None when this is not a header at all. Unverified: for sizing a read, not for trust.
+    None if the bytes are not a header. The size is not verified: use it for the size of a read
+    only.
     """
     if len(prefix) < GROUP_HEADER_BYTES:
         return None

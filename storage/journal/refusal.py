@@ -22,7 +22,7 @@ class ClosedLog(Protocol):
 
 
 class Refusal:
-    """The durable end of each log of which batches were refused."""
+    """The durable end of each log with refused batches."""
 
     __slots__ = ("_ends",)
 

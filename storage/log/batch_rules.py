@@ -133,7 +133,7 @@ class BatchRules:
     def encoding_of(self, batch: Buffer) -> Encoding | None:
         """Return the codec that a batch must get before ``check``, or None if it has the right one.
 
-        None also for a batch that ``check`` refuses by its header: only a sound one gets a new one.
+        None also for a batch that ``check`` refuses by its header.
         """
         encoding = self.encoding
         if encoding is None:
@@ -144,7 +144,9 @@ class BatchRules:
         return encoding
 
     def _plausible_header(self, batch: Buffer) -> BatchHeader | None:
-        """Return a batch's header; None if ``check`` refuses it without a look at its records."""
+        """Return a batch's header, or None if ``check`` refuses it without a look at its
+        records.
+        """
         size = len(batch)
         if not HEADER_BYTES <= size <= self._config.max_message_bytes:
             return None

@@ -43,7 +43,7 @@ class CorruptCheckpoint(Exception):
 
 
 class CorruptFile(Exception):
-    """One of Kafka's text files does not say what it should."""
+    """One of Kafka's text files has invalid content."""
 
 
 class SegmentSwap(NamedTuple):
@@ -84,8 +84,8 @@ class PartitionCheckpoint(NamedTuple):
 class Checkpoint:
     """One checkpoint; replay starts with the journal group ``journal_sequence``.
 
-    ``clean`` says that nothing was appended after it. ``swaps`` are still to be finished.
-    ``marked`` says that it is known beside the journal how far that has come.
+    ``clean``: nothing was appended after it. ``swaps`` are not finished yet. ``marked``: the
+    journal's mark exists, which names its newest durable group.
     """
 
     generation: int
@@ -185,7 +185,7 @@ def _encode_lines(lines: Iterable[str]) -> bytes:
 
 
 def _decode_lines(data: bytes, fields: int) -> list[list[str]]:
-    """Return the lines, split at spaces into exactly ``fields`` parts; none in an empty file."""
+    """Return the lines, split at spaces into exactly ``fields`` parts, or none in an empty file."""
     if not data:
         return []  # Kafka creates some of these files empty and fills them much later
     lines = _text(data).splitlines()

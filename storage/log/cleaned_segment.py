@@ -136,13 +136,13 @@ class SegmentWriter:
         self._batches_met += 1
 
     def keep(self, header: BatchHeader, batch: Buffer) -> None:
-        """Add a batch that stays as it is."""
+        """Add a batch unchanged."""
         self._batches_kept += 1
         # The memory that the batch lies in is read into again.
         self._add(header, bytes(batch))
 
     def keep_unreadable(self, header: BatchHeader, batch: Buffer, reason: str) -> None:
-        """Add a batch that stays as it is because its records cannot be read."""
+        """Add a batch unchanged, because its records cannot be read."""
         self.keep(header, batch)
         before = self._unreadable
         offset = header.base_offset
@@ -216,7 +216,7 @@ class SegmentWriter:
         self._file_system.sync_directory(self._plan.path)
 
     def discard(self) -> None:
-        """Remove what was written."""
+        """Remove the written files."""
         self._file.close()
         for suffix in SEGMENT_SUFFIXES:
             path = self._path(suffix)

@@ -75,7 +75,7 @@ class LogConfig:
 
     @property
     def encoding(self) -> Encoding | None:
-        """The codec of all stored batches; None where each keeps what its producer chose."""
+        """The codec of all stored batches, or None to keep that of each batch's producer."""
         if self.compression_type == PRODUCER:
             return None
         if self.compression_type == UNCOMPRESSED:

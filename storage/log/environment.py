@@ -13,7 +13,8 @@ class Environment(Protocol[Log_contra]):
 
     journal: Journal
     full: bool
-    """Whether appends of clients are refused: the disk has no more than the reserve (D10)."""
+    """Whether appends of clients are refused, because no more than the disk's reserve is free
+    (D10)."""
     exhausted: bool
     """Whether the reserve is used up as well: markers are refused too."""
     duplicates: int

@@ -80,7 +80,7 @@ class OffsetIndex:
     def entry_at(self, offset: int) -> tuple[int, int]:
         """Return the last entry not after ``offset``, as (its batch's last offset, its position).
 
-        (Base offset, 0) where there is none.
+        (Base offset, 0) if no entry exists.
         """
         entry = bisect_right(self._offsets, offset - self.base_offset) - 1
         if entry < 0:
@@ -90,7 +90,7 @@ class OffsetIndex:
     def floor(self, position: int) -> tuple[int, int]:
         """Return the last entry not after ``position``, as (its batch's last offset, its position).
 
-        (Base offset, 0) where there is none.
+        (Base offset, 0) if no entry exists.
         """
         entry = bisect_right(self._positions, position) - 1
         if entry < 0:
@@ -293,9 +293,9 @@ class TransactionIndex:
         return found, False
 
     def since(self, offset: int) -> Iterator[AbortedTransaction]:
-        """Yield every entry whose marker is at or after ``offset``: there may be millions.
+        """Yield every entry whose marker is at or after ``offset``; there may be millions.
 
-        What is added meanwhile, by another thread too, may be among them.
+        Entries that are added during the iteration, also by another thread, may be included.
         """
         return self._from(bisect_left(self._last_offsets, offset))
 

@@ -66,7 +66,7 @@ class LogDirectory:
         self._moving = new_lock()
         """Held while the path changes."""
         self.is_apart = False
-        """Whether it has a name of its own on disk, which is not that of the partition yet."""
+        """Whether the directory on disk still has a temporary name, not that of the partition."""
 
     def stay_apart(self, unique: str) -> None:
         """Use another name until ``take_place``; the directory does not exist yet.
@@ -117,7 +117,9 @@ class LogDirectory:
         return self._where_it_lies(file_name, self.file_system.read_file)
 
     def _where_it_lies(self, file_name: str, act: Callable[[str], Result]) -> Result:
-        """Call a function with a file's path, again if the directory has moved meanwhile."""
+        """Call a function with a file's path, and again if the directory was moved during the
+        call.
+        """
         path = self.file_path(file_name)
         try:
             return act(path)
@@ -176,10 +178,11 @@ class LogDirectory:
         self.is_there = True
 
     def belongs_to_topic(self, names: Container[str]) -> bool:
-        """Return whether the directory is this topic's, not that of an earlier one of the name.
+        """Return whether the directory belongs to this topic, not to an earlier one of the same
+        name.
 
-        ``names`` are those of its files. A crash may lose the one with the id; then the directory
-        was never made durable and what is in it is not trusted either.
+        ``names`` are those of its files. A crash may lose the file with the id; then the directory
+        was never durable, and its files are not trusted.
         """
         if PARTITION_METADATA not in names:
             return False

@@ -174,7 +174,8 @@ class PartitionLog:
     def append_records(self, batch: memoryview) -> Appended:
         """Append a batch of a coordinator of this broker, without the rules for clients.
 
-        It may use the disk's reserve, like a marker: what it decides makes room and ends waits.
+        Like a marker it may use the disk's reserve: coordinators' decisions free space and end
+        waits.
         """
         self._refuse_when_closed()
         if self._environment.exhausted:
@@ -330,7 +331,7 @@ class PartitionLog:
     # Counting
 
     def start_counting(self) -> None:
-        """Start the traffic counts at zero, so that they exclude what recovery replayed."""
+        """Set the traffic counts to zero, so that they exclude the replay of a recovery."""
         self.counts.start(self.next_offset, self.appended_bytes, self.snapshots.batches_since)
 
     def _count_duplicate(self, times: int = 1) -> None:
@@ -582,7 +583,7 @@ class PartitionLog:
         return self.journaled_start_offset > self.log_start_offset
 
     def close(self) -> None:
-        """Refuse appends from now on."""
+        """Refuse later appends."""
         self.closed = True
 
     def forget(self) -> None:

@@ -210,7 +210,7 @@ class ProducerState:
     ) -> CompletedTransaction | None:
         """Apply a marker at ``offset``; return None if its producer had no data here.
 
-        Even then its epochs count: they are what fences late batches.
+        Its epochs are recorded even then, since they fence late batches.
         """
         entry = self._touch(producer_id, epoch, append_time_ms)
         entry.enter_epoch(epoch)

@@ -80,7 +80,7 @@ class Segment(ReadableSegment):
         self._data_end_offset: int | None = None
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
         self.verified_ms = 0
-        """Time when all of it was last verified, or 0 if not yet, or not since a crash."""
+        """Time when the whole segment was last verified, or 0 if not yet, or not since a crash."""
         self.index_checksum: int | None = None
         """Checksum that the files of offset and time index must have, if known."""
         self._file: File | None = None
@@ -431,9 +431,9 @@ class Segment(ReadableSegment):
         return file.size()
 
     def _index_of_checked_log(self) -> SegmentIndex:
-        """Read the whole log with its checksums; returns the indexes it gives (D4, D7).
+        """Read the whole log with its checksums; return its indexes (D4, D7).
 
-        A start after a crash waits for this, so it is written for speed: one look at each header.
+        A start after a crash waits for this, so it is written for speed: it reads each header once.
         """
         index = SegmentIndex(self.base_offset, self.index_interval_bytes)
         unpack = BATCH_HEADER.unpack_from
@@ -474,7 +474,8 @@ class Segment(ReadableSegment):
             self.first_timestamp_ms = header.newest_timestamp
 
     def _load_indexes(self) -> SegmentIndex:
-        """Trust index files as far as they agree with the log, then scan the rest of it.
+        """Use the index files up to their first contradiction with the log, then scan the rest of
+        the log.
 
         Raises Corrupt if they have to be rebuilt and the log is damaged.
         """

@@ -26,7 +26,7 @@ from barnabas.storage.files.file_system import Buffer, File
 from barnabas.storage.files.io import FileSlice
 
 Read = Callable[[File, int, int], Buffer | None]
-"""``(file, size, position) -> bytes``, fewer at the end; None if that would wait for the disk."""
+"""``(file, size, position) -> bytes``: fewer bytes at the end; None if the read would wait."""
 
 SLICE_BYTES_MIN: Final = 256 * 1024
 """Size from which batches are sent from the page cache. Smaller ones are copied sooner than the
@@ -113,10 +113,10 @@ class ReadPlan(Protocol):
 
     @property
     def waits_for_store(self) -> bool:
-        """Whether a read that waits does so for the store of a cluster."""
+        """Whether the read waits for the store of a cluster, as opposed to the disk."""
 
     def load(self, read: Read, until_s: float | None = None) -> LoadedSpan | None:
-        """Read at most ``max_bytes``, but at least one batch; None where ``read`` gives up.
+        """Return batches of up to ``max_bytes``, at least one; None if ``read`` gives up.
 
         ``until_s``: the time, as of ``monotonic``, at which a wait for the store ends with None.
         """

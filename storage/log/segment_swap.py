@@ -72,10 +72,10 @@ class CleaningState:
     passes: int = 0
     """Number of passes that this process has planned."""
     swaps: int = 0
-    """Number of times that segments were replaced. Batches read before may not exist any more, nor
-    their entries of the transaction index."""
+    """Number of times that segments were replaced. Batches that were read before a replacement, and
+    their entries of the transaction index, may not exist after it."""
     failure: str | None = None
-    """Reason why this log is not compacted any more until the next start, or None."""
+    """Reason why this log is excluded from compaction until the next start, or None."""
     unreadable_offset: int = -1
     """The offset below which all unreadable batches are known; they stay."""
 

@@ -17,7 +17,7 @@ class CommitCount:
     """The count beside the store at a path; ``number`` is the known count, or 0."""
 
     def __init__(self, path: str) -> None:
-        """Read it; nothing is written before :meth:`begin`."""
+        """Read the count; the file is not written before :meth:`begin`."""
         self._path = path + SUFFIX
         self._files = LocalFileSystem()
         self._file: File | None = None

@@ -27,8 +27,8 @@ _NUMBERS: Final = {
     "commits": "SELECT number FROM commits",
     "partition ids": "SELECT coalesce(max(seq), 0) FROM sqlite_sequence WHERE name = 'partitions'",
 }
-"""Values that are compared as they are: the commits for which the digests hold, the last id
-allocated."""
+"""Values that are compared directly: the number of commits of the digests, the last allocated
+id."""
 
 
 class ContentDigest:
@@ -59,7 +59,7 @@ class ContentDigest:
         self._write(self._actual())
 
     def follow(self) -> None:
-        """Follow every change of a row from now on."""
+        """Include every later change of a row."""
         for table, columns in TABLES.items():
             new, old = (
                 ", ".join(f"{row}.{name}" for name in columns.split(", ")) for row in ("NEW", "OLD")
@@ -77,7 +77,9 @@ class ContentDigest:
         self._changes.clear()
 
     def commit(self) -> None:
-        """Store the changes of the transaction as part of it; it is counted already."""
+        """Store the changes of the transaction as part of it; the transaction is counted
+        already.
+        """
         connection = self._connection
         for table, change in self._changes.items():
             connection.execute(

@@ -1,4 +1,4 @@
-"""All that a metadata store holds, for another one to take its place."""
+"""The whole content of a metadata store, to be moved to another one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from barnabas.storage.metastore.tables import Rows
 class Contents:
     """Metadata that is copied from a broker's own store to that of a cluster, or back.
 
-    Tombstones of the image are not copied: they stand for directories of the one broker.
+    The image's tombstones are not copied: they name directories that only this broker has.
     """
 
     cluster_id: str

@@ -52,21 +52,21 @@ class Difference:
     """
 
     topics_deleted: tuple[bytes, ...] = ()
-    """By id."""
+    """IDs of the topics."""
     topics_created: tuple[TopicRow, ...] = ()
     topics_grown: tuple[GrownTopic, ...] = ()
     topics_configured: tuple[ConfiguredTopic, ...] = ()
     broker_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """All settings by entity (see ``MetadataImage``), of those that have others now."""
+    """All settings (see ``MetadataImage``) of each entity whose settings have changed."""
     group_configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """All settings by group, of those that have others now."""
+    """All settings of each group whose settings have changed."""
     acls_removed: tuple[AclRow, ...] = ()
     acls_added: tuple[AclRow, ...] = ()
     scram_deleted: tuple[tuple[str, str], ...] = ()
-    """By user and mechanism."""
+    """User and mechanism of each credential."""
     scram_upserted: tuple[ScramRow, ...] = ()
     quotas_removed: tuple[tuple[str, str], ...] = ()
-    """By entity and key."""
+    """Entity and key of each quota."""
     quotas_set: tuple[QuotaRow, ...] = ()
     next_producer_id: int | None = None
     """See ``MetadataImage``, or None if no more ids were allocated."""

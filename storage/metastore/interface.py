@@ -118,9 +118,9 @@ class QuotaRow:
 class MetadataImage:
     """Everything a broker loads at start; ``deleted`` are the tombstones left to sweep.
 
-    ``broker_configs`` maps an entity (a node id in decimal, "" for the cluster-wide default, or
-    another name that brokers have for what they share) to its dynamic settings, ``group_configs``
-    a group to its own.
+    ``broker_configs`` has dynamic settings by entity: a node id in decimal, "" for the cluster-wide
+    default, or another name for settings that brokers share. ``group_configs`` has settings by
+    group.
     """
 
     topics: tuple[TopicRow, ...]
@@ -133,7 +133,8 @@ class MetadataImage:
     next_producer_id: int = 0
     """The next producer id to allocate; all ids below may be in use."""
     version: int = field(default=0, compare=False)
-    """Grows with every commit that changes something of this; other commits may raise it, too."""
+    """Version of this image: it grows with every commit that changes the image, and may grow with
+    others."""
 
 
 class MetaStore(Protocol):
@@ -189,7 +190,7 @@ class MetaStore(Protocol):
         """Hide a topic, free its name and leave a tombstone; raise TopicNotFound."""
 
     def forget_topic(self, topic_id: bytes) -> None:
-        """Remove a tombstone whose directories were removed; one already removed is no error."""
+        """Remove a tombstone whose directories were removed; no error if it is removed already."""
 
     def set_topic_configs(self, topic_id: bytes, configs: Mapping[str, str]) -> None:
         """Replace all settings of a topic; raise TopicNotFound."""

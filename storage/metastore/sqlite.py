@@ -57,7 +57,7 @@ _FILLED = TABLES | {"topics": "topic_id, name"}
 
 
 class _Connection(sqlite3.Connection):
-    """A connection that knows its file, for messages, and what is counted beside it."""
+    """A connection with the name of its file, for messages, and the count of its commits."""
 
     path = ""
     version = 0
@@ -74,7 +74,7 @@ class SqliteMetaStore(ReplacedTables):
         self._connection = connection
         self._identity = identity
         self.accepted: list[str] = []
-        """Tables that were not what was committed when it was opened."""
+        """Tables that differed from the committed content when the store was opened."""
 
     @classmethod
     def open(
@@ -366,7 +366,7 @@ def _commits(connection: sqlite3.Connection) -> int:
 
 
 def _scalar(cursor: sqlite3.Cursor) -> int:
-    """Return the one integer a query must answer."""
+    """Return the integer that a query returns; the query must return exactly one."""
     row = cursor.fetchone()
     assert row is not None, "the query must have one row"
     value = row[0]

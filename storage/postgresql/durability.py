@@ -15,7 +15,7 @@ from barnabas.storage.errors import StoreUnusable
 
 _CONFIRMING: Final = b"pg_logical_emit_message(true, 'barnabas', '')"
 CONFIRM: Final = b"SELECT " + _CONFIRMING
-"""A commit of its own, which needs no table: what was read before it is durable once this is."""
+"""An own commit that needs no table: rows read before it are durable after it."""
 CONFIRM_IN_TURN: Final = b"SELECT pg_advisory_xact_lock(33611471017833331), " + _CONFIRMING
 """The same, one caller of all after the other. The lock is "witness"."""
 
@@ -39,7 +39,7 @@ SELECT current_setting('fsync'), current_setting('full_page_writes'),
 
 
 class NotDurable(StoreUnusable):
-    """Commits of this server may be lost, or may be lost when its standby takes over."""
+    """The server can lose commits, by itself or when its standby takes over."""
 
 
 class Durability(NamedTuple):
@@ -50,10 +50,10 @@ class Durability(NamedTuple):
     synchronous_commit: str
     synchronous_standby_names: str
     standbys: int
-    """Standbys that follow it now; not standbys in creation, nor subscribers."""
+    """Standbys that follow now, without standbys that are being created and without subscribers."""
     version: int
     confirming_standbys: int
-    """Standbys whose confirmation a commit waits for, as far as this role may see that."""
+    """Number of standbys whose confirmation a commit waits for, if this role may see them."""
 
 
 def read_durability(connection: psycopg.Connection[Any]) -> Durability:

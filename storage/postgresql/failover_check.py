@@ -46,7 +46,7 @@ _INLINE: Final = 0
 
 
 class Witness:
-    """Remembers for all connections of one broker; any thread may tell, and look."""
+    """The confirmed commits that the connections of one broker have seen; usable on any thread."""
 
     def __init__(self) -> None:
         """Start without any confirmed commit."""
@@ -81,7 +81,7 @@ class Witness:
             self._metadata_version = max(self._metadata_version, version)
 
     def check(self, connection: psycopg.Connection[Any]) -> None:
-        """Raise StoreUnusable where a server lacks any of it, and its standby confirms."""
+        """Raise StoreUnusable if a server lacks known commits, and its standby confirms it."""
         lost = self._lost(connection)
         if lost:
             connection.execute(CONFIRM_IN_TURN)

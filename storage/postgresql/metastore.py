@@ -63,7 +63,7 @@ class PostgreSqlMetaStore(ReplacedTables):
     """A MetaStore on one connection; see the rules at the head of this file."""
 
     def __init__(self, primary: Primary, identity: Identity, warning: str | None) -> None:
-        """Take over what has been started; use ``open`` instead."""
+        """Use a started connection; call ``open`` to create the object."""
         self._primary = primary
         self._identity = identity
         self.warning = warning

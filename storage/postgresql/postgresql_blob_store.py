@@ -30,7 +30,7 @@ class PostgreSqlBlobStore:
     is_object_store: Final = False
 
     def __init__(self, primary: Primary, warning: str | None) -> None:
-        """Take over what has been started; use ``begin`` instead."""
+        """Use a started connection; call ``begin`` to create the object."""
         self._primary = primary
         self.warning = warning
         """Warning for the operator about the server's durability, or None."""

@@ -59,7 +59,7 @@ class PostgreSqlClusterIndex:
     """A ClusterIndex on two connections, one of which only listens."""
 
     def __init__(self, primary: Primary, listener: Primary, warning: str | None) -> None:
-        """Take over what has been started; use ``open`` instead."""
+        """Use started connections; call ``open`` to create the object."""
         self._primary = primary
         self._listener = listener
         self._failed_when_listening = 0
@@ -136,8 +136,8 @@ class PostgreSqlClusterIndex:
     def poll(self, since: int, session: int, *, most_logs: int, most: int, most_bytes: int) -> Poll:
         """Return the state of the cluster, with the starts of newly led logs.
 
-        A damaged log does not hide the rest: then no logs are returned. Nor are they if the server
-        is too slow to read them in time.
+        If a log is damaged, or the server is too slow to read the logs in time, the state comes
+        without logs.
         """
 
         def in_time(silences: int) -> Sequence[object]:

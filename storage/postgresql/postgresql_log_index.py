@@ -77,7 +77,7 @@ class PostgreSqlLogIndex:
     def __init__(
         self, primary: Primary, warning: str | None, objects: ObjectReader | None = None
     ) -> None:
-        """Take over what has been started; use ``open`` instead."""
+        """Use started connections; call ``open`` to create the object."""
         self._primary = primary
         self._objects = objects
         self._halvings = 0
@@ -243,7 +243,7 @@ class PostgreSqlLogIndex:
         return StoredSpace(*row)
 
     def dead_keys(self, keys: Sequence[str]) -> Sequence[str]:
-        """Return those of the keys of objects that no flush has named, nor ever will."""
+        """Return the keys of objects that no flush has named and none can name later."""
         claims = {key: claim for key in keys if (claim := claim_of(key)) is not None}
         columns = [list(column) for column in zip(*claims.values(), strict=True)] or [[]] * 4
         return self._primary.value(list, _DEAD_KEYS, list(claims), *columns)

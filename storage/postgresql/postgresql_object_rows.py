@@ -38,7 +38,7 @@ class PostgreSqlObjectRows:
     """An ObjectRows on one connection."""
 
     def __init__(self, primary: Primary, warning: str | None) -> None:
-        """Take over what has been started."""
+        """Use a started connection."""
         self._primary = primary
         self.warning = warning
         """Warning for the operator about the server's durability, or None."""

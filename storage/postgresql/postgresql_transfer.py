@@ -31,7 +31,7 @@ class PostgreSqlTransfer:
     """A ClusterTransfer on a connection, and the MetaStore of the cluster on another one."""
 
     def __init__(self, primary: Primary, metastore: PostgreSqlMetaStore) -> None:
-        """Take over what has been started."""
+        """Use the connection and the store of a transfer that has started."""
         self._primary = primary
         self._metastore = metastore
         self.warning = metastore.warning
@@ -63,7 +63,7 @@ class PostgreSqlTransfer:
             raise TransferRefused(SUPERSEDED)
 
     def begin_export(self, token: UUID) -> None:
-        """Keep brokers away from now on."""
+        """Exclude brokers until the transfer ends."""
         _require_begun(self._primary.value(str, "SELECT barnabas.begin_export(%s)", token))
 
     def contents(self) -> Contents:

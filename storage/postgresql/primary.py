@@ -58,7 +58,8 @@ Row = tuple[Any, ...]
 
 PATIENCE_S: Final = 5.0
 PREPARING_PATIENCE_S: Final = 600.0
-"""For what is done once, such as a migration of large tables, or waiting for another broker's."""
+"""Time for work that is done once, such as a migration of large tables, or a wait for another
+broker's."""
 NO_ANSWER: Final = "no answer in time"
 QUIET_S: Final = 1.0
 """Time without a response after which another server that takes writes is searched."""
@@ -75,7 +76,7 @@ _FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
 """Classes of errors that every attempt returns again, and never with a commit."""
 
 _DAMAGED: Final = ("XX001", "XX002")
-"""Bytes of a table, or of an index, are not what the server has written."""
+"""Errors of a table or an index whose bytes differ from those that the server has written."""
 
 _FAILING: Final = ("58", "XX000")
 """Errors of a server's disk and files (58030: EIO), and internal errors."""
@@ -99,8 +100,8 @@ _DEFAULTS: Final = {
     "target_session_attrs": "read-write",
     "tcp_user_timeout": "10000",
 }
-"""Defaults, which the operator's address overrides. In random order, since a replaced primary that
-does not know it yet may be the first of several hosts."""
+"""Default parameters, which the operator's address overrides. The hosts are tried in random order,
+since the first one may be a replaced primary that does not know it yet."""
 
 # Not all servers know all of them. An abandoned attempt that waits for a lock ends by itself, or
 # their number would grow; one that waits for a standby continues.
@@ -242,10 +243,10 @@ class Primary:
         self._silence = NO_ANSWER
         """The reason for a silent connection."""
         self._silences = 0
-        """Attempts of this call that were left since no answer came."""
+        """Number of attempts of this call that were abandoned since the last response."""
         self._warnings: list[str] = []
         self._is_asked = False
-        """Whether the last attempt has come to what the caller wanted."""
+        """Whether the last attempt has reached the caller's statement."""
         self.took_s = 0.0
         """Time from the last request to its response."""
         self.attempts_failed = 0
@@ -256,8 +257,8 @@ class Primary:
     def start(self, prepare: Callable[[psycopg.Connection[Row]], object]) -> str | None:
         """Wait for a primary, and do the work of a start; return warnings.
 
-        Raises NotDurable. ``prepare`` may be called several times. For a known address it only
-        waits for a server, also for one with missing settings.
+        Raises NotDurable, except for an address that is known already: then this waits until a
+        server has the required settings. ``prepare`` may be called several times.
         """
         if self._is_known:
             return self._repeat(lambda connection: judge(read_durability(connection)))

@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS barnabas.migrations (
 
 
 class SchemaTooNew(StoreUnusable):
-    """A newer release has changed the schema; this one does not know what it means."""
+    """A newer release has changed the schema, which this release does not understand."""
 
 
 class Migration(NamedTuple):

@@ -163,7 +163,7 @@ def _is_same(live: ProducerState, rebuilt: ProducerState) -> bool:
 def _agrees(live: ProducerState, rebuilt: ProducerState) -> bool:
     """Whether the log agrees with every known producer and with the open transactions.
 
-    The state of a producer that was forgotten and came back may be less than the log has.
+    A producer that was forgotten and returned may have less state than the log has.
     """
     for entry in rebuilt.entries():
         known = live.entry(entry.producer_id)

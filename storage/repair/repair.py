@@ -62,11 +62,11 @@ def _is_among(damaged: DamagedRange, found: Iterable[DamagedRange]) -> bool:
 
 
 def cut_out(log: PartitionLog, damaged: Sequence[DamagedRange]) -> Iterator[str]:
-    """Remove damaged ranges from an unused log; yield the file with the bytes of each.
+    """Remove damaged ranges from an unused log; yield the file with the bytes of each range.
 
-    All of it lies in sealed segments: a start after a crash in the middle of this would refuse the
-    active one. The next checkpoint decides: a crash before it leaves the log as it was. Waits for
-    the disk.
+    The ranges are in sealed segments only: after a crash within this function a start would refuse
+    a changed active segment. The change takes effect with the next checkpoint; after a crash before
+    it the log is unchanged. Waits for the disk.
     """
     assert all(each.segment != log.active.base_offset for each in damaged), "not yet sealed"
     for segment in log.local_segments:
@@ -155,7 +155,7 @@ def _stopgaps(
 ) -> Iterator[bytes]:
     """Yield batches for the offsets of a damaged range: its known markers, and holes between them.
 
-    ``epochs`` are those that producers had before it, as far as they were met.
+    ``epochs`` are the known epochs of the producers before it.
     """
     start = damaged.base_offset
     leader_epoch = max(0, log.epoch_at(start))

@@ -184,8 +184,8 @@ class Salvage:
     def _abandon(self, log: PartitionLog, segment: Segment, damaged: DamagedRange) -> None:
         """End the transactions that may have ended in a damaged range.
 
-        Each gets an offset of the range, the last of them: there a repair puts the marker. A range
-        has had no more markers than offsets, so the oldest ones may be all.
+        Each gets one of the last offsets of the range, where a repair puts the marker. A range had
+        no more markers than offsets, so only that many of the oldest transactions are ended.
         """
         ended = list(_may_have_ended(log, segment, damaged))
         del ended[damaged.end_offset - damaged.base_offset :]

@@ -200,7 +200,7 @@ def _missing(plan: SegmentCheck) -> Verdict:
 
 
 class _Source:
-    """Bytes of a file that is not trusted: ``size`` of them, zeros where there are none."""
+    """Bytes of an untrusted file: ``size`` bytes, with zeros for unreadable ones."""
 
     def __init__(self, file: File, size: int, pace: Pace) -> None:
         self._file = file
@@ -260,7 +260,7 @@ class _Source:
 
 
 class _Walk:
-    """Goes from batch to batch, and over what is none."""
+    """Iterates over batches, and skips bytes that are no batch."""
 
     def __init__(self, plan: SegmentCheck, source: _Source) -> None:
         self._plan = plan
@@ -313,7 +313,9 @@ class _Walk:
         self.damaged.append(DamagedRange(base, end, segment, position, end_position, reason))
 
     def _sound_batch(self, position: int, expected: int) -> tuple[BatchHeader | None, str]:
-        """Return the header of the sound batch at ``position``, or the reason why there is none."""
+        """Return the header of the sound batch at ``position``, or the reason why the batch is not
+        sound.
+        """
         header = self._header(position)
         if header is None:
             return None, "no record batch starts here"

@@ -34,7 +34,7 @@ class _Stretch:
         self.blocks = blocks
         self.size_bytes = size_bytes
         self.cut_at = max(blocks) + 1
-        """Number of blocks to which the file was cut while this was written."""
+        """Number of blocks to which the file was cut during this write."""
         self.has_been_read = False
         """Whether a reader has read it to its end."""
 
@@ -106,7 +106,9 @@ class BlockCache:
             self.misses += not is_hit
 
     def finish(self, key: Hashable) -> None:
-        """Note that a reader has read a stretch to its end: it goes first, unless another did."""
+        """Note that a reader has read a stretch to its end: it is dropped next, unless another
+        reader had read it before.
+        """
         with self._lock:
             stretch = self._stretches.get(key)
             if stretch is not None:
@@ -114,7 +116,7 @@ class BlockCache:
                 stretch.has_been_read = True
 
     def put(self, key: Hashable, data: bytes) -> None:
-        """Keep a stretch, in place of others; waits for the disk."""
+        """Keep a stretch, and drop others to make room for it; waits for the disk."""
         view, written = memoryview(data), 0
         is_written = False
         stretch: _Stretch | None = None
@@ -191,7 +193,7 @@ class BlockCache:
             self._file_system.unlink(self._path)
 
     def _take(self, size_bytes: int) -> _Stretch | None:
-        """Take free blocks for a stretch; None if the limit is lower than that."""
+        """Take free blocks for a stretch, or None if the limit is lower than that."""
         count = -(-size_bytes // BLOCK_BYTES)
         with self._lock:
             if not 0 < count <= self._blocks_max:

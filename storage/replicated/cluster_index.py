@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.log_index import LogBeginning
 
 FENCED_MAX: Final = 100
-"""Maximum number of brokers that a picture shows as fenced, those that came last before others."""
+"""Maximum number of fenced brokers in a picture; the most recent ones come first."""
 FIRST_NODE_ID: Final = 1001
-"""The first that is given out; below it, as in Apache Kafka, are those that brokers choose."""
+"""First node ID that the cluster allocates; brokers choose lower ones themselves, as in Apache
+Kafka."""
 
 
 class Member(NamedTuple):
@@ -33,7 +34,7 @@ class Member(NamedTuple):
     endpoints: str
     """Addresses of its listeners, as it was registered."""
     is_draining: bool
-    """Whether it releases its partitions, and gets no more."""
+    """Whether the broker releases its partitions and receives no others."""
 
 
 class Led(NamedTuple):
@@ -51,7 +52,7 @@ class Led(NamedTuple):
 
 
 class ClusterSnapshot(NamedTuple):
-    """The brokers of a cluster and what they lead."""
+    """The brokers of a cluster and the partitions that they lead."""
 
     version: int
     """Grows with each change of the members, and of a partition's present or next leader.
@@ -72,12 +73,12 @@ class ClusterSnapshot(NamedTuple):
 
 
 class Poll(NamedTuple):
-    """A picture, and what a broker needs first of the logs that it shows it to lead from now on."""
+    """State of the cluster, and the starts of the logs that the broker leads from this state on."""
 
     snapshot: ClusterSnapshot
     gained: Sequence[LogBeginning]
-    """Starts of logs as of the snapshot, or later: a broker that leads one by the snapshot gets all
-    its records, as far as the start reaches."""
+    """Starts of logs as of this state or later: a broker that leads a log by this state gets all
+    its records up to the start's end."""
 
 
 class Assignment(NamedTuple):
@@ -136,7 +137,9 @@ class ClusterIndex(Protocol):
         """Stop the assignment of partitions to a session."""
 
     def control(self, session: int) -> bool:
-        """Return whether a live session is the controller; it becomes so if there is none."""
+        """Return whether a live session is the controller; without a controller it becomes the
+        controller.
+        """
 
     def snapshot(self, since: int) -> ClusterSnapshot:
         """Return the changes since a version, with all partitions for version 0."""
@@ -153,7 +156,7 @@ class ClusterIndex(Protocol):
     def wait(self, since: int, timeout_s: float) -> None:
         """Return after a change since a version of the snapshot or of its metadata.
 
-        Or when the time is up; or for no reason at all.
+        Also returns after the time limit, or without a reason.
         """
 
     def assign(self, assignments: Sequence[Assignment]) -> frozenset[int]:
@@ -167,7 +170,7 @@ class ClusterIndex(Protocol):
         """Release partitions, each at most once, all of them at the same time.
 
         A partition with a leader in the next epoch loses its planned next leader. A partition that
-        the session does not lead in the epoch stays as it is.
+        the session does not lead in the epoch is left unchanged.
         """
 
     def want(self, wishes: Mapping[int, int | None]) -> None:

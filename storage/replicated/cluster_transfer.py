@@ -21,7 +21,7 @@ from barnabas.storage.metastore.contents import Contents
 
 
 class TransferRefused(StorageError):
-    """The cluster is not in a state for it; the message says what to do."""
+    """The state of the cluster does not allow the transfer; the message says what to do."""
 
 
 IN_USE = "brokers serve this cluster: stop them first (one that died counts until its lease ends)"
@@ -39,9 +39,10 @@ class ClusterTransfer(Protocol):
     """Imports and exports; see the rules at the head of this module."""
 
     def begin_import(self, token: UUID, node_id: int) -> int:
-        """Begin to fill a cluster without topics; returns the session that leads what is imported.
+        """Begin to fill a cluster without topics; return the session that leads the imported
+        partitions.
 
-        The same token, the same session. Raises TransferRefused.
+        The same token returns the same session. Raises TransferRefused.
         """
 
     def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:

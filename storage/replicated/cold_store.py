@@ -305,7 +305,7 @@ class ColdStore:
         return result
 
     def begin(self, key: Hashable, work: Callable[[ColdConnection], object]) -> None:
-        """Begin a read ahead of its reader, unless many are under way."""
+        """Begin to read ahead, unless many reads are in progress."""
         with self._changed:
             is_busy = self._is_closed or len(self._readings) >= PENDING_MAX
         if not is_busy and not self._is_throttled():

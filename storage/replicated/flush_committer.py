@@ -95,7 +95,7 @@ class FlushCommitter(Committer):
         self._ended_session = _NO_SESSION
         self._number = 0
         self._run = 0
-        """Groups of an earlier run were refused, or lost."""
+        """Number of the current run: increased when commit groups were refused or lost."""
         self._is_closed = False
         self._waiting: deque[CommitGroup] = deque()
         """Commit groups that are in no flush yet."""
@@ -322,7 +322,7 @@ class _Gathered:
         self._starts: dict[int, LogStart] = {}
         self.body_bytes = 0
         self.outdated: set[int] = set()
-        """Partitions of which something was placed in two epochs: the index refuses the older."""
+        """Partitions with entries of two epochs; the index refuses the older epoch."""
         for group in groups:
             self._add(group)
 

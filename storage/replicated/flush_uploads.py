@@ -69,7 +69,7 @@ class Upload:
     number: int
     body: Sequence[Buffer]
     key: str | None = None
-    """Key of the object, once one is confirmed; it never changes."""
+    """Key of the object, set once an upload is confirmed; it never changes afterwards."""
     is_abandoned: bool = False
     running: int = 0
     """Number of attempts that run."""
@@ -102,11 +102,11 @@ class Uploads:
         self.on_confirmed: Callable[[], None] = lambda: None
         """Called after each upload that has got its key."""
         self.hedges = True
-        """Whether a late attempt gets another one beside it."""
+        """Whether a late attempt gets a second one in parallel."""
         self.may_begin: Callable[[int], bool] = lambda _session: True
         """Returns whether bodies of a session may be uploaded; the others go with their commit."""
         self.hedged = 0
-        """Number of attempts beside late ones."""
+        """Number of attempts started in parallel to late ones."""
         self._now_s = now_s
         self._changed = new_condition()
         self._open: list[Upload] = []

@@ -43,7 +43,7 @@ def log_by_headers(
     remote: Sequence[ReadableSegment],
     cold: ColdStore,
 ) -> DurableLog:
-    """Return a log of which ``remote`` has all before its snapshot; blocks, raises Corrupt.
+    """Return a log whose part before its snapshot is in ``remote``; blocks, raises Corrupt.
 
     ``extents`` are all after the snapshot, without the bytes that are in the object store.
     """

@@ -26,10 +26,12 @@ class DurableLog(NamedTuple):
     """The durable copy of a partition, from any source."""
 
     batches: Iterable[memoryview]
-    """All batches from ``base_offset`` on; their memory does not change. Compaction may have left
-    gaps.
+    """All batches from ``base_offset`` on, except for gaps after compaction; their memory does not
+    change.
 
-    Those of a long log are read while it is iterated, once, and raise the errors of that."""
+    The batches of a long log are read during the iteration, which is possible once, and can raise
+    errors of the reading.
+    """
     log_start_offset: int = 0
     base_offset: int = 0
     """Offset of the first batch, or the next offset without any."""
@@ -51,7 +53,7 @@ class KnownSegment(NamedTuple):
 
 
 class LongReading(NamedTuple):
-    """State of a long log until it is read in pieces: many loads may wait for that."""
+    """State of a long log until it is read in pieces, for which many loads may wait."""
 
     damage: tuple[LogHead, str] | None = None
     """Damage found by the last reading, with the log's head at that time, or None."""
@@ -60,11 +62,11 @@ class LongReading(NamedTuple):
 class LongLog(Exception):
     """Log that is too long for the queue of short ones.
 
-    It holds what was read of the log so far, as every exception does: keep ``reading`` of it.
+    The exception holds the part that was read so far: keep only its ``reading``.
     """
 
     def __init__(self, partition_id: int, reading: LongReading) -> None:
-        """``reading`` goes to the reader of the log."""
+        """``reading`` is for the reader of long logs."""
         super().__init__(f"partition {partition_id} is long")
         self.reading = reading
 
@@ -82,7 +84,7 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
 
 
 class Filling:
-    """Gives an empty log batch after batch of what is durable of it; see ``DurableLog``."""
+    """Fills an empty log with durable batches, one after the other; see ``DurableLog``."""
 
     def __init__(self, log: PartitionLog, durable: DurableLog) -> None:
         """Begin; the log has nothing yet."""

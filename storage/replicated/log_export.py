@@ -1,7 +1,7 @@
-"""Logs of a cluster, written out to the data directory of a broker that is alone.
+"""Export of a cluster's logs to the data directory of a single broker.
 
-As at a recovery, what is read is written to the segments at once, an extent after the other: the
-journal has nothing of it. The checkpoint that follows is what makes it count.
+As in a recovery, the batches are written to the segments directly, extent by extent, and not to the
+journal. The next checkpoint makes them valid.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def export_log(log: PartitionLog, index: LogIndex, on_read: Callable[[int], None
     """Fill an empty log from a cluster whose brokers do not serve it.
 
     ``on_read`` is called with the bytes of each extent. Waits for the disk and the store. Raises
-    Corrupt for what is damaged there.
+    Corrupt for damage in the store.
     """
     found = beginning_of(index, log.partition_id)
     if found is not None:  # Otherwise its topic was being created.

@@ -145,7 +145,7 @@ class _Writer:
         self.starts.append(LogStart(partition_id, self.epoch, offset))
 
     def flush(self) -> None:
-        """Commit what was added; raises TransferRefused."""
+        """Commit the added extents; raises TransferRefused."""
         if not self.items and not self.starts:
             return
         payload = b"".join(self.bodies) if self.items else None

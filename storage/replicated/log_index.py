@@ -84,7 +84,7 @@ class Flush:
 
     Either ``payload`` or ``key`` is set if there are items: the bytes, or the object that has them.
     The object is durable before the flush is called (F6). A flush is called again with the same key
-    until it has an outcome, and its number with another key only after it was refused (F7).
+    until it has an outcome. Only after a refusal its number may be used with another key (F7).
     ``size`` is set if that object is in an object store, and None if it is in the index itself.
     """
 
@@ -220,7 +220,9 @@ class LogSnapshot(NamedTuple):
 
 
 class LogPart(NamedTuple):
-    """A part of a log before its snapshot, and what its leader knows of it without its records."""
+    """A part of a log before its snapshot, and the facts that its leader keeps about its
+    records.
+    """
 
     base_offset: int
     next_offset: int
@@ -249,7 +251,7 @@ class LogHead(NamedTuple):
 
 
 class LogBeginning(NamedTuple):
-    """A partition with the first of its extents that are needed, all as of the same moment."""
+    """The head of a partition's log and its first needed extents, as of one moment."""
 
     head: LogHead
     extents: Sequence[Extent]
@@ -295,9 +297,9 @@ class LogIndex(Protocol):
         """
 
     def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
-        """Return the batches of extents as footers have them: their headers, control batches whole.
+        """Return the batches of extents from the footers: their headers, and whole control batches.
 
-        Raises ObjectDamaged if the object store has not those of all extents.
+        Raises ObjectDamaged if the object store lacks the footer of an extent.
         """
 
     def beginnings(
@@ -316,7 +318,7 @@ class LogIndex(Protocol):
     def recent_beginnings(
         self, partition_ids: Sequence[int], *, most: int, most_bytes: int
     ) -> list[LogBeginning]:
-        """Return the same as ``beginnings``, without what a log's parts make needless."""
+        """Return the beginnings without the data that a log's parts replace."""
 
     def put_snapshot(
         self,
@@ -334,9 +336,9 @@ class LogIndex(Protocol):
         """
 
     def parts(self, from_offsets: Mapping[int, int], *, most: int) -> dict[int, list[LogPart]]:
-        """Return the parts of partitions that reach beyond an offset each, in order.
+        """Return the parts of partitions after an offset each, in order.
 
-        At most ``most`` of a partition; one without any may be missing in the result.
+        At most ``most`` for a partition; a partition without any may be missing in the result.
         """
 
     def collect_garbage(self, most: int) -> int:

@@ -32,7 +32,7 @@ FIRST_AT_ONCE: Final = 64
 """Extents of each of many logs: of most of them that is all. More are as many questions, of which
 each is a commit; so a log that is written to in small pieces should not need them."""
 BYTES_AT_ONCE: Final = 16 * 1024 * 1024
-"""Maximum size of one response; a larger extent comes alone."""
+"""Maximum size of one response; a larger extent has a response to itself."""
 
 
 class StoredBatches(NamedTuple):
@@ -72,7 +72,7 @@ def head_of(index: LogIndex, partition_id: int) -> LogHead | None:
 
 @contextlib.contextmanager
 def damage_is_of(partition_id: int, from_offset: int = 0) -> Iterator[None]:
-    """Raise Corrupt with the partition's name for damage in the store of it."""
+    """Raise Corrupt, with the partition's name, for damage of its log in the store."""
     try:
         yield
     except (ObjectDamaged, StoreDamaged) as damage:
@@ -99,7 +99,7 @@ def recent_beginnings(
 def _with_bodies(index: LogIndex, found: Sequence[LogBeginning]) -> list[LogBeginning]:
     """Read the bodies that are in the object store, of all logs at once.
 
-    Of logs with parts only headers are read later: their extents stay as they are.
+    Logs with parts are left unchanged: only their headers are read, at a later time.
     """
     whole = [each for each in found if not each.is_recent]
     bodies = iter(index.bodies([extent for each in whole for extent in each.extents]))
@@ -207,7 +207,7 @@ def _stored_from(
 
 
 class ExtentReader:
-    """Reads one extent after the other, and raises Corrupt where they are not what was written."""
+    """Reads one extent after the other; raises Corrupt for damaged ones."""
 
     def __init__(self, head: LogHead) -> None:
         self._partition_id = head.partition_id

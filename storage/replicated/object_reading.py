@@ -4,7 +4,7 @@ Rules of this file:
 
 * Several ranges are read at once, each on a connection of its own. Ranges of one object that are
   near each other are read together: a takeover brings many logs that one flush has served.
-* Calls of the store run on threads of their own: a call that hangs keeps no broker from its end.
+* Calls of the store run on threads of their own: the broker can end while a call hangs.
 * A call for a takeover that fails is repeated until the reader is closed, as calls of the index
   are. A call for a client is not: its caller decides (``cold_store.py``).
 * A read that waits for its next attempt has no thread, and half of the threads are for reads that

@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 STRETCH_BYTES: Final = BLOCK_BYTES
 AHEAD: Final = 4
-"""Stretches that are read ahead of a reader that comes in order."""
+"""Number of stretches that are read ahead of a sequential reader."""
 _EXTENTS_AT_ONCE: Final = 1000
 _INDEX_STEP_BYTES: Final = 4096
 _ATTEMPTS: Final = 3
@@ -64,7 +64,7 @@ _numbers = count()
 
 
 class _Moved(Exception):
-    """The extents are not those that the stretches were made of."""
+    """The extents differ from those that the stretches were made of."""
 
 
 class _Piece(NamedTuple):
@@ -219,7 +219,9 @@ class RemoteFile:
         view: memoryview,
         position: int,
     ) -> LoadedSpan | None:
-        """Cut the wanted batches out of bytes of a stretch; None if they end inside the first."""
+        """Cut the wanted batches out of bytes of a stretch, or None if they end inside the
+        first.
+        """
         begin, end, upper_offset = -1, 0, span.start_offset
         for at, header in iterate_batches(view):
             if header.last_offset < span.start_offset:
@@ -240,7 +242,7 @@ class RemoteFile:
         return LoadedSpan(view[begin:end], upper_offset)
 
     def _note_read(self, stretches: _Stretches, number: int) -> None:
-        """Begin to read ahead for a reader that comes in order."""
+        """Begin to read ahead for a sequential reader."""
         last, self._last_read = self._last_read, number
         if number not in (last + 1, last) or number == last:
             return
@@ -410,7 +412,7 @@ class RemoteSpan:
         return True
 
     def load(self, read: Read, until_s: float | None = None) -> LoadedSpan | None:
-        """Read at most ``max_bytes``, but at least one batch; None where ``read`` does not wait."""
+        """Return batches of up to ``max_bytes``, at least one; None if ``read`` does not wait."""
         return self.file.load(self, waits=read is not read_cached, until_s=until_s)
 
     def slice(self) -> None:

@@ -12,7 +12,7 @@ from barnabas.storage.replicated.remote_file import RemoteFile, RemoteSpan
 
 
 class RemoteSegment(ReadableSegment):
-    """A part of a log; its facts are in memory, its records are read when a client does."""
+    """A part of a log whose facts are in memory; its records are read on a client's request."""
 
     def __init__(
         self,
@@ -63,7 +63,9 @@ class RemoteSegment(ReadableSegment):
         return RemoteSpan(self._file, max(start_offset, self.base_offset), end_offset, max_bytes)
 
     def close(self) -> None:
-        """Keep the stretches in the cache, where they make room once they are not read any more."""
+        """Keep the stretches in the cache, where they are the first to be dropped once no reader
+        has them in use.
+        """
 
     def remove(self) -> None:
         """Free the blocks of the cache."""

@@ -49,7 +49,7 @@ class PackLimits(NamedTuple):
     """Sizes of packing."""
 
     segment_bytes: int = 64 * 1024 * 1024
-    """Size from which a portion takes no more extents."""
+    """Size from which a portion gets no further extents."""
     object_bytes_min: int = 256 * 1024
     """Size of a portion from which it becomes an object; a smaller one stays in rows."""
     extents_max: int = 64
@@ -64,11 +64,11 @@ class Unpacked(NamedTuple):
     extents: int
     size_bytes: int
     has_object_store: bool
-    """Whether some are parts of objects that have records of other partitions, too."""
+    """Whether some extents are parts of objects that also contain records of other partitions."""
 
 
 class PackNumbers:
-    """Numbers of the packing lane, of one session after the other."""
+    """Numbers of packed segments, which begin again with each session."""
 
     def __init__(self) -> None:
         """Start without a session."""

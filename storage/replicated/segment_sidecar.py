@@ -72,7 +72,7 @@ class Block(NamedTuple):
 
 
 class Facts(NamedTuple):
-    """Facts about a part of a log, besides its batches, as its leader knows them."""
+    """Facts about a part of a log that its leader knows, besides the batches."""
 
     aborted: Iterable[AbortedTransaction]
     """The aborted transactions whose markers lie in it."""

@@ -44,7 +44,7 @@ _MANY: Final = 16
 
 
 class Aside(Protocol):
-    """Does on another thread what takes long; called and awaited on the loop."""
+    """Runs long work on another thread; called and awaited on the loop."""
 
     def __call__(self, work: Callable[[], Result], /) -> Awaitable[Result]:
         """Return the result of ``work``."""

@@ -75,7 +75,7 @@ def wal_object(items: Sequence[Item], body: Sequence[Buffer]) -> WalObject:
 
 
 def _add_headers(headers: bytearray, view: memoryview) -> int:
-    """Add what the footer has of the batches in ``view``; return their number."""
+    """Add the footer's data about the batches in ``view``; return the number of batches."""
     at, count = 0, 0
     while at < len(view):
         header = read_header(view, at)

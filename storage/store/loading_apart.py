@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from barnabas.storage.store.store_parts import PartitionSpec
 
 PIECE_BYTES: Final = 4 * 1024 * 1024
-"""The size at which a piece is written; it can exceed this by one batch."""
+"""Size at which a piece is written; a piece can be larger by one batch."""
 
 
 def filled_apart(

@@ -49,9 +49,9 @@ def open_log(
 ) -> None:
     """Restore ``log`` to its state at the checkpoint; a later partition starts empty.
 
-    ``swaps`` are those of this partition that are still to be finished. ``may_be_new``: it need not
-    have been there when the checkpoint was written. Raises Corrupt where it cannot be what it was,
-    unless ``salvage`` can take what is left.
+    ``swaps`` are the unfinished swaps of this partition. ``may_be_new``: the partition may be
+    younger than the checkpoint. Raises Corrupt if the state cannot be restored and ``salvage``
+    cannot save a part of it.
     """
     directory = log.directory
     names = directory.list_files()
@@ -78,7 +78,8 @@ def open_log(
 def _refuse_data(log: PartitionLog, names: Sequence[str]) -> None:
     """Raise Corrupt if a partition newer than the checkpoint has data.
 
-    Then the MetaStore gives it another id than it had; emptying it would be the end of its data.
+    In that case the MetaStore gives the partition another ID than before, and emptying it would
+    delete the data of the old one.
     """
     for name in names:
         if name.endswith(LOG_SUFFIX) and _holds_bytes(log.directory, name):

@@ -82,7 +82,7 @@ class RecoveryProgress:
     """Whether the journal is being read before anything is changed."""
     verified_bytes: int = 0
     journal_bytes: int = 0
-    """Size of the journal's files: no more than that is to be verified."""
+    """Size of the journal's files, the most that has to be verified."""
 
     def describe(self) -> str:
         """Return the current step with its progress and its total."""

@@ -52,7 +52,7 @@ class PartitionSpec:
     topic_id: bytes
     config: LogConfig
     leader_epoch: int | None = None
-    """Epoch of the current leader, or `None` for that of this broker's start."""
+    """Epoch of the current leader, or `None` for the epoch of this broker's start."""
 
     @property
     def directory_name(self) -> str:
@@ -88,7 +88,7 @@ class Runner(Protocol):
     def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Make ``group`` durable at once if that is quick and no other is in flight.
 
-        ``meanwhile`` is called once while the disk is at work; never if this returns False.
+        ``meanwhile`` is called once during the write to the disk; never if this returns False.
         """
 
     def stop(self) -> None:

@@ -370,12 +370,12 @@ def later_blocks(shell: Shell, run: str) -> None:
     # The first two are in examples/, which tests/spark/test_by_name.py runs. tests/spark/
     # test_monitor.py has the monitor, test_secured.py and spark_connector/test_security.py the
     # logins; the leak is PySpark's.
-    pipeline, to_parquet, to_delta, verify, *_others = python[2:]
+    pipeline, verify, to_parquet, read_table, to_delta, *_others = python[2:]
     counted = shell.python(verify).strip()
     assert f"it prints `{counted}`" in (ROOT / "docs/spark.md").read_text()
-    shell.python(f"{MOVEMENTS}{pipeline}")
+    shell.python(pipeline)
     shell.sh("barnabas topics create movements-delta")
-    (shell.directory / "tables.py").write_text(f"{MOVEMENTS}{to_parquet}{to_delta}{DELTA_PIPELINE}")
+    (shell.directory / "tables.py").write_text(f"{to_parquet}{to_delta}{DELTA_PIPELINE}")
     settings = delta_settings()
     jars = [*spark_kafka_jars(), *delta_jars()]
     settings["spark.jars"] = ",".join(map(str, jars))
@@ -386,6 +386,8 @@ def later_blocks(shell: Shell, run: str) -> None:
         table = pyarrow.dataset.dataset(files, format="parquet", partitioning="hive")
         assert {"query", "batch", "key", "value"} == set(table.schema.names)
         assert table.count_rows() == 200_000
+    session = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"
+    assert shell.python(f"{session}{read_table}print(table.count())").strip() == "200000"
     shell.python(
         "from barnabas.spark import decided\n"
         "for sink_id in ('ledger-table', 'ledger-delta'):\n"
@@ -408,7 +410,6 @@ def check_end(shell: Shell, line: str) -> None:
     wait_until(are_all_ended, "all transactions have ended", seconds=300)
 
 
-MOVEMENTS = "from examples.spark_ledger import movements\n\n"
 DELTA_PIPELINE = """
 delta = Pipeline(
     source=Source(topic="payments"),
@@ -441,7 +442,7 @@ def test_spark_on_a_cluster(shell):
     assert address.startswith("Spark's UI is at http://")
     blocks = blocks_of(ROOT / "docs/spark-cluster.md")
     (program,) = [block.text for block in blocks if block.language == "python"]
-    (shell.directory / "ledger.py").write_text(f"{MOVEMENTS}{program}")
+    (shell.directory / "ledger.py").write_text(program)
     assert shell.sh("python ledger.py --once").splitlines()[-1] == "ledger: nothing to do"
     for line in (*yarn, *kubernetes):
         assert not shell.sh(line), line

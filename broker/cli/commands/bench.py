@@ -250,7 +250,7 @@ class _Flying(NamedTuple):
     size_bytes: int
     """Size of the values."""
     since_s: float
-    """When it was sent, or should have been."""
+    """Time when it was sent, or should have been sent."""
 
 
 def _batch(records: int, size_bytes: int, compression: int) -> bytes:
@@ -273,7 +273,7 @@ def _request(partition: Partition, batch: bytes, timeout_ms: int) -> ProduceRequ
 
 
 def _wait_until(time_s: float, flying: deque[_Flying], measured: Run) -> None:
-    """Wait, and receive responses meanwhile."""
+    """Wait, and receive responses in that time."""
     while (left_s := time_s - counter_seconds()) > 0 and not measured.interruption.has_come():
         if not flying:
             sleep(min(left_s, _LOOK_S))

@@ -47,7 +47,7 @@ _NAMED_MAX = 5
 """Maximum number of damaged partitions that the verdict names."""
 
 _SIGNS = (*CHECKPOINT_NAMES, FILE_NAME, CLEAN_SHUTDOWN)
-"""Files of which a broker's data directory has at least one."""
+"""Files by which a data directory of a broker is recognised: it has at least one."""
 
 
 @dataclass
@@ -222,7 +222,7 @@ def not_in_use(directory: str) -> Iterator[bool]:
 
 
 def _check(directory: str, scratch: str, config: BrokerConfig, *, lines: bool = False) -> Checked:
-    """Recover the logs and verify them; raises what a start would."""
+    """Recover the logs and verify them; raises the errors that a start would raise."""
     salvage = Salvage()
     with opened(directory, scratch, config, salvage=salvage) as found:
         stopped = "kafka" if found.is_kafkas else _stop_of(directory, found.report)

@@ -56,7 +56,8 @@ from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, Descri
 from barnabas.protocol.messages.describe_log_dirs import DESCRIBE_LOG_DIRS, DescribeLogDirsRequest
 
 CORDONED = "cordoned.log.dirs"
-"""The setting of a broker that is given no partitions: with Apache Kafka, no new ones."""
+"""The setting that excludes a broker from new partitions; with Apache Kafka it keeps its present
+ones."""
 CORDONED_SINCE = 5
 """First version of DescribeLogDirs with cordoned directories (KIP-1066)."""
 _CORDONED_SECONDS = 2.0

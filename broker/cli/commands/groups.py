@@ -159,7 +159,7 @@ def reset_offsets(cluster: Cluster, arguments: argparse.Namespace) -> None:
 
 
 def _offsets_to_commit(cluster: Cluster, arguments: argparse.Namespace) -> tuple[Offsets, Offsets]:
-    """Return the old and the new offsets of what is to be moved; raises CommandError."""
+    """Return the present and the new offsets of the selected partitions; raises CommandError."""
     group_id = arguments.group
     old = _offsets_of_idle_group(cluster, group_id)
     partitions = (

@@ -72,7 +72,7 @@ class ListedTopic:
 
 @dataclass(frozen=True)
 class TopicPartition:
-    """A partition of a topic, with ``None`` for what is not known without a leader."""
+    """A partition of a topic; values that only its leader knows are ``None`` without one."""
 
     partition: int
     leader: int | None

@@ -247,7 +247,7 @@ def _config_of(arguments: argparse.Namespace) -> BrokerConfig:
 
 @contextlib.contextmanager
 def _opened(config: BrokerConfig) -> Iterator[tuple[TransferBase, Any]]:
-    """Yield the database of a cluster, and what opens its object store by its ID."""
+    """Yield the database of a cluster, and a function that opens its object store by its ID."""
     try:
         base, open_store = base_of(config, PATIENCE_S), opener_of(config)
     except ConfigError as error:

@@ -76,7 +76,7 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.log_index import LogIndex
 
 PATIENCE_S: Final = 60.0
-"""For one answer of the store: all metadata are written at once."""
+"""Timeout for one response of the store, which writes all metadata at once."""
 CLOSED: Final = (
     "barnabas: not exported, and no broker of the cluster starts until it is, or until"
     " 'barnabas cluster reopen'"

@@ -88,7 +88,9 @@ class DirectoryCopy:
     """``run`` copies ``source`` to ``target``, an empty directory."""
 
     def __init__(self, source: str, target: str, *, in_use: bool) -> None:
-        """``in_use``: a broker has the source open. Else no broker may start in it meanwhile."""
+        """``in_use``: a broker has the source open. Otherwise no broker can start in it during the
+        copy.
+        """
         self._source = source
         self._target = target
         self._in_use = in_use
@@ -99,7 +101,9 @@ class DirectoryCopy:
         self.copied = Copied()
 
     def run(self, on_pass: Callable[[Copied], None] = lambda _copied: None) -> Copied:
-        """Copy until a pass was not overtaken; raises CommandError, OSError and Corrupt."""
+        """Copy until the source did not change during a pass; raises CommandError, OSError and
+        Corrupt.
+        """
         pause_seconds = 0.0
         for _ in range(PASSES_MAX):
             self.copied.passes += 1
@@ -117,7 +121,7 @@ class DirectoryCopy:
     # ------------------------------------------------------------------------------- one pass
 
     def _pass(self) -> bool:
-        """Copy new data; return whether all of it belongs to one checkpoint."""
+        """Copy new data; return whether the whole copy belongs to one checkpoint."""
         before = self._checkpoints()
         checkpoint = self._newest(before)
         self._learn_what_is_sealed(checkpoint)

@@ -28,7 +28,7 @@ class StoreWaits:
     """``with StoreWaits(base, "postgresql://..."):`` around all calls of a store."""
 
     def __init__(self, base: ClusterBase, name: str) -> None:
-        """``name`` is what the store is called in messages, without any secret."""
+        """``name`` is the name of the store in messages, without any secret."""
         self._base = base
         self._name = name
         self._is_over = threading.Event()

@@ -55,7 +55,7 @@ WAIT_MS = 500
 class Consumer:
     """Reads partitions from given offsets on.
 
-    ``positions`` holds the offset that comes next in each; ``ends`` where to stop, if anywhere.
+    ``positions`` holds the next offset of each partition, ``ends`` the offsets to stop at, if any.
     """
 
     def __init__(

@@ -84,7 +84,7 @@ class GroupMember:
         topics: list[str],
         wait: Wait = nullcontext,
     ) -> None:
-        """``wait`` stands around what takes as long as other members do."""
+        """``wait`` wraps each call that can last as long as other members need."""
         self._wait = wait
         self._cluster = cluster
         self._group_id = group_id

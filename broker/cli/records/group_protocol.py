@@ -51,7 +51,7 @@ def encode_assignment(partitions: Mapping[str, list[int]]) -> bytes:
 
 
 def decode_assignment(data: bytes | memoryview) -> list[TopicPartition]:
-    """Read an assignment; what is not one holds no partitions."""
+    """Return the partitions of an assignment, none if the bytes are malformed."""
     if len(data) < _VERSION.size:
         return []
     try:

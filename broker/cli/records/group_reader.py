@@ -1,4 +1,4 @@
-"""Reading a topic as a member of a group: what was printed is committed, and nothing else."""
+"""Reading a topic as a member of a group; only offsets of printed records are committed."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class GroupReader:
     """A consumer whose partitions come from its group.
 
     ``position`` is where to begin in partitions for which the group has committed nothing, or an
-    offset that is not there any more. ``open`` it before anything else; ``close`` it even where
-    that was interrupted: a member that does not leave holds up the next one for its session.
+    offset that is not there any more. Call ``open`` first, and ``close`` even if ``open`` was
+    interrupted: after a member that does not leave, the next one waits for its session timeout.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class GroupReader:
             self._consumer = self._join()
 
     def close(self) -> None:
-        """Commit what was printed, and leave; raises CommandError."""
+        """Commit the offsets of the printed records, and leave the group; raises CommandError."""
         self._cluster.close()  # After Ctrl-C answers may still be due on its connections.
         try:
             self._commit_before_others_take_over()

@@ -81,7 +81,7 @@ class _Batch:
 
 @dataclass
 class _Lane:
-    """One partition: what waits for it, and the sequence that comes next."""
+    """One partition: its waiting records and the next sequence number."""
 
     batches: deque[_Batch] = field(default_factory=deque)
     next_sequence: int = 0

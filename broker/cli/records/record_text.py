@@ -48,7 +48,7 @@ def unescape(text: str) -> str:
 def record_as_json(record: ReceivedRecord, *, json_values: bool = False) -> str:
     """Return a record as a line of JSON; bytes that are not UTF-8 are ``{"base64": ...}``.
 
-    ``json_values``: a value that is JSON is written as it is, not as text that holds it.
+    ``json_values``: write a value that is JSON unchanged, not as a JSON string.
     """
     return json.dumps(
         {

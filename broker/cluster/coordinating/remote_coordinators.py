@@ -125,7 +125,10 @@ class Answer:
         return self._codes.get(topic_partition, NO_WORD)
 
     def refusal(self, topic_partition: TopicPartition, log: Log) -> ErrorCode:
-        """Return the error for an append to a log, or NONE, once, if it follows at once."""
+        """Return the error for an append to a log.
+
+        NONE permits one append, which must follow at once.
+        """
         code = self.code(topic_partition)
         if code:
             return code

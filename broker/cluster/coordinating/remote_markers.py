@@ -65,7 +65,7 @@ AGAIN_MAX_MS: Final = 1000
 
 
 class Shard(Protocol):
-    """Partition of a coordinator, as far as this file needs it: its identity and its log."""
+    """A coordinator's partition, with the identity and the log that this file needs."""
 
     @property
     def log(self) -> PartitionLog:

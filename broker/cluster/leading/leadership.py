@@ -57,7 +57,7 @@ LONG_LOADS_AT_ONCE: Final = 3
 """Long logs that are read at the same time, on threads of their own, so that short logs never wait
 for them. It is less than the number of connections to the store: one is left for all others."""
 DAMAGED_AGAIN_S: Final = 30.0
-"""Pause before a log is read again that is damaged or unreadable; it may have been repaired."""
+"""Pause before a damaged or unreadable log is read again, as it may have been repaired."""
 ROOM_PAUSE_S_MIN: Final = 1.0
 ROOM_PAUSE_S_MAX: Final = 60.0
 """Pause before a log is loaded again that did not fit on the disk. It doubles after each attempt,
@@ -100,7 +100,7 @@ class Shards(Protocol):
 
 
 class Leadership:
-    """The states of all partitions, with the logs of those that are led here; on the loop."""
+    """The states of all partitions, with the logs that this broker leads; on the loop."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class Leadership:
         self._durable_logs = durable_logs
         self._on_log_removed = on_log_removed
         self.on_taking_over: Callable[[int], object] = lambda _count: None
-        """Called with the number of partitions that a comparison with the view found to be new."""
+        """Called with the number of partitions that are new in a comparison with the view."""
         self._shards: Shards | None = None
         self._places: dict[int, _Place] = {}
         self.takeover_times = Histogram()
@@ -127,7 +127,7 @@ class Leadership:
         self._threads = Pool("loader", LOADS_AT_ONCE, loop=host.loop)
         self._long_threads = Pool("long-loader", LONG_LOADS_AT_ONCE, loop=host.loop)
         self._loading_again = asyncio.Lock()
-        """Held by one of the logs for which there was no room."""
+        """Held by a log that did not fit on the disk, so that one such log at a time is read."""
         self._compared_version: int | None = None
         self._is_looking = False
         self._is_closed = False
@@ -193,7 +193,7 @@ class Leadership:
         self._is_looking = False
 
     def _places_changed_since(self, version: int | None) -> list[_Place]:
-        """Return the places that may have another leader; ``shown`` compares later ones."""
+        """Return the places that may have another leader; ``shown`` then compares their leaders."""
         changed = None if version is None else self._view.changed_since(version)
         if changed is None:
             return [*self._places.values()]
@@ -315,7 +315,7 @@ class Leadership:
             self._happens(place, event)
 
     async def _bring(self, place: _Place, steps: int) -> None:
-        """Read a log, and open it unless its partition's state has changed meanwhile."""
+        """Read a log, and open it unless its partition's state has changed by then."""
         if place.former is not None:
             await place.former.wait()
             place.former = None

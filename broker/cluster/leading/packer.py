@@ -58,9 +58,9 @@ class _Packed:
     """State of one log."""
 
     time_ms: int
-    """Time at which all of it was packed, or at which it was first seen."""
+    """Time at which the whole log was packed, or at which it was first seen."""
     looked_offset: int = 0
-    """Offset of its snapshot when the packer looked last."""
+    """Offset of its snapshot at the packer's last round."""
     packed_offset: int = 0
     """Offset up to which nothing is left to be packed."""
     unpacked_bytes: int = 0
@@ -118,7 +118,7 @@ class Packer:
 
     @property
     def unpacked_bytes(self) -> int:
-        """Bytes before snapshots that are not packed, as of the last look at each log."""
+        """Unpacked bytes before snapshots, as of the last check of each log."""
         return sum(each.unpacked_bytes for each in self._packed.values())
 
     @property

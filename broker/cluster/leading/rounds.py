@@ -47,7 +47,7 @@ class Rounds:
             self._timer = self._host.clock.call_later(self._pause_ms, self._begin)
 
     def stop(self) -> None:
-        """Begin no other round, and no other call of this one."""
+        """Begin no other round, and no other call of the current round."""
         self._is_stopped = True
         if self._timer is not None:
             self._timer.cancel()
@@ -85,5 +85,5 @@ async def for_each_log(
 
 
 def is_here(logs: LogStore, log: PartitionLog) -> bool:
-    """Whether a log is still the one that is led here."""
+    """Whether this broker still leads the same log object."""
     return logs.logs.get(log.partition_id) is log

@@ -12,12 +12,12 @@ class State(Enum):
     AWAY = auto()
     """Leadership of another broker or of none, as far as this broker knows."""
     READING = auto()
-    """Led by this broker, while it reads the durable part of the log."""
+    """Leadership of this broker, which reads the durable part of the log."""
     OPENED = auto()
     """The log takes batches. The coordinator of the partition, if any, does not serve it yet."""
     SERVED = auto()
     DRAINING = auto()
-    """The log takes no more batches; those that were placed in it become durable or are refused."""
+    """The log takes no more batches; its batches in flight become durable or are refused."""
 
 
 class Event(Enum):
@@ -60,7 +60,7 @@ AFTER: Final[dict[State, dict[Event, State]]] = {
     State.SERVED: _WITH_LOG,
     State.DRAINING: {**_LOST, Event.DRAINED: State.AWAY, Event.DROPPED: State.AWAY},
 }
-"""The state after an event; where there is none the event changes nothing."""
+"""The next state for an event; without an entry the event changes nothing."""
 
 KEEPS_LOG: Final = {
     (State.OPENED, State.SERVED),
@@ -69,4 +69,4 @@ KEEPS_LOG: Final = {
 }
 """The steps over which a partition keeps its log. With all others it gets one, or loses it."""
 COMING: Final = {State.READING, State.OPENED}
-"""Led here, and not served yet."""
+"""States in which this broker leads the partition, but does not serve it yet."""

@@ -58,11 +58,12 @@ Result = TypeVar("Result")
 
 EXTENTS_AT_ONCE: Final = 64
 """Maximum number of extents deleted in one transaction of the store, so that it ends before its
-caller times out. With its last extent an object is deleted, which has some megabytes under load."""
+caller times out. The transaction that deletes the last extent of an object also deletes the object,
+which has some megabytes under load."""
 PACKED_EXTENTS_AT_ONCE: Final = 4096
 PACKED_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
-"""Maximum number and size of the extents that one transaction of the store packs, except that it
-packs one payload of any size. A flush has as many bytes."""
+"""Maximum number and total size of the extents that one transaction of the store packs. It packs a
+single payload of any size. A flush has as many bytes."""
 PACKS_PER_ROUND: Final = 4
 """Maximum number of these transactions in one round."""
 SESSIONS_AT_ONCE: Final = 100
@@ -143,9 +144,9 @@ class Upkeep:
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None. ``reload`` loads a log again that is
-        compacted from now on, and of which the store alone has some of the records. ``cold`` reads
-        such records; without it all segments stay on the disk. ``packs``: whether logs are packed,
+        ``session``: the current one or None. ``reload`` loads a whole log once more when it
+        becomes compacted and some of its records are in the store alone. ``cold`` reads such
+        records; without it all segments stay on the disk. ``packs``: whether logs are packed,
         which needs a snapshot of each.
         """
         self._host = host
@@ -164,7 +165,7 @@ class Upkeep:
         self.counts = UpkeepCounts(looked_ms=host.clock.now_ms())
 
     def snapshot_offset(self, log: PartitionLog) -> int:
-        """Return the offset of the last snapshot of a log since it came here, or 0."""
+        """Return the offset of the log's last snapshot since this broker leads it, or 0."""
         kept = self._kept.get(log)
         return 0 if kept is None else kept.snapshot_offset
 
@@ -213,7 +214,7 @@ class Upkeep:
         )
 
     def _may_be_unpacked(self, log: PartitionLog, kept: _Kept) -> bool:
-        """Whether a log with records has no snapshot since it came here."""
+        """Whether a log with records has no snapshot since this broker leads it."""
         has_records = log.high_watermark > log.log_start_offset
         return self._packs and has_records and not kept.snapshot_offset and has_parts(log)
 
@@ -263,9 +264,8 @@ class Upkeep:
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
 
     async def _offload(self) -> None:
-        """Take the oldest segments off the disk, beyond as much as the cache may have.
-
-        The same for the bytes that the disk lacks after the cache has given way.
+        """Remove the oldest segments from the disk, beyond the size of the cache, and as many bytes
+        as the disk lacks after the cache has shrunk.
         """
         cold = self._cold
         if cold is None:
@@ -346,6 +346,6 @@ class Upkeep:
 
 
 def _may_lack_parts(log: PartitionLog, kept: _Kept) -> bool:
-    """Whether no parts are known of a log that is long enough for a takeover to need them."""
+    """Return whether a log is long enough to need parts for a takeover, and has none."""
     is_long = len(log.segments) > 1 and is_local(log) and not log.config.is_compacted
     return is_long and not kept.snapshot_offset

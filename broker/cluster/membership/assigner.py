@@ -102,7 +102,8 @@ class _Planner:
         self._orphans: list[Led] = []
         """Partitions without a live leader and without a wanted or pinned node."""
         self._leaving: list[tuple[int, int | None]] = []
-        """Partitions of brokers that take none, with the node that they are pinned to or None."""
+        """Partitions to move away from brokers that take no partitions, each with the node that it
+        is pinned to, or None."""
         self._returning: list[tuple[int, int]] = []
         """Partitions of other brokers, with the node that they are pinned to; the load counts them
         there."""

@@ -259,9 +259,9 @@ class StoredLogs:
     def _log_by_headers(
         self, beginning: LogBeginning, remote: Sequence[RemoteSegment]
     ) -> DurableLog:
-        """Return a log with parts some of whose other records are in the object store.
+        """Return a log with parts, some of whose other records are in the object store.
 
-        The cold store reads their headers, for the same reason as its parts.
+        The cold store reads the headers of those records, as it does for parts.
         """
         cold, head = self._cold, beginning.head
         assert cold is not None, "logs without a cold store have no parts"
@@ -341,7 +341,7 @@ class StoredLogs:
         return False
 
     def _is_current(self, request: _Request) -> bool:
-        """Return whether the log has not changed since it was read, as far as is known."""
+        """Return whether no change of the log is known since it was read."""
         if request.head is None:
             return True
         way = self._way()

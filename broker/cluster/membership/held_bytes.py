@@ -15,7 +15,7 @@ from barnabas.storage.runtime.threads import new_condition
 
 
 class HeldBytes:
-    """Limit of the bytes held at once; one growing share alone can exceed it."""
+    """Limit of the bytes held at once; a single growing share can exceed it."""
 
     def __init__(self, most: int) -> None:
         """Start with no bytes held."""

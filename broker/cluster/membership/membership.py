@@ -51,15 +51,15 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 HEARTBEATS_PER_LEASE: Final = 5
 SERVED_SHARE: Final = 2 / 3
-"""Share of the lease during which this broker may show what it has read."""
+"""Share of the lease during which this broker may use the last state that it has read."""
 LOOK_EVERY_S: Final = 0.5
 """Interval, in seconds, between polls without a notification, since notifications can get lost."""
 REFRESH_EVERY_S: Final = 0.1
 GAINED_AT_ONCE: Final = 64
-"""Maximum number of logs whose beginnings come with a poll: more than one hand-over has, and few
-enough that a poll stays quick after a broker's end."""
+"""Maximum number of logs whose beginnings come with a poll. It covers an ordinary hand-over, and
+keeps a poll short after a broker has failed."""
 GAINED_BYTES: Final = 4 * 1024 * 1024
-"""Maximum bytes of those beginnings, for the same reason."""
+"""Maximum size of those beginnings, so that a takeover does not exhaust the memory."""
 
 _NOTHING_PLANNED: Final = -1
 """Value in the place of a snapshot's version."""

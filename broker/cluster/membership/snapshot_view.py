@@ -96,8 +96,8 @@ class SnapshotView:
 
     @property
     def live_count(self) -> int:
-        """Return the number of brokers with a lease in the newest snapshot; this one only while
-        valid.
+        """Return the number of brokers with a lease in the newest snapshot. This broker counts only
+        while its lease is valid.
         """
         is_over = self.node_id in self._sessions and not self._has_lease()
         return len(self._sessions) - is_over

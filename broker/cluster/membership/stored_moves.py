@@ -53,7 +53,7 @@ class StoredMoves:
         self._picture = snapshot
         self._refresh = refresh
         self._own: dict[int, Led] = {}
-        """Results of this broker's wishes that the snapshot does not show yet."""
+        """Results of this broker's wishes, until the snapshot shows them."""
         self._own_version = 0
         """Version from which on snapshots show all of ``_own``."""
 

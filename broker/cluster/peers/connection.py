@@ -105,7 +105,8 @@ class PeerConnection(asyncio.Protocol):
         self.is_open = True
         """Whether the connection can be used."""
         self._problems: list[Exception] = []
-        """The reason of its end, until ``ask`` raises it: its traceback refers to this object."""
+        """The error that ended the connection, until ``ask`` raises it: its traceback refers to
+        this object."""
 
     # ---------------------------------------------------------------------------- of the transport
 
@@ -138,7 +139,7 @@ class PeerConnection(asyncio.Protocol):
     # -------------------------------------------------------------------------------- of its owner
 
     def belongs_to(self, owner: Owner) -> None:
-        """Pass responses to ``owner`` from now on."""
+        """Pass later responses to ``owner``."""
         self._owner = owner
 
     def send(self, api: AnyApi, version: int, body: Chunks) -> None:

@@ -104,7 +104,7 @@ class Limits:
     questions_max: int = 1_000
     """Maximum number of requests without a response, for one node and purpose."""
     question_bytes_max: int = 16 * 1024 * 1024
-    """Maximum size of these requests together; one alone may reach it."""
+    """Maximum size of these requests together; a single larger request is also accepted."""
     answer_bytes_max: int = 16 * 1024 * 1024
     """Maximum size of a response."""
     connect_timeout_ms: float = 10_000

@@ -266,7 +266,9 @@ class Link:
             self._send_pending()
 
     def _move(self, address: Address) -> None:
-        """Use another address from now on: the peer, or its replacement, listens there."""
+        """Use another address for later connections: the peer, or its replacement, listens
+        there.
+        """
         self.close(Failure.LOST, "the broker listens at another address now")
         self._address = address
         self._pause_ms = 0.0

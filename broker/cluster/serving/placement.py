@@ -108,7 +108,7 @@ def check_replicas(broker_ids: Sequence[int], node_ids: Collection[int]) -> None
 
 
 def check_sizes(assignments: Sequence[Sequence[int]]) -> None:
-    """Raise KafkaError unless the partitions of a topic have as many replicas each."""
+    """Raise KafkaError unless all partitions of a topic have the same number of replicas."""
     for each in assignments:
         if len(each) != len(assignments[0]):
             raise KafkaError(

@@ -57,7 +57,7 @@ class Service:
 
     @property
     def led_count(self) -> int:
-        """Return the number of partitions led here; one in a hand-over may count twice."""
+        """Return the number of partitions led here; a partition in a hand-over may count twice."""
         return self.leadership.led_count + self._hand_overs.unfinished
 
     def stop(self) -> None:

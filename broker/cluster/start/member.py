@@ -88,8 +88,9 @@ logger = logging.getLogger("barnabas.broker.cluster")
 
 _MS_PER_S: Final = 1000
 CACHE_DISTANCE_BYTES: Final = 256 * 1024 * 1024
-"""Free space, beside the disk's reserve, at which the cache of old records gives way: as much as
-producers may write until upkeep looks again. Less than the reserve, and appends are refused."""
+"""Free space, on top of the disk's reserve, below which the cache of old records shrinks. It is as
+much as producers may write until upkeep checks again: without it they would reach the reserve, and
+appends would be refused."""
 NAMED_MOST: Final = 10
 """Maximum number of damaged partitions that are named."""
 OBJECT_STORE_LOG_INTERVAL_S: Final = 60.0
@@ -113,7 +114,7 @@ class Surroundings(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Connections to the store, beside those for heartbeats and polls."""
+    """Connections to the store, in addition to those for heartbeats and polls."""
 
     errands: ClusterIndex
     checks: LogIndex

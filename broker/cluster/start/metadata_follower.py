@@ -31,7 +31,7 @@ class MetadataFollower:
         self._followed_version = 0
         """Version up to which every metadata image was applied."""
         self.is_under_way = False
-        """Whether metadata may be committed, and found, that is not applied yet."""
+        """Whether newer metadata may exist that is not applied yet."""
 
     def follow_next(self) -> None:
         """Apply newer metadata, if the view has found any."""

@@ -38,14 +38,14 @@ from barnabas.broker.config.types import (
 )
 
 OVERRIDE = "--override"
-"""The origin of what was given by hand."""
+"""Origin of the settings that were given on the command line."""
 
 _OF_LISTENERS = ("listeners", "advertised.listeners", "listener.security.protocol.map")
 
 
 @dataclass(frozen=True, slots=True)
 class LoadedConfig:
-    """A configuration and what was not taken into it."""
+    """A configuration, and the given keys that it does not contain."""
 
     config: BrokerConfig
     ignored: tuple[str, ...]

@@ -23,7 +23,7 @@ class Property(NamedTuple):
     key: str
     value: str
     line: int
-    """Counted from 1; where the key stands."""
+    """Line number of the key, counted from 1."""
 
 
 class MalformedProperties(Exception):

@@ -108,7 +108,8 @@ _SECTIONS: Final = (
     ("Logins and access control", "sasl.enabled.mechanisms"),
     ("Barnabas' own: looking for damage", "barnabas.scrub.bytes.per.second"),
 )
-"""The sections of broker/config/broker_config.py and what it inherits, each with its first key."""
+"""The sections of broker/config/broker_config.py and of its base classes, each with its first
+key."""
 
 _CHANGES: Final = {
     UpdateMode.READ_ONLY: "at a start",

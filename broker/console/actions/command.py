@@ -32,13 +32,13 @@ class Command:
     broker: ObservedBroker
     access: Access
     names: Mapping[str, str]
-    """The parts of the path that stand for something."""
+    """Values of the placeholders of the path, by name."""
     values: Mapping[str, FieldValue]
     pace: Pace
     jobs: Jobs
     readers: RecordReaders
     is_dry: bool = False
-    """Whether it is only to be said what would be done."""
+    """Whether the request is a dry run."""
 
     @property
     def wire(self) -> WireClient:

@@ -33,7 +33,7 @@ MAP: Final = "map"
 """Names and values, which are texts or null."""
 
 ONCE: Final = "once"
-"""A text that a form makes up and does not show, the same for all it sends."""
+"""A text that a form generates and does not show, the same for all its requests."""
 
 TEXTS: Final = frozenset((TEXT, LONG, HIDDEN, ONCE))
 """Kinds whose values are one text."""
@@ -149,7 +149,7 @@ class Field:
 
 
 class Refused(Exception):
-    """A body that is no JSON at all; ``status`` says how over HTTP."""
+    """The body is not JSON; ``status`` is the HTTP status for that."""
 
     def __init__(self, status: int, words: str) -> None:
         self.status = status

@@ -84,7 +84,9 @@ async def _work_out(command: Command) -> _Reset:
 
 
 def _chosen(command: Command, old: Offsets) -> list[TopicPartition]:
-    """Return the partitions that are meant: those of a topic, one of them, or all it has read."""
+    """Return the selected partitions: those of a topic, one of them, or all that the group has
+    read.
+    """
     name, index = command.text("topic"), command.number("partition")
     catalogue = command.broker.catalogue
     if not name:
@@ -130,7 +132,7 @@ async def plan_delete_offsets(command: Command) -> Plan:
 
 
 async def delete_offsets(command: Command, _: Plan) -> None:
-    """Delete what a group has committed for a topic."""
+    """Delete the committed offsets of a group for a topic."""
     deletion = groups.delete_offsets(command.names["group"], _of_topic(command))
     for at, code in (await command.wire.run(deletion)).items():
         check_partition(at, code)

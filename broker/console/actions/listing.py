@@ -42,7 +42,7 @@ class ActionRow:
     destructive: bool
     fields: tuple[FieldOfAction, ...]
     one_of: tuple[str, ...]
-    """Fields of which exactly one is required, if any."""
+    """Fields of which the request needs exactly one, or none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,9 @@ def _row(action: Action) -> ActionRow:
 
 
 async def list_allowed(question: Question) -> PermissionList:
-    """Return the permission for every action on a resource, or for those without one."""
+    """Return the permission for every action on the named resource or, without one, on the
+    broker.
+    """
     given = {kind: question.text(kind) for kind in KINDS if question.values.get(kind) is not None}
     found = []
     for action in ACTIONS:
@@ -108,7 +110,7 @@ async def list_allowed(question: Question) -> PermissionList:
 def _denial(question: Question, action: Action, given: Mapping[str, str]) -> str | None:
     """Return the reason for a denial.
 
-    A resource to be created has no name: permission for any counts.
+    For a resource that is to be created, and has no name yet, permission for any name is enough.
     """
     check, access = action.check, question.access
     if check.name and check.name not in given:

@@ -64,7 +64,7 @@ async def plan_replay(command: Command) -> Plan:
 
 
 async def _counted(command: Command, plan: Plan, selection: Selection) -> Plan:
-    """Return a plan with figures of what is in it."""
+    """Return the plan with the numbers of its records and bytes."""
     pace, clock = ThreadPace(), command.broker.clock
     ends_s = clock.monotonic() + COUNTED_SECONDS
     records = size = looked = read = 0

@@ -52,7 +52,7 @@ async def plan_set_user(command: Command) -> Plan:
 
 
 async def set_user(command: Command, _: Plan) -> None:
-    """Store what a password is verified by, not the password; sessions by another one end."""
+    """Store a credential that verifies the password; sessions with another password end."""
     name, mechanism = command.text("user"), command.text("mechanism", MECHANISM_DEFAULT)
     work = partial(users.credential_of, name, mechanism, command.text("password"))
     await command.wire.run(users.set_credential(await command.readers.run(work)))

@@ -69,11 +69,11 @@ class Action:
     """Required permission; ``name`` is the name of the resource in the path or the body."""
     fields: tuple[Field, ...] = ()
     is_destructive: bool = False
-    """Whether its name has to be typed, and what it is based on sent along."""
+    """Whether the request must repeat the name of the object and contain ``based_on``."""
     kind: str = ""
     """Kind of the resource in ``/api/v1/allowed``, or empty for the broker."""
     one_of: tuple[str, ...] = ()
-    """Fields of which exactly one is to be given."""
+    """Fields of which the request needs exactly one."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -81,7 +81,7 @@ class Action:
         return parts_of(self.template)
 
     def resource(self, names: Mapping[str, str], values: Mapping[str, object]) -> str:
-        """Return the name of what it is done to."""
+        """Return the name of the object that the action changes."""
         name = self.check.name
         return str(names.get(name) or values.get(name) or "") if name else CLUSTER_NAME
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from barnabas.broker.security.acls.access import Access
 
 RUNNING_MOST: Final = 2
-"""Jobs at a time; one more is refused."""
+"""Maximum number of jobs at a time; further ones are refused."""
 ENDED_KEPT: Final = 100
 PREFIX: Final = "barnabas-replay-"
 """Prefix of the transactional ids of jobs, for ACLs."""
@@ -51,7 +51,7 @@ class Job:
     offsets_done: int = 0
     records: int = 0
     size_bytes: int = 0
-    """Written so far: visible once it is committed, and never if it is not."""
+    """Written bytes: visible once they are committed, and never if they are not."""
     message: str | None = None
     pace: ThreadPace = field(default_factory=ThreadPace)
     cancelled: asyncio.Event = field(default_factory=asyncio.Event)

@@ -83,7 +83,7 @@ class Writing:
 
 
 class _Producer(NamedTuple):
-    """Under which numbers batches are written."""
+    """Producer ID, epoch and sequence numbers of the written batches."""
 
     producer_id: int
     epoch: int
@@ -252,7 +252,7 @@ def _encode(
 ) -> tuple[list[Batch], list[FoundRecord]]:
     """Make a batch for each partition from its first records. Runs on a thread.
 
-    Returns what is left for the next request, too: one has one batch of a partition.
+    Also returns the rest for the next request: a request has one batch for a partition.
     """
     chosen: dict[int, list[FoundRecord]] = {}
     sizes: dict[int, int] = {}

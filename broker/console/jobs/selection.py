@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Topic
 
 ROWS_TOGETHER: Final = 5000
-"""Records that are taken out of one piece at a time."""
+"""Maximum number of records taken out of one piece at a time."""
 _RANGE: Final = re.compile(r"([0-9]{1,9}):([0-9]{1,18})(?:-([0-9]{1,18}))?")
 
 

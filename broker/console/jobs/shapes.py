@@ -14,11 +14,12 @@ class JobRow:
     transactional_id: str
     """Name of the job, and its transactional id."""
     state: str
-    """running, committed, cancelled or failed; of the last two nothing is ever seen."""
+    """running, committed, cancelled or failed. Records of cancelled and failed jobs never become
+    visible."""
     user: str | None
     """Shown to its user and with DESCRIBE on the cluster, else None."""
     topic: str | None
-    """Shown with DESCRIBE on the topic, else None; so is the target."""
+    """Topic that is read, or None without DESCRIBE on it; the target has the same rule."""
     target: str | None
     started_ms: Wide
     ended_ms: Wide | None

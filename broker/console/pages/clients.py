@@ -49,7 +49,7 @@ WAITS: Final = {
     CLOSED: "closing",
 }
 OF_MEMBERS: Final = frozenset((11, 12, 68))
-"""JoinGroup, Heartbeat, ConsumerGroupHeartbeat: what members of groups ask for."""
+"""APIs that only members of groups call: JoinGroup, Heartbeat, ConsumerGroupHeartbeat."""
 SAMPLE_SECONDS: Final = 1.0
 """Minimum time between two samples of a rate."""
 DIGITS: Final = 1

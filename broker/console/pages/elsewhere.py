@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Topic
 
 NAMED_MOST: Final = 5
-"""Partitions of this broker that a message lists."""
+"""Maximum number of partitions of this broker that a message lists."""
 
 
 def with_leader(error: KafkaError, view: ClusterView) -> KafkaError:

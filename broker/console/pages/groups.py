@@ -62,7 +62,7 @@ MEMBERS_SHOWN: Final = 1000
 LISTED_MOST: Final = 48
 """First rows of a list whose lag is measured from then on (lag_history.py has 64 places)."""
 NEVER_MS: Final = -1
-"""When something is committed that has not been."""
+"""Time of the last commit of a group that has not committed."""
 EMPTY: Final = "Empty"
 """State of a group that has offsets and never had a member."""
 
@@ -139,7 +139,7 @@ async def list_groups(question: Question) -> GroupPage:
 
 
 async def rows_of(question: Question, group_ids: Iterable[str]) -> tuple[GroupRow, ...]:
-    """Return the rows of groups, without those that have been deleted meanwhile."""
+    """Return the rows of groups, without groups that were deleted in between."""
     rows = []
     for group_id in group_ids:
         machine = machine_that_knows(question.broker.groups, group_id)
@@ -210,7 +210,7 @@ def loaded(request: ConsoleRequest) -> Groups:
 def machine_of(request: ConsoleRequest) -> GroupShard | None:
     """Return the machine of the group in the path, or None without that group.
 
-    Raises KafkaError where that cannot be said.
+    Raises KafkaError if this broker cannot know that.
     """
     groups, group_id = loaded(request), request.names["group"]
     code = groups.refusal(group_id) if groups.is_coordinator() else ErrorCode.NONE

@@ -43,7 +43,7 @@ LEFT_SECONDS: Final = 30.0
 
 
 class Followed:
-    """The place of one group."""
+    """The measurements of one followed group."""
 
     __slots__ = ("looked_at_s", "ring", "topics")
 
@@ -75,7 +75,7 @@ class LagHistory:
         self._measure(question)
 
     def view_rows(self, question: Question, group_ids: Iterable[str]) -> None:
-        """Record that a list is viewed, of which these are the first groups."""
+        """Record that a list is viewed that begins with these groups."""
         now_s = question.broker.clock.monotonic()
         has_room = True
         for group_id in group_ids:

@@ -44,7 +44,7 @@ async def list_users(question: Question) -> UserPage:
 
 
 async def list_acls(question: Question) -> AclPage:
-    """List who may do what."""
+    """List the ACLs."""
     wire = WireClient(question.broker, question.access)
     try:
         found = await wire.run(acls.list_acls(AclFilter()))

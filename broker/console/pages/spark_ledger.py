@@ -34,7 +34,7 @@ LEDGER_TOPIC: Final = "__spark_sink_ledger"
 PARTITION: Final = 0
 VERSIONS: Final = frozenset((1, 2))
 READ_MOST_BYTES: Final = 16 * 1024 * 1024
-"""In one look."""
+"""Maximum number of bytes of the ledger that one request reads."""
 EXPANDED_MOST_BYTES: Final = 16 * 1024 * 1024
 VALUE_MOST_BYTES: Final = 256 * 1024
 HEADERS_MOST: Final = 100_000
@@ -67,7 +67,7 @@ class LedgerEntry(NamedTuple):
     records: int | None = None
     """Number of records of the decided batch."""
     measured_batch: int | None = None
-    """Batch of the durations, usually the one before; None if the entry has no durations."""
+    """Batch of the durations, usually the one before, or None if the entry has no durations."""
     decide_ms: float | None = None
     commit_ms: float | None = None
     transactions: tuple[str, ...] = ()
@@ -87,13 +87,13 @@ class LedgerState:
 
     position: int = 0
     entries: Mapping[QueryKey, LedgerEntry] = field(default_factory=dict)
-    """In the order in which they were decided."""
+    """Entries in the order of their decisions."""
     undecided: Mapping[int, Mapping[QueryKey, LedgerEntry | None]] = field(default_factory=dict)
-    """By producer, of transactions without a marker so far; None for what is taken back."""
+    """Entries of transactions without a marker so far, by producer, or None for a deletion."""
 
 
 class SparkLedger:
-    """The ledger of one broker, as far as it was read."""
+    """The ledger of one broker, up to the offset that was read."""
 
     def __init__(self, readers: RecordReaders) -> None:
         self._readers = readers
@@ -102,7 +102,7 @@ class SparkLedger:
         self._state = LedgerState()
 
     async def read(self, topic: Topic) -> LedgerState:
-        """Read on to the end, or as far as one look may; raises KafkaError."""
+        """Read on to the end, or up to the limit of one request; raises KafkaError."""
         log = topic.partitions[PARTITION].log_here()
         async with self._reading:
             if self._topic_id != topic.topic_id:
@@ -245,7 +245,7 @@ def _durations_of(measured: Any) -> dict[str, Any]:  # noqa: ANN401
 
 
 def _topics_of(fields: Mapping[str, Any], side: str) -> tuple[str, ...]:
-    """Return the topics of an entry; none for an entry of the first version."""
+    """Return the topics of an entry, or none for an entry of the first version."""
     return _names(name for name in fields.get(side, {}).get("topics", {}) if name != LEDGER_TOPIC)
 
 

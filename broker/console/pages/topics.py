@@ -156,7 +156,9 @@ def is_internal(topic: Topic) -> bool:
 
 
 async def _groups_of(question: Question, names: set[str]) -> Counter[str] | None:
-    """Count the groups with committed offsets of topics; None with too many groups, or loading."""
+    """Return the number of groups with committed offsets of topics. None if there are too many
+    groups, or while the coordinator loads.
+    """
     groups = question.broker.groups
     if groups.is_coordinator() and groups.is_loading:
         return None

@@ -196,7 +196,7 @@ async def blocked_partitions(question: Question) -> AsyncIterator[tuple[Partitio
 async def blocked_rows(
     question: Question, selection: Selection[Partition], now_ms: int
 ) -> list[BlockedPartition]:
-    """Return rows of partitions, without those that have been deleted meanwhile."""
+    """Return rows of partitions, without partitions that were deleted in between."""
     rows = []
     async for each in selection.rows(question.pace, ROW_UNITS * TRANSACTIONS_SHOWN):
         found = question.broker.catalogue.partition(*each.topic_partition)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger("barnabas.broker.console")
 
 SLOW_SECONDS: Final = 0.05
-"""When to look again whether a viewer has read."""
+"""Interval of the checks whether a viewer has read."""
 GOODBYE_SECONDS: Final = 5.0
 """Time for a viewer to close an ended stream."""
 COMMENT: Final = ":\n\n"

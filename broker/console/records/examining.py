@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 EXPANDED_BYTES_MAX: Final = 64 * 1024 * 1024
 """Maximum expanded size of a batch; a larger one is skipped and reported."""
 HEADERS_MOST: Final = 100_000
-"""Headers of one record; a batch that has a record with more is left out, and that is said."""
+"""Maximum number of headers of one record; a batch with a record beyond it is left out, and
+reported so."""
 HEADERS_KEPT: Final = 16
 HEADER_BYTES_KEPT: Final = 512
 OBJECT_BYTES: Final = 200
@@ -70,7 +71,7 @@ class FoundRecord(NamedTuple):
 
     @property
     def sequence(self) -> int:
-        """The producer's number of the record; -1 without one."""
+        """Sequence number of the record, or -1 if its producer is not idempotent."""
         base = self.batch.base_sequence
         if base < 0:
             return base
@@ -84,10 +85,10 @@ class Wanted:
     partition: int
     low: int
     high: int
-    """Offsets from the one up to the other."""
+    """Range of offsets, from ``low`` up to ``high``."""
     since_ms: int
     until_ms: int
-    """Times from the one up to the other."""
+    """Range of times, from ``since_ms`` up to ``until_ms``."""
     all_states: bool
     filter: Filter
     rows: int
@@ -136,7 +137,7 @@ def examine(piece: Piece, wanted: Wanted, pace: ThreadPace) -> Examined:
 
 
 class _Matched(NamedTuple):
-    """A wanted record, and what had been counted in its batch before it."""
+    """A wanted record, and the counts of its batch before this record."""
 
     row: FoundRecord
     records: int

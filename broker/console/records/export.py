@@ -31,7 +31,7 @@ _TEXT_BYTES: Final = 16 * 1024
 _BASE64_BYTES: Final = 3 * _TEXT_BYTES
 """Bytes that are written as Base64 in one go: a multiple of three."""
 _SENT_BYTES: Final = 32 * 1024
-"""About so much of an answer is written in one turn of the loop."""
+"""Approximate size of the part of a response that is written in one turn of the loop."""
 
 
 class _Line(NamedTuple):

@@ -52,7 +52,7 @@ Term = Callable[[Record], Verdict]
 
 
 class _Missing(NamedTuple):
-    """Stands for what a value does not have."""
+    """Result of a path that a value does not contain."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,7 +172,7 @@ def _number(text: str) -> int:
 async def _piece_at(
     partition: Partition, offset: int, readers: RecordReaders, pace: ThreadPace
 ) -> Piece:
-    """Read the batch with an offset; raises KafkaError where there is none."""
+    """Read the batch with an offset; raises KafkaError if no batch has it."""
     log = partition.log_here()
     if not log.log_start_offset <= offset < log.high_watermark:
         words = f"offset {offset} is outside {log.log_start_offset}..{log.high_watermark}"

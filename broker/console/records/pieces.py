@@ -36,12 +36,12 @@ ROUNDS_MAX: Final = 5
 MEMORY_STEPS_MAX: Final = 200
 """Maximum number of entries in memory inspected to find the beginning of a piece."""
 KEPT_BYTES_MOST: Final = 4 * 1024 * 1024
-"""Bytes of records that one look may keep and still expand another batch."""
+"""Bytes of kept records up to which one request expands another batch."""
 LARGE_BYTES: Final = 32 * 1024 * 1024
-"""Memory from which on work has a thread for itself."""
+"""Memory from which on a piece of work has a thread to itself."""
 MEASURED_CODECS: Final = frozenset((GZIP, LZ4, ZSTD))
 SNAPPY_RATIO_MAX: Final = 22
-"""Three bytes of Snappy stand for 64 at most."""
+"""Maximum expansion by Snappy: three bytes become at most 64."""
 READS_MAX: Final = 64
 """Reads for one piece: of segments that have little left in them."""
 
@@ -96,7 +96,7 @@ class RecordReaders:
         self.memory = memory
         self._threads = Pool("records", THREADS)
         self._large_thread = Pool("large-records")
-        """For large work one thread: the C library keeps what each thread has freed."""
+        """One thread for large work: the C library keeps freed memory for each thread."""
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Run work on a thread, and wait for it."""

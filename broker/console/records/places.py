@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from barnabas.broker.security.acls.access import Access
 
 READERS_MOST: Final = 4
-"""Responses at a time that read records, or hold what they have read; one more is refused."""
+"""Maximum number of responses at a time that read records or keep read records in memory."""
 
 Viewing = tuple[str, str, str]
-"""User, address, and what the page calls itself."""
+"""User, address, and the name that the page sends for itself."""
 
 
 class Place:
@@ -80,14 +80,14 @@ class Places:
         self._memory = AnswerMemory() if memory is None else memory
         self.readers = RecordReaders(self._memory)
         self.ledger = SparkLedger(self.readers)
-        """Read in small pieces by one at a time, so it takes no place."""
+        """Place of a response that reads small pieces one at a time, and so takes no real place."""
         self._taken: set[Holding] = set()
         self._searches: dict[Viewing, Callable[[], None]] = {}
 
     def take(self, access: Access) -> Place:
         """Take a place; raises KafkaError if none is free.
 
-        Where users have more places than this one would have, one of their unread answers is
+        If other users have more places than this user would have, one of their unread responses is
         closed.
         """
         owner, taken = access.principal, self._taken

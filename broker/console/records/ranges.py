@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from barnabas.broker.metadata.topic import Partition, Topic
 
 PARTITIONS_MOST: Final = PARTITIONS_NAMED_MOST
-"""Partitions that are put in one order at a time: where each one is goes into the cursor."""
+"""Maximum number of partitions that are merged into one order: the cursor contains the position in
+each."""
 NEWEST: Final = "newest"
 OLDEST: Final = "oldest"
 FOR_EVER_MS: Final = 2**63 - 1

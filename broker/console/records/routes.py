@@ -1,4 +1,4 @@
-"""The rows of records in the table of routes."""
+"""Routes of the console's API that read records."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _header(content: Content | None, pace: ThreadPace, characters: int) -> Shown
 def written_bytes(found: Iterable[FoundRecord], characters: int = SHOWN_CHARACTERS) -> int:
     """Return the maximum memory of records while they are written as JSON.
 
-    Laid out, JSON has more characters than its record has bytes: ``characters`` of each content.
+    A record's JSON is longer than the record: up to ``characters`` characters for each content.
     """
     return sum(_JSON_PER_BYTE * each.kept_bytes + 2 * characters + _ROW_BYTES for each in found)
 

@@ -39,7 +39,7 @@ BYTES_MOST: Final = 64 * 1024 * 1024
 SECONDS_MOST: Final = 10.0
 """Maximum duration of one request; then the response has a cursor."""
 KEPT_MOST_BYTES: Final = 32 * 1024 * 1024
-"""Bytes of records that one request keeps and still looks at more."""
+"""Bytes of kept records up to which one request examines more."""
 UNREAD_SHOWN: Final = 20
 SMALL_PIECE_BYTES: Final = 16 * 1024
 _ROWS_KEPT: Final = 2000
@@ -60,7 +60,9 @@ class Terms:
 
 
 class _Entry(NamedTuple):
-    """A record that waits for its turn, or (None) the rest of a partition, by what it may have."""
+    """A record that waits for its turn, or (None) the rest of a partition, with the first key that
+    it can have.
+    """
 
     key: int
     is_rest: bool

@@ -52,7 +52,7 @@ class RecordRow:
     key: Shown | None
     value: Shown | None
     headers: tuple[ShownHeader, ...]
-    """In lists the first of them."""
+    """Headers; in lists only the first ones."""
     header_count: int
     state: str
     """`plain`: in no transaction. `committed`. `waiting`: not visible to ``read_committed``
@@ -142,7 +142,7 @@ class Skipped:
     """Records that a live tail has not shown since it started."""
 
     skipped: Wide
-    """Records that are wanted, but were too many, or came while nothing was read."""
+    """Number of wanted records that were skipped: too many at once, or written during a pause."""
     unseen: Wide
     """Offsets that were not examined, since more was written than the limit."""
 

@@ -40,7 +40,7 @@ Aborted = Mapping[int, list[tuple[int, int]]]
 
 @dataclass(frozen=True, slots=True)
 class Blocker:
-    """The first open transaction of a partition: it is what readers wait for."""
+    """The first open transaction of a partition, which blocks its ``read_committed`` consumers."""
 
     producer_id: int
     producer_epoch: int

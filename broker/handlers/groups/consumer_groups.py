@@ -77,7 +77,7 @@ def consumer_group_heartbeat(
 
 
 def _subscribed_to(groups: Groups, request: ConsumerGroupHeartbeatRequest) -> Iterable[str]:
-    """Return the topics that a member names or has named before; none if it leaves."""
+    """Return the topics that a member names or has named before, or none if it leaves."""
     if request.subscribed_topic_names is not None:
         return request.subscribed_topic_names
     group = groups.machine_of(request.group_id).groups.get(request.group_id)

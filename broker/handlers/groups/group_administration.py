@@ -69,7 +69,7 @@ async def list_groups(
 ) -> ListGroupsResponse:
     """List all groups, or those of some states and types, ignoring case.
 
-    Who may not describe the cluster finds the groups that it may describe.
+    A client without DESCRIBE on the cluster gets the groups that it can describe.
     """
     if not groups.is_coordinator():
         return ListGroupsResponse()

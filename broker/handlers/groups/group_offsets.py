@@ -146,7 +146,7 @@ async def _commit_long(
 def offset_commit(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetCommitRequest
 ) -> OffsetCommitResponse | Deferred[OffsetCommitResponse] | Run[OffsetCommitResponse]:
-    """Commit existing partitions; each other one gets an error of its own."""
+    """Commit offsets of existing partitions; every other partition gets an error."""
     if sum(map(_count_partitions, request.topics)) > PARTITIONS_AT_ONCE:
         mark = context.access.mark
         return Run(_commit_in_slices(catalogue, groups, context, request, mark), is_large=True)
@@ -513,7 +513,7 @@ def refuse_offset_delete(
 def offset_delete(
     catalogue: Catalogue, groups: Groups, context: RequestContext, request: OffsetDeleteRequest
 ) -> OffsetDeleteResponse | Deferred[OffsetDeleteResponse] | Run[OffsetDeleteResponse]:
-    """Delete offsets of existing topics; each other partition gets an error of its own."""
+    """Delete offsets of existing topics; every other partition gets an error."""
     handle = partial(_offset_delete, catalogue, groups, context)
     if BY_PARTITION.is_long(request):
         return Run(in_parts(request, BY_PARTITION, handle))

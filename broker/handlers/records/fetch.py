@@ -51,10 +51,10 @@ from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED,
 
 TOPIC_IDS_SINCE: Final = 13
 COLD_ROUNDS_MAX: Final = 4
-"""Reads aside for one request. One is enough unless segments change meanwhile; after the last the
-fetch waits on the loop for what is still missing."""
+"""Maximum number of reads on a thread for one request. One is enough unless segments change during
+it; after the last the fetch waits on the loop for the missing data."""
 PARTITIONS_AT_ONCE: Final = 2000
-"""More are read in slices."""
+"""Maximum number of partitions read at once; more are read in slices."""
 BY_PARTITION: Final = by("topics.partitions")
 _NEVER_WRITTEN_BYTES: Final = 1 << 62
 _MS_PER_S: Final = 1000
@@ -187,7 +187,7 @@ async def _fetch_cold(readers: DiskReaders, host: Host, reader: Reader) -> Fetch
 
 
 def _warmed(readers: DiskReaders, reader: Reader, wait_s: float) -> Future[None]:
-    """Load what was cold on a thread; of what the store has, as much as comes within ``wait_s``."""
+    """Load cold data on a thread; from the store, as much as arrives within ``wait_s``."""
     if reader.waits_for_store:
         return readers.run_at_store(reader.warm, max(0.0, wait_s))
     return readers.run(reader.warm)
@@ -213,9 +213,9 @@ async def _fetch_named(
 async def _fetch_in_slices(
     fetch_waits: FetchWaits, readers: DiskReaders, host: Host, reader: Reader
 ) -> FetchResponse:
-    """Read and answer very many partitions in slices, with waits as for any other fetch.
+    """Read very many partitions in slices, and respond, with waits as for any other fetch.
 
-    It waits on each log from the turn on in which it has read it, so that nothing is missed.
+    It waits on each log from the turn on in which it has read the log, so that it misses no append.
     """
     deadline = host.clock.monotonic() + reader.request.max_wait_ms / 1000
     is_over = reader.request.max_wait_ms <= 0

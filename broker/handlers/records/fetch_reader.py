@@ -44,8 +44,8 @@ NAMES_LEADERS_SINCE: Final = 16
 UNKNOWN_OFFSET: Final = -1
 COPIED_BYTES_MAX: Final = 4 * 1024 * 1024
 """Maximum size of the data of one response that cannot be sent from the page cache, and is in
-memory until the client has read it. So many clients that fetch much and read nothing each hold no
-more than this and one batch."""
+memory until the client has read it. So clients that fetch much and read nothing hold no more than
+this and one batch each."""
 PARTITIONS_PER_SLICE: Final = 250
 _NOTHING: Final = memoryview(b"")
 _LEADER_IS_ANOTHER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
@@ -86,7 +86,7 @@ class Result:
         self.data: list[tuple[Asked, PartitionData]] = []
         self.logs: list[PartitionLog] = []
         self.sent: list[tuple[PartitionLog, int]] = []
-        """The logs with data to send, and how much of it; counted once it is sent."""
+        """The logs with data to send, and the bytes of each; they are counted after sending."""
         self.size_bytes = 0
         self.copied_bytes = 0
         """Bytes of ``data`` in memory of their own, those included that the disk still has."""
@@ -141,7 +141,7 @@ class Reader:
     async def read_in_slices(self, looked_at: Callable[[list[PartitionLog]], object]) -> Result:
         """Read like ``read``; ``looked_at`` gets the logs in the turn in which they are read.
 
-        In an incremental session only news is kept.
+        In an incremental session only partitions with news are kept.
         """
         result = Result()
         self.cold = []

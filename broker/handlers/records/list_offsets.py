@@ -180,7 +180,7 @@ def _look_up(
 
 
 class _Sought(NamedTuple):
-    """A partition for which there is a search, and what its outcome is written into."""
+    """A partition to be searched, and the object that receives its result."""
 
     partition: Partition
     log: PartitionLog

@@ -98,7 +98,7 @@ Aside: TypeAlias = list[tuple[PartitionProduceData, Encoding | None]]
 """Batches for the inspector's thread, and the codec that each must be brought into."""
 
 SMALL_BYTES: Final = 16 * 1024
-"""Uncompressed batches up to this size are left to the logs: to look into one takes 40 us."""
+"""Maximum size of uncompressed batches that the logs inspect, in 40 us each."""
 ASKED_MS: Final = (1_000, 30_000)
 """Minimum and maximum wait for another coordinator, regardless of the client's timeout."""
 TOPIC_IDS_SINCE: Final = 13

@@ -72,7 +72,8 @@ TOPIC_IDS_SINCE: Final = 13
 RUN_BYTES: Final = 16 * 1024
 """Number of received bytes that are handled together."""
 SMALL_BYTES: Final = 4 * 1024
-"""Requests up to this size are taken together: copying them costs less than a look at each."""
+"""Maximum size of requests that are handled together: copying them costs less than inspecting
+each."""
 
 _NO_TAGS: Final = b"\0\0\0"
 """End of a flexible request: no tags of the partition, of the topic, of the request."""
@@ -93,7 +94,7 @@ _pack_result: Final = Struct(">ihqqq").pack_into
 
 
 class ShortProduce(DurableAnswer):
-    """The answers to some requests in a row, encoded already; they wait to be true."""
+    """Encoded responses to some requests in a row, which wait until their batches are durable."""
 
     __slots__ = ("_answers", "_log", "_result_position")
 
@@ -124,7 +125,9 @@ class ShortProduce(DurableAnswer):
 
 
 class CommonRequest:
-    """The bytes that all requests of one producer to one topic share, and where the others are."""
+    """The bytes that all requests of one producer to one topic share, and the places of the other
+    bytes.
+    """
 
     __slots__ = ("_fixed", "_flexible", "_index_position", "_key", "tail")
 

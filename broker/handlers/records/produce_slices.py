@@ -48,7 +48,7 @@ async def in_slices(
 
 
 def _joined(responses: list[ProduceResponse]) -> ProduceResponse:
-    """Return the response to a request of the responses to its parts."""
+    """Combine the responses to the parts of a request into its response."""
     topics: list[TopicProduceResponse] = []
     endpoints: dict[int, NodeEndpoint] = {}
     for response in responses:

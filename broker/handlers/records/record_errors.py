@@ -52,7 +52,7 @@ class BadBatch(NamedTuple):
     records: Buffer
     rule: RecordRule
     keyless: int
-    """Number of records without a key, if that is what breaks the rule."""
+    """Number of records without a key, if the batch is refused for them."""
 
 
 def refused_by_log(log: PartitionLog, index: int, refused: Rejected) -> PartitionProduceResponse:

@@ -50,7 +50,7 @@ VERSION: Final = 0
 TOTAL_MS: Final = 10_000
 """Maximum time for all leaders together."""
 LEADER_MS: Final = 3_000
-"""Maximum time for one response of a leader: one that hangs leaves time for the others."""
+"""Maximum time for one response of a leader, so that a leader that hangs leaves time for others."""
 PARTITIONS_AT_ONCE: Final = 1_000
 """Partitions of one forwarded request."""
 

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from barnabas.broker.security.acls.access import Access
 
 IDS_PER_TURN: Final = 2_000
-"""Transactional ids looked at before the loop gets a turn."""
+"""Number of transactional ids examined before the loop gets a turn."""
 IDS_JUDGED_PER_TURN: Final = 500
 """Transactional ids whose permissions are checked before the loop gets a turn."""
 LISTED_MAX: Final = 100_000

@@ -89,7 +89,7 @@ def txn_offset_commit(
     context: RequestContext,
     request: TxnOffsetCommitRequest,
 ) -> CommitAnswer:
-    """Commit existing partitions; each other one gets an error of its own."""
+    """Commit offsets of existing partitions; every other partition gets an error."""
     if BY_PARTITION.is_long(request):
         handle = partial(
             _commit, catalogue, groups, transactions, host, remote_coordinators, context
@@ -139,9 +139,9 @@ async def _commit_after(
     request: TxnOffsetCommitRequest,
     again: Callable[[], _Commit],
 ) -> TxnOffsetCommitResponse:
-    """Commit once the producer's transaction before it has ended (KIP-890).
+    """Commit after the end of the producer's previous transaction (KIP-890).
 
-    ``again`` makes the commit again, of what may be committed then.
+    ``again`` repeats the commit with the partitions that may be committed then.
     """
     await TransactionEnded(transactions, request.transactional_id)
     return await _committed(access, request, again, _Commit.refusal)

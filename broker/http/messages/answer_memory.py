@@ -22,7 +22,8 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 MIB: Final = 1024 * 1024
 LIMIT_BYTES: Final = 240 * MIB
-"""All bytes at a time. SECURITY.md promises 400 MiB; the rest is for what the allocator keeps."""
+"""Maximum size of all responses in memory. SECURITY.md promises 400 MiB; the difference is for the
+allocator."""
 WORK_BYTES_MAX: Final = 132 * MIB
 """Bytes of one piece of work: two copies of the largest batch, and records of earlier batches."""
 
@@ -32,7 +33,7 @@ class Holding:
 
     def __init__(self, memory: AnswerMemory, owner: str) -> None:
         self.owner = owner
-        """The user that the bytes count for."""
+        """The user to whom the bytes are counted."""
         self.size_bytes = 0
         self.close_response: Callable[[], None] | None = None
         """Ends the response in favor of another user's."""
@@ -121,7 +122,9 @@ class AnswerMemory:
             self._admit()
 
     async def begin_work(self, size_bytes: int) -> Callable[[], None]:
-        """Count bytes of work after waiting for room in turn; return what ends the work."""
+        """Count bytes of work, after a wait for room in turn; return a function that ends the
+        work.
+        """
         size_bytes = min(size_bytes, self._work_bytes_max)
         if self._waiting or not self._has_room(size_bytes):
             await self._wait_for_room(size_bytes)

@@ -17,7 +17,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 HEAD_BYTES_MAX: Final = 8 * 1024
-"""Longest head of a request; browsers' cookies are what makes one long."""
+"""Maximum size of the head of a request, long enough for the cookies of browsers."""
 BODY_BYTES_MAX: Final = 1024 * 1024
 HEAD_END: Final = b"\r\n\r\n"
 HEADERS_MAX: Final = 64
@@ -28,7 +28,7 @@ _REQUEST_LINE: Final = re.compile(rb"([A-Z]{1,16}) ([\x21-\x7e]{1,4096}) HTTP/1\
 _HEADER: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
 _LENGTH: Final = re.compile(r"[0-9]{1,10}")
 _ONCE: Final = frozenset(("host", "content-length", "content-type", "authorization", "origin"))
-"""Headers of which a second one would make a request mean two things."""
+"""Headers that make a request ambiguous if they occur twice."""
 
 
 class BadRequest(Exception):
@@ -46,7 +46,7 @@ class Request:
 
     method: str
     parts: tuple[str, ...]
-    """The path: its parts, decoded; none of the root."""
+    """The decoded parts of the path, empty for the root."""
     query: Mapping[str, str] = field(default_factory=dict)
     """Query parameters; the last value of a repeated one counts."""
     headers: Mapping[str, str] = field(default_factory=dict)

@@ -64,7 +64,9 @@ class Judge(Protocol):
         *,
         quiet: bool,
     ) -> bool:
-        """Whether a client may do this. ``quiet``: do not record a denial, which is no attempt."""
+        """Whether a client may do this. ``quiet``: do not record a denial, since the client
+        attempts nothing.
+        """
 
     def may_some(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType

@@ -44,7 +44,7 @@ class ClientSettings:
 
     @property
     def has_password(self) -> bool:
-        """Whether it does so with a user's name and password."""
+        """Whether the mechanism logs in by a user's name and password."""
         return self.has_login and self.mechanism != OAUTHBEARER
 
     def java(self) -> dict[str, str]:

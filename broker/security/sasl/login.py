@@ -36,9 +36,10 @@ REASON_LOGGED: Final = 200
 """Maximum number of characters from a client that are logged."""
 
 NewExchange: TypeAlias = Callable[[str | None], ServerExchange]
-"""Starts an exchange; a re-authentication supplies the name of the one user who may log in.
+"""Starts an exchange; a re-authentication supplies the name of the only user who can log in.
 
-A mechanism that knows the name before it verifies anything raises OtherUser for another one."""
+A mechanism that knows the name before it verifies anything raises OtherUser for any other user.
+"""
 
 
 class State(Enum):

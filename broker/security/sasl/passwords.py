@@ -43,7 +43,7 @@ class Passwords:
         return bool(self._plain or self._scram)
 
     async def verify(self, name: str, password: str) -> StillHolds | None:
-        """Return a function that checks if the login is still valid; None for a wrong password.
+        """Return a function that checks if the login is still valid, or None for a wrong password.
 
         An unknown name takes as long. SCRAM credentials need thousands of rounds of hashing, which
         run on a thread; meanwhile the credential can change.

@@ -38,7 +38,7 @@ class MalformedKeys(Exception):
 
 
 class TokenKey(NamedTuple):
-    """One key, and for which algorithms it is."""
+    """One key, and the algorithms that it may be used for."""
 
     key_id: str | None
     algorithms: tuple[str, ...]

@@ -116,9 +116,9 @@ def _key_refused(error: ssl.SSLError, material: KeyMaterial) -> TlsError:
 
 @contextmanager
 def _secret_file(text: str) -> Iterator[str]:
-    """Lend a name under which ``text`` can be read: ``ssl`` takes keys from files only.
+    """Lend the name of a file with ``text``, since ``ssl`` reads keys from files only.
 
-    Of memory where the system has such files, so that no key touches a disk.
+    The file is in memory where the system has such files, so that no key touches a disk.
     """
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("barnabas-key")

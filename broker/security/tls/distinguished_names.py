@@ -58,7 +58,7 @@ def _attribute(kind: str, value: Element) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Escape what RFC 2253 has a meaning for, and space at either end."""
+    """Escape the special characters of RFC 2253, and blanks at either end."""
     inner = text.lstrip(_EDGE_SPACE)
     front = text[: len(text) - len(inner)]
     core = inner.rstrip(_EDGE_SPACE)

@@ -25,7 +25,7 @@ _ENCRYPTED: Final = "ENCRYPTED"
 
 
 class MalformedPem(Exception):
-    """Invalid PEM; the message shows none of it."""
+    """Invalid PEM; the message contains no part of it."""
 
 
 class PemBlock(NamedTuple):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 CLIENT_AUTH: Final = ("none", "requested", "required")
 
 _TRIES_MAX: Final = 10
-"""Maximum number of steps of a handshake with itself; it needs three."""
+"""Maximum number of steps of a handshake with itself, which needs three."""
 
 
 @dataclass(frozen=True, slots=True)

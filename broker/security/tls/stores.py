@@ -37,7 +37,8 @@ TRUSTED: Final = "ssl.truststore.certificates"
 
 STORE_TYPES: Final = ("JKS", "PKCS12", "PEM")
 STORE_BYTES_MAX: Final = 4 * 1024 * 1024
-"""Maximum size of a store; one with all authorities of the browsers has a quarter of a megabyte."""
+"""Maximum size of a store; a store with all authorities of the browsers has a quarter of a
+megabyte."""
 
 _JKS, _JCEKS = b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce"
 _DER: Final = b"\x30"
@@ -198,7 +199,7 @@ def _ordered(
 
 
 def _checked(chain: tuple[Certificate, ...], name: str) -> tuple[Certificate, ...]:
-    """Return a chain, in which each certificate issues the one before; raises TlsError."""
+    """Return a chain in which each certificate issues the previous one; raises TlsError."""
     for number, (each, issuer) in enumerate(pairwise(chain), 1):
         if each.issuer_der != issuer.subject_der:
             raise TlsError(

@@ -156,7 +156,9 @@ class HttpLogin:
         return Answer(200, JSON, body, {"Set-Cookie": cookie})
 
     def _is_token(self, given: bytes) -> bool:
-        """Whether this is the token: compared before any limit, which the right one never meets."""
+        """Return whether the given bytes are the token, which is checked before any limit
+        applies.
+        """
         return self._token is not None and hmac.compare_digest(given, self._token)
 
     async def _refused_body(self, status: int, reason: str, peer_host: str) -> Answer:

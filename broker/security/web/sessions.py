@@ -57,9 +57,7 @@ class HttpSessions:
         return _cookie(request, key, SESSION_SECONDS)
 
     def _make_room(self, principal: Principal | None) -> None:
-        """End the oldest session of this principal, or of the one with
-        most.
-        """
+        """End the oldest session of this principal, or of the principal with the most sessions."""
         counts = Counter(each.principal for each in self._sessions.values())
         if counts[principal] >= SESSIONS_EACH_MAX:
             self._end_oldest_of(principal)

@@ -73,7 +73,7 @@ class SimulatedFile:
             return self._inode.content.read(position, size)
 
     def pread_cached(self, size: int, position: int) -> bytes | None:
-        """Read from memory; None while the file system is ``cold``."""
+        """Read from memory; return None while the file system is ``cold``."""
         return None if self._system.cold else self.pread(size, position)
 
     def pread_passing(self, size: int, position: int) -> bytes:

@@ -79,7 +79,8 @@ class Write(NamedTuple):
     def reach(self, present_size: int) -> tuple[int, int]:  # noqa: ARG002
         """First and last byte (exclusive) that this alters in a file of ``present_size``.
 
-        The zeros of a gap before it need no mention: what is lost beyond a file's end reads so.
+        The zeros of a gap before it are left out: bytes beyond the end of a file read as zeros if
+        it grows.
         """
         return self.position, self.end
 

@@ -62,7 +62,7 @@ class Payloads:
         self._payloads: dict[Place, Payload] = {}
         self._partly_dead: dict[Payload, None] = {}
         self._sparse: dict[Payload, None] = {}
-        """In the order in which they became sparse."""
+        """Sparse payloads, in the order in which they became sparse."""
         self.on_segment_deleted: Callable[[str], None] = lambda _key: None
         """Called with the key of each packed segment that no log has any more."""
         self.dereferenced_keys: dict[str, float] = {}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class MemoryTransfer(Way):
-    """A ``ClusterTransfer``: calls made again until their answer is heard."""
+    """A ``ClusterTransfer`` whose calls are repeated until their result arrives."""
 
     def __init__(
         self, index: MemoryIndex, metastore: MemoryMetaStore, link: Link | None = None

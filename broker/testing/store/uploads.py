@@ -67,7 +67,7 @@ class MemoryUploads:
             self._segments.clear()
 
     def body(self, flush: Flush) -> bytes:
-        """Return the bytes of a flush; those of an object belong to the index from here on."""
+        """Return the bytes of a flush; an object's bytes belong to the index afterwards."""
         if flush.key is None:
             return flush.payload or b""
         with self._lock:
@@ -103,12 +103,14 @@ class MemoryUploads:
             del self._segments[key]
 
     def dead(self, keys: Iterable[str], sessions: Mapping[int, SessionRow]) -> Sequence[str]:
-        """Return those of the keys that no flush has named, nor can; see ``LogIndex.dead_keys``."""
+        """Return the keys that no flush has named and none can name later; see
+        ``LogIndex.dead_keys``.
+        """
         with self._lock:
             return [each for each in keys if self._is_dead(claim_of(each), sessions)]
 
     def _is_dead(self, claim: Claim | None, sessions: Mapping[int, SessionRow]) -> bool:
-        """Return whether no log has an object, nor ever will; the lock is held."""
+        """Return whether no log has an object, and none can get it later; the lock is held."""
         if claim is None or claim.session > max(sessions, default=0):
             return False
         is_named = claim.name in (self._segments if claim.lane == PACKING_LANE else self._named)

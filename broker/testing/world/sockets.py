@@ -145,7 +145,9 @@ class BlockingSocket:
             self.end.end()
 
     def makefile(self, mode: str = "rb") -> io.BufferedReader:
-        """Return a file that reads the stream; it outlives ``close``, as with a real socket."""
+        """Return a file that reads the stream, and stays open after ``close``, as with a real
+        socket.
+        """
         if mode != "rb":
             raise NotImplementedError(f"a simulated socket has no file with mode {mode!r}")
         self._readers += 1
@@ -169,7 +171,7 @@ class BlockingSocket:
         self.is_readable()
 
     def fileno(self) -> int:
-        """Return 0 for an open socket, or -1 for a closed one. There is no descriptor."""
+        """Return 0 for an open socket, or -1 for a closed one; neither is a real descriptor."""
         return -1 if self.end.is_closed else 0
 
     def getsockname(self) -> Address:

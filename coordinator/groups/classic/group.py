@@ -27,7 +27,7 @@ SYNC: Final = "sync"
 SESSION: Final = "session"
 """Timer of one member: its session has expired."""
 SIZE: Final = "size"
-"""Timer: the group is larger than it may be."""
+"""Timer for a group that has more members than it may have."""
 
 
 class Member(NamedTuple):
@@ -43,7 +43,7 @@ class Member(NamedTuple):
     """Names and metadata, in the member's order of preference; each name once."""
     assignment: bytes = b""
     is_new: bool = False
-    """Whether it has not yet seen the end of a rebalance: it may not know its id."""
+    """Whether the member has not completed a rebalance yet; then it may not know its id."""
 
     def metadata(self, protocol: str | None) -> bytes:
         """Return the member's metadata for ``protocol``, or empty if it does not support it."""

@@ -33,8 +33,8 @@ NEW_MEMBER_JOIN_TIMEOUT_MS: Final = 5 * 60 * 1000
 """Maximum time that a JoinGroup of a new member waits. It cannot send heartbeats, and a client that
 gave up and sent the request again is another member: the first one must not stay forever."""
 PENDING_MEMBERS_MAX: Final = 10_000
-"""Ids given out in a group and not yet used. Kafka has no limit; a client that asks for this many
-means no good, or joins in a loop."""
+"""Maximum number of ids given out in a group and not yet used. Kafka has no limit; a client with so
+many is hostile, or joins in a loop."""
 
 
 def decide_join(shard: GroupTable, command: JoinGroup, now: Now) -> Decision:

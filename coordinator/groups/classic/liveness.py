@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 SEVERAL_MEMBERS_SINCE: Final = 3
-"""Version of LeaveGroup."""
+"""First version of LeaveGroup that can name several members."""
 
 
 def decide_heartbeat_without_group(shard: GroupTable, command: Heartbeat, now: Now) -> Decision:
@@ -79,7 +79,7 @@ def decide_leave(shard: GroupTable, command: LeaveGroup, now: Now) -> Decision:
 
 
 def _leaving(command: LeaveGroup) -> list[MemberIdentity]:
-    """Return the members of a request; before version 3 it names one, beside the group."""
+    """Return the members of a request; before version 3 a request names one member."""
     if command.caller.api_version < SEVERAL_MEMBERS_SINCE:
         return [MemberIdentity(command.request.member_id)]
     return command.request.members

@@ -13,9 +13,9 @@ class State(Enum):
     EMPTY = "Empty"
     """The group has no members; it may have offsets, and ids of members yet to join."""
     PREPARING_REBALANCE = "PreparingRebalance"
-    """Members are awaited with JoinGroup."""
+    """The coordinator waits for JoinGroup requests of the members."""
     COMPLETING_REBALANCE = "CompletingRebalance"
-    """The generation stands; its leader's assignments are awaited."""
+    """The generation is complete; the coordinator waits for its leader's assignments."""
     STABLE = "Stable"
     """Every member has an assignment."""
 

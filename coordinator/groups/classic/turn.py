@@ -46,7 +46,7 @@ def become(shard: GroupTable, change: Become) -> None:
 
 
 class Turn:
-    """The group as it will be, and what else has to happen for that."""
+    """The new state of the group, and the records and effects that lead to it."""
 
     __slots__ = ("_effects", "_records", "config", "group", "now")
 
@@ -57,7 +57,7 @@ class Turn:
         now: Now,
         records: Iterable[Record] = (),
     ) -> None:
-        """``records`` come before those of the turn: what has to go for the group to be."""
+        """``records`` precede those of the turn, such as tombstones of a previous group."""
         self.group = group.copy()
         self.config = config
         self.now = now

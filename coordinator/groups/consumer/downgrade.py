@@ -46,8 +46,8 @@ def downgraded(
 ) -> Decision:
     """Make a classic group of ``members``.
 
-    ``written`` are the members that there are records of; ``replaced`` is a member whose place
-    another one takes, and that one.
+    ``written`` are the members with records. ``replaced`` is a pair: a member, and the member that
+    takes its place.
     """
     group = draft.group
     draft.add(records.group_tombstones(group.group_id, written, group.resolved))

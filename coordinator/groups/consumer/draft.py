@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from barnabas.coordinator.groups.group_table import GroupTable
 
 REGEX_PAUSE_MS: Final = 10_000
-"""Shortest time between two looks at all topics for one group, as in Kafka."""
+"""Shortest interval at which one group is compared with all topics, as in Kafka."""
 
 
 class Draft:
@@ -37,7 +37,7 @@ class Draft:
     def __init__(
         self, shard: GroupTable, group: ConsumerGroup, topics: TopicsImage, now: Now
     ) -> None:
-        """``group`` is the one of the shard, or one that its records are about to create."""
+        """``group`` is a group of the shard, or a new one that the records of this draft create."""
         self.group = group
         self.config: GroupConfig = shard.config
         self.times: ConsumerTimes = shard.config.consumer_times(group.group_id)
@@ -81,8 +81,8 @@ class Draft:
     def change_regex(self, before: Member, change: Change) -> Refusal | bool:
         """Apply a change of a member's regular expression.
 
-        True if the subscription is another one at once; one that is not resolved yet changes the
-        subscription later, when it is.
+        Return whether the subscription changes at once; an expression that is not resolved yet
+        changes it later.
         """
         assert change.member is not None
         old, new = before.topic_regex or "", change.member.topic_regex or ""
@@ -103,8 +103,8 @@ class Draft:
     def resolve_regexes(self, member: Member) -> None:
         """Schedule the comparison of the regular expressions with the topics.
 
-        That looks at all topics, so it is put off until the answer is out, and is not done more
-        often than every ten seconds for a group.
+        It examines all topics, so it runs after the response, and at most every ten seconds for a
+        group.
         """
         group = self.group
         if not member.topic_regex:
@@ -150,7 +150,8 @@ class Draft:
     def assign(self, change: Change) -> tuple[int, Partitions]:
         """Make a target assignment for a new epoch; return its epoch and the member's part.
 
-        Not more often than the configured interval (KIP-1263): until then the last one holds.
+        The configured interval limits how often this happens (KIP-1263): until it has passed, the
+        last assignment is valid.
         """
         group, member = self.group, change.member
         if member is None:

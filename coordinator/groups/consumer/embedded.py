@@ -54,7 +54,7 @@ def _decode(message: Message[Decoded], data: bytes) -> Decoded | None:
 
 
 def subscription(data: bytes, topics: TopicsImage) -> Subscription | None:
-    """Read a member's subscription; None if it is none."""
+    """Return a member's subscription, or None if the bytes contain none."""
     found = _decode(CONSUMER_PROTOCOL_SUBSCRIPTION, data)
     if found is None:
         return None

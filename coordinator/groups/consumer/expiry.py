@@ -60,10 +60,10 @@ def _resolve(draft: Draft) -> Decision:
 
 
 def _resolve_in_steps(draft: Draft) -> Generator[None, None, LongDecision]:
-    """Decide in steps; topics may change meanwhile, the group does not.
+    """Return the decision in steps, between which topics may change, but not the group.
 
-    So the version of the topics is taken before their names: where it has changed since, the next
-    heartbeat has them compared again.
+    The version of the topics is read before their names. If it has changed since, the next
+    heartbeat compares the topics again.
     """
     group, topics = draft.group, draft.topics
     version = topics.version()

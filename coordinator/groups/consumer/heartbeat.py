@@ -181,8 +181,8 @@ def _member(
 def _fenced(member: Member, request: ConsumerGroupHeartbeatRequest) -> Refusal | None:
     """Return whether the epoch is not the member's.
 
-    The epoch before is taken, too, from a member that owns no more than it should: the answer that
-    named the new one may have been lost.
+    The previous epoch is also accepted if the member owns no more than it should: the response with
+    the new epoch may have been lost.
     """
     if request.member_epoch == member.member_epoch:
         return None
@@ -262,7 +262,8 @@ def _answered(
 def _replaces_another(group: ConsumerGroup, change: Change) -> bool:
     """Return whether a known member replaces another one.
 
-    No good client does that. What the first one was to own has to be assigned to a member.
+    No correct client does that. The partitions that the replaced member would have owned must go to
+    a member.
     """
     member = change.member
     assert member is not None

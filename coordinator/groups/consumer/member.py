@@ -11,8 +11,8 @@ from typing import Final, TypeAlias
 Partitions: TypeAlias = Mapping[bytes, frozenset[int]]
 """Partitions by topic id."""
 Owned: TypeAlias = Mapping[bytes, Mapping[int, int]]
-"""By topic id and partition: the assignment epoch since which a member has owned it without a
-break."""
+"""Owned partitions by topic id, each with the assignment epoch since which the member has owned it
+without interruption."""
 
 NO_PARTITIONS: Final[Partitions] = MappingProxyType({})
 NOTHING_OWNED: Final[Owned] = MappingProxyType({})
@@ -34,7 +34,7 @@ class MemberState(IntEnum):
     UNRELEASED_PARTITIONS = 2
     """The member waits for partitions that others have not released."""
     UNKNOWN = 127
-    """Written by a version that knows more states."""
+    """State written by a later version that has more states."""
 
     @classmethod
     def _missing_(cls, value: object) -> MemberState:
@@ -77,7 +77,7 @@ class Member:
         return self.member_epoch == LEAVING_FOR_A_WHILE
 
     def is_reconciled_to(self, epoch: int) -> bool:
-        """Whether it has everything that the target assignment of ``epoch`` gives it."""
+        """Whether it owns everything that the target assignment of ``epoch`` contains for it."""
         return self.state is MemberState.STABLE and self.member_epoch == epoch
 
     def owned_since(self, topic_id: bytes, partition: int) -> int | None:

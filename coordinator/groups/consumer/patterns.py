@@ -22,7 +22,7 @@ KEPT_MAX_BYTES: Final = 16 * 1024 * 1024
 WORK_PER_STEP: Final = 1_000_000
 """Instructions of programs on bytes of names before others may get a turn: 4 ms at most."""
 _WORK_PER_NAME: Final = 500
-"""The call itself, and what else there is to do for each name."""
+"""Work for each name besides the expression's, such as the call itself."""
 _WORK_TO_COMPILE: Final = WORK_PER_STEP
 
 Matches = Mapping[str, frozenset[str]]
@@ -116,7 +116,7 @@ class WholeMatch:
         self._compiled = _compiled.get(regex)
 
     def __call__(self, text: str) -> bool:
-        """Check one text; the interpreter's lock is free meanwhile."""
+        """Check one text, without holding the interpreter's lock."""
         return self._compiled.fullmatch(text.encode(errors="surrogatepass")) is not None
 
     def work(self, text: str) -> int:

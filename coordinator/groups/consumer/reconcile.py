@@ -29,7 +29,7 @@ class Step:
     group: ConsumerGroup
     """The group, with the partitions that are owned now."""
     topic_ids: frozenset[bytes]
-    """The topics that the member subscribes to, as far as they exist."""
+    """The existing topics that the member subscribes to."""
     epoch: int
     """Epoch of the target assignment."""
     target: Partitions

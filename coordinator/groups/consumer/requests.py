@@ -13,7 +13,8 @@ NOT_GIVEN = -1
 MEMBER_ID_MAX_BYTES = 32_767
 """Maximum length of an id in the key of a record; a request could have a longer one."""
 SUBSCRIPTION_MAX_CHARACTERS = 1 << 20
-"""All names that a member subscribes to, together. They are kept as long as the member is."""
+"""Maximum size of all names that a member subscribes to, since they are kept as long as the
+member."""
 MEMBERS_NAME_THEMSELVES_SINCE = 1
 """First version in which a member generates its id (KIP-1082)."""
 

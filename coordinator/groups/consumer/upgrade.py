@@ -82,7 +82,7 @@ def _epoch(classic: ClassicGroup) -> int:
 def _is_complete(group: ConsumerGroup, topics: TopicsImage) -> bool:
     """Return whether the leader's assignment has all present partitions.
 
-    If it has, a static member that comes back with the new protocol disturbs no other.
+    If so, a static member that returns with the new protocol causes no rebalance.
     """
     return all(
         group.is_owned(topic_id, partition)

@@ -46,6 +46,19 @@ def test_server_is_taken_by_precedence(environment, profile, more, expected):
     assert server_of(profile, environment | more).addresses == expected
 
 
+def test_servers_of_the_client_settings_come_last(environment, tmp_path):
+    settings = tmp_path / "client.properties"
+    settings.write_text("security.protocol=SASL_SSL\nbootstrap.servers=six:9092,seven:9092\n")
+    alone = {"XDG_CONFIG_HOME": str(tmp_path / "empty")}
+    assert server_of(None, alone, str(settings)) == Server("six:9092,seven:9092")
+    assert (
+        server_of(None, alone | {"BARNABAS_SERVERS": "four:1"}, str(settings)).addresses == "four:1"
+    )
+    assert server_of(None, environment, str(settings)).addresses == "one:9092"
+    settings.write_text("security.protocol=SASL_SSL\n")
+    assert server_of(None, alone, str(settings)) == Server(DEFAULT_SERVER)
+
+
 def test_settings_go_with_the_server_of_a_profile(environment, tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     beside = tmp_path / "barnabas" / "staging.properties"

@@ -9,4 +9,4 @@ from barnabas.coordinator.groups.consumer.assignors import ranges, uniform
 from barnabas.coordinator.groups.consumer.assignors.specification import Assign
 
 ASSIGNORS: Final[Mapping[str, Assign]] = {"uniform": uniform.assign, "range": ranges.assign}
-"""By the names that clients ask for and ``group.consumer.assignors`` lists."""
+"""Assignors by the names in ``group.consumer.assignors``, which clients request."""

@@ -52,7 +52,7 @@ class _Plan:
         self.counts = {topic_id: partition_count(topic_id) for topic_id in self.takers}
         self.owners: dict[TopicPartition, str] = {}
         self.given: dict[str, dict[TopicPartition, None]] = {}
-        """By member; a dict for its order."""
+        """Assigned partitions by member; a dict, since its order matters."""
         for member_id in self.members:
             kept = dict.fromkeys(self._still_wanted(subscribers, member_id))
             self.given[member_id] = kept
