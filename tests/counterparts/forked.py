@@ -96,6 +96,11 @@ class Forks:
         message = {"arguments": arguments, "directory": os.getcwd()}
         return ForkedProcess(self, self.ask(message, output.fileno()))
 
+    def close(self) -> None:
+        """End the process; the processes that it has forked go on."""
+        self._socket.close()
+        self._process.wait()
+
     def ask(self, message: object, *descriptors: int) -> int:
         """Send a message, and return the number in the response."""
         with self._lock:
