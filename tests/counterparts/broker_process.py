@@ -7,9 +7,10 @@ import tempfile
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import IO, Self
 
 from tests.certificates import Credential
+from tests.counterparts.forked import ForkedProcess
 from tests.counterparts.probe import answers_metadata, free_port
 from tests.counterparts.service import ProcessHandle
 from tests.counterparts.usage import CpuTime, cpu_time, resident_bytes
@@ -101,13 +102,7 @@ class BrokerProcess(ProcessHandle):
         """Start the process and wait until it answers Metadata; sets `start_up_s`."""
         started = time.monotonic()
         with self.output_path.open("ab") as output:
-            self._process = subprocess.Popen(
-                self.command(),
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                env=self.environment(),
-            )
+            self._process = self.launch(self.command(), self.environment(), output)
         while not answers_metadata(HOST, self.port):
             if self._process.poll() is not None:
                 raise BrokerDied(f"{self.name} exited {self._process.returncode}: {self.output()}")
@@ -117,6 +112,18 @@ class BrokerProcess(ProcessHandle):
             time.sleep(POLL_S)
         self.start_up_s = time.monotonic() - started
         return self
+
+    def launch(
+        self, command: list[str], environment: dict[str, str], output: IO[bytes]
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        """Start the process, and return before it is ready."""
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            env=environment,
+        )
 
     def restart(self) -> Self:
         """Start again on the same port and the same data."""

@@ -7,13 +7,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.counterparts.forked import ForkedProcess
 from tests.waiting import wait_until
 
 
 class ProcessHandle:
     """A process that is started, killed with -9 and started again."""
 
-    _process: subprocess.Popen[bytes] | None = None
+    _process: subprocess.Popen[bytes] | ForkedProcess | None = None
 
     @property
     def pid(self) -> int:

@@ -1,6 +1,7 @@
 """Counterparts are checked before they are trusted, and missing ones say how to get them."""
 
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -8,9 +9,11 @@ import time
 import pytest
 
 from tests.counterparts import jars, usage
+from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import BrokerDied, BrokerProcess
 from tests.counterparts.class_archive import KEPT_S, remove_unused
 from tests.counterparts.debian import to_install
+from tests.counterparts.forked import ForkedProcess
 from tests.counterparts.kept import keep
 from tests.counterparts.postgresql import to_unpack
 from tests.counterparts.probe import answers_metadata, free_port
@@ -22,6 +25,24 @@ def test_every_pinned_jar_has_a_hash():
     pinned = jars.pinned_kafka_jars()
     assert len({jar.file_name for jar in pinned}) == len(pinned) >= 4
     assert all(len(jar.sha256) == 64 for jar in pinned)
+
+
+def test_broker_of_a_test_is_forked_killed_and_terminated(tmp_path):
+    with BarnabasProcess(tmp_path) as broker:
+        assert isinstance(broker._process, ForkedProcess) == BarnabasProcess.is_forked
+        with pytest.raises(subprocess.TimeoutExpired):
+            broker._process.wait(0.01)
+        assert (broker.is_running, broker.terminate()) == (True, 0)
+        assert "started" in broker.output()
+        broker.restart().kill()
+        assert (broker.is_running, broker._process.poll()) == (False, -signal.SIGKILL)
+
+
+def test_broker_with_an_environment_of_its_own_is_executed(tmp_path, monkeypatch):
+    monkeypatch.setenv("MALLOC_TRIM_THRESHOLD_", "1000000")
+    with BarnabasProcess(tmp_path) as broker:
+        assert isinstance(broker._process, subprocess.Popen)
+        assert broker.terminate() == 0
 
 
 def test_directory_of_two_processes_is_kept_once(tmp_path):

@@ -2,18 +2,41 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
+from typing import IO
 
 from barnabas.broker.runtime.failpoints import VARIABLE
 from barnabas.storage.files.commit_mark import _MARK, _MARK_SLOT_BYTES, FILE_NAME, MARKS_AT
 from barnabas.storage.journal.journal_format import BLOCK_BYTES, MAGIC, decode_header
 from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.forked import ForkedProcess, Forks
 
 DEATH_TIMEOUT_S = 120
 
 
 class FailingBroker(BarnabasProcess):
-    """A broker with failpoints; see broker/runtime/failpoints.py."""
+    """A broker with failpoints; see broker/runtime/failpoints.py.
+
+    It dies and starts many times in one environment, whose processes it has forked for itself.
+    """
+
+    _forks: Forks | None = None
+
+    def launch(
+        self, command: list[str], environment: dict[str, str], output: IO[bytes]
+    ) -> subprocess.Popen[bytes] | ForkedProcess:
+        """Fork the process."""
+        if not self.is_forked:
+            return super().launch(command, environment, output)
+        if self._forks is None:
+            self._forks = Forks(environment)
+        return self._forks.start(command[3:], output)
+
+    def remove(self) -> None:
+        super().remove()
+        if self._forks is not None:
+            self._forks.close()
 
     def environment(self) -> dict[str, str]:
         if not self._failpoints.exists():

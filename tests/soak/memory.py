@@ -18,7 +18,7 @@ from typing import NamedTuple
 from tests.bench.load import RequestFailed
 from tests.bench.rows import ROWS, Row
 from tests.bench.run import create_topic, delete_topic, find_coordinator, run_row
-from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.barnabas_process import ExecutedBarnabas
 from tests.counterparts.broker_process import BrokerDied, BrokerProcess
 
 SETTINGS = {
@@ -103,7 +103,7 @@ def main() -> int:
     try:
         # Each load has a broker of its own: what one leaves behind would hide what the next adds.
         for row in rows:
-            with BarnabasProcess(**SETTINGS) as broker:
+            with ExecutedBarnabas(**SETTINGS) as broker:
                 curve = run_load(broker, row, arguments.duration / len(rows))
             _say(curve.line())
             wrong += grown(curve)

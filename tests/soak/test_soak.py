@@ -8,7 +8,7 @@ import pytest
 
 from barnabas.broker.coordination.shard import java_hash
 from tests.bench.rows import ROWS
-from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.barnabas_process import ExecutedBarnabas
 from tests.groups.scenario import BROKER_SETTINGS
 from tests.products import case, for_the_night
 from tests.soak.anchors import PARTITIONS, anchor_groups, partition_of
@@ -64,7 +64,7 @@ def test_memory_that_grows_is_found():
 def test_memory_stays_flat_under_a_load_of_transactions(tmp_path, say, requests_each):
     """`make soak-memory` runs every load for minutes."""
     row = next(row for row in ROWS if row.key == "transaction-producers")
-    with BarnabasProcess(tmp_path / "broker", **SETTINGS) as broker:
+    with ExecutedBarnabas(tmp_path / "broker", **SETTINGS) as broker:
         curve = run_load(broker, row, 12, requests_each)
     say(curve.line())
     assert grown_under_load(curve) == []
