@@ -102,6 +102,12 @@ class PostgreSqlBase:
         in_rows = self._open(PostgreSqlBlobStore.begin, self._primary())
         return [*elsewhere, in_rows] if elsewhere else [CountedBlobs(in_rows, self.object_counts)]
 
+    def object_store_of(self, cluster_id: str) -> BlobStore:
+        """Return a new connection to the objects of a cluster that an import gives this ID."""
+        with self._lock:
+            self._cluster_id = cluster_id
+        return self._object_store()
+
     def _object_store(self) -> BlobStore:
         assert self._open_objects is not None, "an object store is configured"
         with self._lock:

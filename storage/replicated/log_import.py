@@ -7,6 +7,8 @@ Rules of this file:
 2. What lies below a log's start does not go. What those records have left behind does, with all
    else that is known of producers: in a snapshot of the log's end.
 3. A log goes batch by batch: no more of it is in memory than a flush takes.
+4. With an object store a large flush goes there before its commit, which names it (F6). Each
+   attempt has a key of its own (F7). What an interrupted import leaves is garbage of its session.
 """
 
 from __future__ import annotations
@@ -16,18 +18,27 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from barnabas.storage.log.damage import DamagedRange
+from barnabas.storage.objects.blob_store import BlobStoreError, UploadKey
 from barnabas.storage.repair.repair import hole
 from barnabas.storage.replicated.cluster_transfer import SUPERSEDED, TransferRefused
 from barnabas.storage.replicated.log_index import Flush, Item, Lane, LogStart, Outcome
 from barnabas.storage.replicated.log_snapshot import take_snapshot
+from barnabas.storage.replicated.wal_object import wal_object
+from barnabas.storage.runtime.clock import sleep
 
 if TYPE_CHECKING:
     from barnabas.protocol.records import BatchHeader
     from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
     from barnabas.storage.replicated.log_index import LogIndex
 
 FLUSH_BYTES: Final = 4 * 1024 * 1024
+OBJECT_BYTES_MIN: Final = 256 * 1024
+"""Size of a flush from which it goes into the object store."""
+_ATTEMPTS: Final = 10
+_PAUSE_S_MIN: Final = 0.1
+_PAUSE_S_MAX: Final = 5.0
 ITEMS_MAX: Final = 1000
 """Number of small partitions in one flush, and of partitions created at once."""
 
@@ -49,12 +60,14 @@ def import_logs(
     session: int,
     epoch: int,
     on_progress: Callable[[ImportProgress], None] = lambda _progress: None,
+    blobs: BlobStore | None = None,
 ) -> ImportProgress:
     """Copy ``logs``, which no producer appends to, to be led by an importing ``session`` in
     ``epoch``.
 
-    ``on_progress`` is called again and again with the same object. Waits for the disk and the
-    store. Raises TransferRefused, and Corrupt where a batch is not what was written.
+    ``on_progress`` is called again and again with the same object. ``blobs`` is the cluster's
+    object store, or None without one. Waits for the disk and the store. Raises TransferRefused,
+    BlobStoreError, and Corrupt where a batch is not what was written.
     """
     bases = {log.partition_id: _base_of(log) for log in logs}
     ids = list(bases)
@@ -62,7 +75,7 @@ def import_logs(
         some = {each: bases[each] for each in ids[at : at + ITEMS_MAX]}
         transfer.import_logs(session, epoch, some)
     progress = ImportProgress(len(logs))
-    writer = _Writer(index, session, epoch)
+    writer = _Writer(index, session, epoch, blobs)
     for log in logs:
         _copy(log, bases[log.partition_id], writer, progress, on_progress)
         progress.done += 1
@@ -122,7 +135,10 @@ class _Writer:
     index: LogIndex
     session: int
     epoch: int
+    blobs: BlobStore | None = None
     number: int = 0
+    attempts: int = 0
+    """Number of attempts to put an object."""
     items: dict[int, Item] = field(default_factory=dict)
     starts: list[LogStart] = field(default_factory=list)
     bodies: list[memoryview] = field(default_factory=list)
@@ -145,12 +161,32 @@ class _Writer:
         self.starts.append(LogStart(partition_id, self.epoch, offset))
 
     def flush(self) -> None:
-        """Commit the added extents; raises TransferRefused."""
+        """Commit the added extents; raises TransferRefused, BlobStoreError."""
         if not self.items and not self.starts:
             return
-        payload = b"".join(self.bodies) if self.items else None
-        flush = Flush(Lane.INLINE, self.number, [*self.items.values()], self.starts, payload)
+        if self.blobs is not None and self.size_bytes >= OBJECT_BYTES_MIN:
+            flush = self._put(self.blobs)
+        else:
+            payload = b"".join(self.bodies) if self.items else None
+            flush = Flush(Lane.INLINE, self.number, [*self.items.values()], self.starts, payload)
         if self.index.commit_flush(self.session, flush).outcome is not Outcome.COMMITTED:
             raise TransferRefused(SUPERSEDED)
         self.number += 1
         self.items, self.starts, self.bodies, self.size_bytes = {}, [], [], 0
+
+    def _put(self, blobs: BlobStore) -> Flush:
+        """Put what was added as an object, and return the flush that names it."""
+        items, body, size = wal_object([*self.items.values()], self.bodies)
+        pause_s = _PAUSE_S_MIN
+        for left in reversed(range(_ATTEMPTS)):
+            self.attempts += 1
+            key = UploadKey(self.session, Lane.INLINE, self.number, self.attempts).text
+            try:
+                blobs.put(key, body)
+                break
+            except BlobStoreError:
+                if not left:
+                    raise
+            sleep(pause_s)
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+        return Flush(Lane.INLINE, self.number, items, self.starts, key=key, size=size)

@@ -170,7 +170,7 @@ def test_large_object_has_its_time_and_a_small_one_does_not(monkeypatch):
             blobs.put("small", [bytes(1024)])
         body = bytes(64 * 1024 * 1024)
         blobs.put("large", [body])
-        assert blobs.get_range("large", len(body) - 1, 2) == b"\0"
+        assert len(server.bucket.objects["prefix/large"]) == len(body)
 
 
 def test_broker_refuses_rclone_in_one_sentence(tmp_path):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 
 import pytest
+from kafka import KafkaProducer
 
 from barnabas.storage.objects.guard import GUARD_KEY
+from barnabas.testing import Broker
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.postgresql_servers import Server, own
-from tests.counterparts.scripted_s3 import ScriptedS3
+from tests.counterparts.scripted_s3 import Fault, Kind, ScriptedS3
 from tests.postgresql.brokers import Member, running
 from tests.postgresql.object_stores import (
     BUCKET,
@@ -135,6 +138,35 @@ def test_store_that_does_not_answer_is_reported(store, settings):
     assert done.returncode == 1
     assert "s3://bucket/prefix: Generic S3 error" in done.stderr
     assert store.secret_key not in done.stderr
+
+
+def test_directory_is_imported_into_objects_and_exported_from_them(tmp_path):
+    values = [b"%d " % number + bytes(64 * 1024) for number in range(20)]
+    source, exported = tmp_path / "source", tmp_path / "exported"
+    with Broker(storage=source) as broker:
+        broker.create_topic("orders")
+        with contextlib.closing(
+            KafkaProducer(bootstrap_servers=broker.bootstrap_servers)
+        ) as producer:
+            for each in values:
+                producer.send("orders", each)
+    with ScriptedS3() as store, Server() as server:
+        store.create_bucket(BUCKET)
+        file = tmp_path / "cluster.properties"
+        found = {"barnabas.metadata": server.url, **settings_of(store)}
+        file.write_text("".join(f"{key}={value}\n" for key, value in found.items()))
+        store.script.append(Fault("PUT", Kind.ERROR, key="wal/", times=2))
+        done = run("cluster", "import", source, file)
+        assert (done.returncode, done.stderr) == (0, "")
+        objects = sum(len(store.bucket.objects[key]) for key in records_of(store))
+        assert objects > sum(map(len, values))
+        member = Member(tmp_path / "member", server.url, **settings_of(store))
+        with running([member]):
+            assert read(member, "orders") == values
+        done = run("cluster", "export", exported, file)
+        assert (done.returncode, done.stderr) == (0, "")
+    with Broker(storage=exported) as broker:
+        assert [each.value for each in broker.records("orders").result] == values
 
 
 def test_database_of_an_earlier_moment_is_refused_until_the_loss_is_accepted(store, tmp_path):

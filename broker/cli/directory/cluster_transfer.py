@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from barnabas.broker.cluster.membership.base import TransferBase
     from barnabas.broker.config.broker_config import BrokerConfig
     from barnabas.broker.opening.opened_directory import OpenedDirectory
+    from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.cluster_transfer import ClusterTransfer
     from barnabas.storage.replicated.log_index import LogIndex
 
@@ -233,7 +234,10 @@ def _import(
     session = transfer.begin_import(token, found.metastore.identity.node_id)
     logs = sorted(found.store.logs.values(), key=lambda log: log.partition_id)
     epoch = found.store.leader_epoch
-    with Progress(output_waits=True) as shown:
+    with (
+        Progress(output_waits=True) as shown,
+        _objects_of(base, contents.cluster_id, session) as blobs,
+    ):
         progress = import_logs(
             logs,
             transfer,
@@ -241,11 +245,23 @@ def _import(
             session,
             epoch,
             lambda done: shown.show(_described(done)) if shown.is_due else None,
+            blobs,
         )
         transfer.fill(token, contents)
         mark_imported(files, directory, contents.cluster_id)
         transfer.end_import(token)
     return progress
+
+
+@contextlib.contextmanager
+def _objects_of(base: TransferBase, cluster_id: str, session: int) -> Iterator[BlobStore | None]:
+    """Yield a connection to the object store of a new cluster, or None; raises StoreUnusable."""
+    if not base.has_object_store:
+        yield None
+        return
+    with contextlib.closing(base.object_store_of(cluster_id)) as blobs:
+        blobs.check(str(session))
+        yield blobs
 
 
 def export_directory(directory: str, base: TransferBase, config: BrokerConfig) -> ImportProgress:

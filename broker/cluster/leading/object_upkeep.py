@@ -80,8 +80,6 @@ class ObjectUpkeep:
         self._settings = settings or ObjectUpkeepSettings()
         self._deletes = Rounds(host, self.delete_once, "objects", self._settings.look_ms)
         self._guard = Rounds(host, self.guard_once, "guard", self._settings.look_ms)
-        self._index: LogIndex | None = None
-        """The connection of deletes, once there is one."""
         self._delete_due_ms = 0
         self._guard_due_ms = 0
         self.counts = ObjectUpkeepCounts(looked_ms=host.clock.now_ms())
@@ -108,15 +106,14 @@ class ObjectUpkeep:
 
     def _delete(self) -> bool:
         """Delete objects without records, now or ever, on the thread; return whether all are."""
-        if self._index is None:
-            self._index = self._open_index()
         deleted, delay_ms = 0, self._host.config.objects_delete_delay_ms
         is_complete = False
         try:
             with ExitStack() as opened:
+                index = opened.enter_context(closing(self._open_index()))
                 for blobs in [opened.enter_context(closing(each)) for each in self._open_blobs()]:
-                    deleted += delete_dead_objects(self._index, blobs)
-                    deleted += delete_dereferenced_objects(self._index, blobs, delay_ms)
+                    deleted += delete_dead_objects(index, blobs)
+                    deleted += delete_dereferenced_objects(index, blobs, delay_ms)
             is_complete = True
         except BlobStoreError as error:
             logger.warning("object store failed, unused objects are deleted later error=%s", error)

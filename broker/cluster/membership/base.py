@@ -84,3 +84,9 @@ class TransferBase(ClusterBase, Protocol):
 
     def transfer(self, node_id: int) -> ClusterTransfer:
         """Return a connection for an import or export, as a node."""
+
+    def object_store_of(self, cluster_id: str) -> BlobStore:
+        """Return a new connection to the objects of a cluster that an import gives this ID.
+
+        Only with ``has_object_store``.
+        """

@@ -118,6 +118,11 @@ class MemoryBase:
             return [CountedBlobs(in_rows, self.object_counts)]
         return [self._object_store(), in_rows]
 
+    def object_store_of(self, cluster_id: str) -> BlobStore:
+        """Return a new connection to the objects, which are of one cluster."""
+        del cluster_id
+        return self._object_store()
+
     def _object_store(self) -> BlobStore:
         assert self._open_objects is not None, "the store has objects"
         return CountedBlobs(self._open_objects(), self.object_counts)

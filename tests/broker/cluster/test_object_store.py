@@ -9,9 +9,11 @@ import pytest
 from barnabas.broker.cluster.start.object_store import opener_of
 from barnabas.broker.config.loading.loader import load_config
 from barnabas.broker.config.types import ConfigError
+from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.objects.blob_store import BlobStoreError, BlobThrottled
+from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError, BlobThrottled
+from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
@@ -114,6 +116,47 @@ def test_slow_store_delays_no_upkeep_of_the_index(world, monkeypatch):
         wait_until(lambda: seen() > first + 30, seconds=120, pause_s=1.0)
         assert listed == ["seg/"]
         held.set()
+
+
+def test_consumer_of_an_archived_object_gets_an_error_and_others_are_served(
+    world, monkeypatch, caplog
+):
+    archived, read = set(), ScriptedBlobs.get_range
+
+    def get_range(blobs, key, position, length):
+        if key in archived:
+            raise BlobRefused("403 Forbidden: InvalidObjectState")
+        return read(blobs, key, position, length)
+
+    monkeypatch.setattr(ScriptedBlobs, "get_range", get_range)
+    other = Named("other")
+    with one_broker() as (cluster, objects):
+        cluster.create_topic(other.name)
+        (broker,) = cluster.brokers
+        with Wire(broker.address) as wire:
+            assert not wire.produce(TOPIC, batch(b"a")).error_code
+            before = set(objects)
+            assert not wire.produce(other, batch(b"b")).error_code
+        cluster.clock.advance(minutes=2)
+        rows = [row for row in cluster._store.index.rows.values() if row.extents]
+        wait_until(lambda: all(row.parts for row in rows), "snapshots")
+        cluster.kill(0)
+        cluster.restart(0)
+        archived |= {key for key in before if key.startswith("wal/")}
+        (broker,) = cluster.brokers
+        with Wire(broker.address) as wire:
+            wait_until(lambda: wire.fetch_one(other, 0).error_code == 0)
+            limits = {"min_bytes": 1, "max_wait_ms": 5000}
+            wait_until(lambda: wire.read(other, **limits) == [b"b"])
+            began_s = monotonic()
+            wait_until(lambda: wire.fetch_one(TOPIC, 0, **limits).error_code)
+            assert wire.fetch_one(TOPIC, 0, **limits).error_code == ErrorCode.KAFKA_STORAGE_ERROR
+            assert monotonic() - began_s < 5, "no read is repeated until its timeout"
+            archived.clear()
+            wait_until(lambda: wire.fetch_one(TOPIC, 0, **limits).error_code == 0)
+            wait_until(lambda: wire.read(TOPIC, **limits) == [b"a"])
+    words = "old records unreadable, clients get KAFKA_STORAGE_ERROR key=wal/"
+    assert caplog.text.count(words) == 1
 
 
 def test_store_is_checked_without_uploads_too(world, monkeypatch):

@@ -15,6 +15,7 @@ from barnabas.broker.metadata.identity import IMPORTED_MARK
 from barnabas.broker.testing.store.base import MemoryStore
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.metastore.interface import IdentityMismatch
+from barnabas.storage.replicated import log_import
 from barnabas.testing import Broker
 from tests.broker.held_markers import Markers
 from tests.cluster.watched import WatchedCluster
@@ -27,14 +28,23 @@ from tests.real.cluster.carried import (
     same_metadata,
     see_that_the_store_has,
 )
+from tests.seeds import SEED
+from tests.storage.scripted_objects import clusters_with_objects
 
 CONFIG = load_config().config
 
 
-@pytest.fixture
-def store():
-    with contextlib.closing(MemoryStore("oKlTPFF2TkSvFtAbxy0nMg")) as made:
-        yield made
+@pytest.fixture(params=["rows", "objects"])
+def store(request, monkeypatch):
+    """A cluster whose records are in rows, or in an object store that fails now and then."""
+    with contextlib.ExitStack() as stack:
+        if request.param == "objects":
+            objects = stack.enter_context(clusters_with_objects(SEED, failures=0.02))
+            monkeypatch.setattr(log_import, "OBJECT_BYTES_MIN", 1)
+            monkeypatch.setattr(log_import, "FLUSH_BYTES", 20_000)
+        yield stack.enter_context(contextlib.closing(MemoryStore("oKlTPFF2TkSvFtAbxy0nMg")))
+        if request.param == "objects":
+            assert any(key.startswith("wal/") for each in objects for key in each.ever)
 
 
 def broker_of(directory):

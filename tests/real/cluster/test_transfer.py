@@ -239,6 +239,8 @@ class CutShort(Exception):
 class ShortBase:
     """A ``TransferBase`` at which an import is cut short by one of its calls."""
 
+    has_object_store = False
+
     def __init__(self, base, call: str) -> None:
         self.base = base
         self.call = call

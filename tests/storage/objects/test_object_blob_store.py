@@ -7,6 +7,7 @@ import pytest
 from obstore.store import LocalStore, MemoryStore
 
 from barnabas.storage.errors import IndexClosed
+from barnabas.storage.files.io import LocalFile
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError
 from barnabas.storage.objects.object_blob_store import (
     Address,
@@ -73,12 +74,14 @@ def test_directory_syncs_each_object_and_the_names_above_it_once_f6(tmp_path, mo
     blobs = DirectoryBlobStore(str(tmp_path / "objects"), {})
     synced = []
     monkeypatch.setattr(blobs._files, "sync_directory", synced.append)
+    monkeypatch.setattr(LocalFile, "fdatasync", lambda file: synced.append(file.path))
     blobs.put(KEYS[1], [b"abc"])
     root = tmp_path / "objects"
-    assert synced == [str(each) for each in (root / "wal/2", root / "wal", root, tmp_path)]
+    names = (root / KEYS[1], root / "wal/2", root / "wal", root, tmp_path)
+    assert synced == [str(each) for each in names]
     synced.clear()
     blobs.put(KEYS[2], [b"abc"])
-    assert synced == [str(root / "wal/2")]
+    assert synced == [str(root / KEYS[2]), str(root / "wal/2")]
 
 
 def test_call_that_the_store_refuses_has_its_words(tmp_path):

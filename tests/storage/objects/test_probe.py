@@ -4,8 +4,12 @@ import pytest
 from obstore.store import MemoryStore
 
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.objects.blob_store import BlobStoreError
+from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError
 from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
+from barnabas.storage.runtime.clock import monotonic
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 class Faulty(ObjectBlobStore):
@@ -18,7 +22,12 @@ class Faulty(ObjectBlobStore):
 
     def put(self, key, body):
         if self.fault == "refuses":
-            raise BlobStoreError("403 Forbidden")
+            raise BlobRefused("403 Forbidden")
+        if self.fault == "fails at first" and key.endswith(("-1", "-2")):
+            super().put(key, body)
+            raise BlobStoreError("500 Internal Server Error")
+        if self.fault == "fails":
+            raise BlobStoreError("500 Internal Server Error")
         super().put(key, body[1:] if self.fault == "truncates" else body)
 
     def put_new(self, key, body):
@@ -55,6 +64,19 @@ def test_store_that_breaks_a_promise_is_refused(fault, problem):
     with pytest.raises(StoreUnusable, match=problem) as refused:
         Faulty(fault).check("1")
     assert str(refused.value).startswith("the object store at memory:// cannot be used: ")
+
+
+def test_store_that_fails_for_some_seconds_is_accepted_and_left_empty(world):
+    blobs = Faulty("fails at first")
+    blobs.check("1")
+    assert blobs.list("probe/", "", 9) == []
+
+
+def test_store_that_fails_for_longer_is_refused(world):
+    began_s = monotonic()
+    with pytest.raises(StoreUnusable, match="PUT failed: 500 Internal Server Error"):
+        Faulty("fails").check("1")
+    assert 4 < monotonic() - began_s < 10
 
 
 def test_store_that_keeps_its_promises_is_accepted_and_left_empty(tmp_path):
