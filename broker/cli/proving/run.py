@@ -204,15 +204,19 @@ class Run:
             raise NothingTried("no input could be written", "")
         took_s = monotonic() - begun_s
         events = list(self._timeline.events)
-        story = None
-        if verdict.violations:
-            calls = self._wiretap.calls if self._wiretap else []
-            first = verdict.violations[0]
-            story = story_of(first, calls, events, options.source, options.target)
+        story = self._story(verdict.violations, events) if verdict.violations else None
         return Proof(
             options, self._planned, verdict, events, took_s, self._instances.ended, story,
             disturbance.performed,
         )  # fmt: skip
+
+    def _story(self, violations: Sequence[judge.Finding], events: Sequence[Event]) -> Story:
+        """Return the story of the first finding, or of the last one if old requests are gone."""
+        wiretap, found = self._wiretap, violations[0]
+        if wiretap is not None and wiretap.is_full:
+            found = [each for each in violations if each.kind == found.kind][-1]
+        calls = [] if wiretap is None else wiretap.calls
+        return story_of(found, calls, events, self._options.source, self._options.target)
 
     def _verdict(self) -> judge.Verdict:
         observed, expectation = self._observed(), self._options.expectation

@@ -116,6 +116,11 @@ class Wiretap:
         """The kept requests, in their order."""
         return sorted(self._kept, key=lambda each: each.at_s)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the oldest requests have been left out."""
+        return len(self._kept) == CALLS_MAX
+
     def tap(self, client_port: int) -> ConnectionTap:
         """Return the tap of a connection."""
         return ConnectionTap(self, lambda: owner_of(client_port, self._port, self._sessions()))
