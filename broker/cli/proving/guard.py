@@ -25,8 +25,8 @@ VARIABLE: Final = "BARNABAS_PROVE_DIRECTORY"
 NAME: Final = "BARNABAS_PROVE_PROCESS"
 """Variable in the environment of a process of the program, and of its children."""
 _PROCESSES: Final = Path("/proc")
-_LOOKS_MAX: Final = 250
-_LOOK_S: Final = 0.02
+_ATTEMPTS_MAX: Final = 250
+_INTERVAL_S: Final = 0.02
 
 
 class Guard:
@@ -59,10 +59,10 @@ def end_run(directory: Path) -> None:
 
 def kill_all(variable: str, value: str) -> None:
     """Kill the processes with a variable in their environment until none is left."""
-    for _ in range(_LOOKS_MAX):
+    for _ in range(_ATTEMPTS_MAX):
         if not signal_all(variable, value, signal.SIGKILL):
             break
-        sleep(_LOOK_S)
+        sleep(_INTERVAL_S)
 
 
 def signal_all(variable: str, value: str, number: signal.Signals) -> set[int]:

@@ -54,7 +54,7 @@ class IdRule(NamedTuple):
 
 
 class Identities:
-    """Ids of one run: ``TOKEN-NUMBER``, which an output does not contain by chance."""
+    """Ids of one run: ``TOKEN-NUMBER``, which no output of another run contains."""
 
     def __init__(self, rule: IdRule, token: int) -> None:
         """``token`` differs from run to run."""

@@ -21,10 +21,10 @@ SERVERS, INSTANCE, PROPERTIES = "{servers}", "{instance}", "{properties}"
 DIRECTORY = "{directory}"
 """Texts in the program's arguments that the command replaces."""
 _STOPS_S: Final = 10.0
-_LOOK_S: Final = 0.02
+_INTERVAL_S: Final = 0.02
 _SHOWN_CHARACTERS: Final = 1500
 _OUTPUT_BYTES_MAX: Final = 16 << 20
-"""Output of an instance after which it begins again, at the next look."""
+"""Output of an instance after which it is emptied, at the next check."""
 _RESTARTS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Times before a program that ends by itself is started again, the longest one repeatedly."""
 _OF_CHILDREN: Final = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT})
@@ -139,7 +139,7 @@ class Instances:
 
     @property
     def has_sleeping_zombie(self) -> bool:
-        """Whether a process that has a successor stands still."""
+        """Whether a process that has a successor is paused."""
         return any(zombie.is_paused for each in self._all.values() for zombie in each.zombies)
 
     def start(self, number: int) -> Process:
@@ -301,7 +301,7 @@ class Instances:
         until_s = monotonic() + within_s
         while any(each.zombies for each in self._all.values()) and monotonic() < until_s:
             self.supervise()
-            sleep(_LOOK_S)
+            sleep(_INTERVAL_S)
         for instance in self._all.values():
             for zombie in instance.zombies:
                 self._timeline.note(zombie.name, "killed, since its successor runs")

@@ -57,7 +57,7 @@ class Observer:
     def committed(self) -> dict[str, Offsets]:
         """Return the committed offsets of the input, by group; groups without one are left out."""
 
-        def look() -> dict[str, Offsets]:
+        def read_offsets() -> dict[str, Offsets]:
             found = {}
             for group in list_groups(self._cluster, [], ["classic", "consumer"]):
                 offsets = view_group(self._cluster, group.group).offsets
@@ -66,7 +66,7 @@ class Observer:
                     found[group.group] = of_input
             return found
 
-        return patiently(self._cluster, look)
+        return patiently(self._cluster, read_offsets)
 
     def open_transactions(self) -> list[str]:
         """Return the transactional IDs with an open transaction on the input or the output."""

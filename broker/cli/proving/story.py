@@ -33,9 +33,9 @@ def story_of(
     finding: Finding, calls: Sequence[Call], events: Sequence[Event], source: str, target: str
 ) -> Story:
     """Return the story of a finding; ``source`` and ``target`` are the topics."""
-    teller = _Teller([each for each in calls if each.process], source, target)
+    requests = _Requests([each for each in calls if each.process], source, target)
     ranks: dict[Event, int] = {}
-    for rank, event in teller.events(finding):
+    for rank, event in requests.events(finding):
         ranks[event] = min(rank, ranks.get(event, rank))
     decisive = [each for each, rank in ranks.items() if rank == _DECISIVE] or list(ranks)
 
@@ -46,7 +46,7 @@ def story_of(
         first_s, last_s = min(ranks).at_s - _AROUND_S, max(ranks).at_s + _AROUND_S
         ranks |= dict.fromkeys(_fates(decisive, events), _DECISIVE)
         concerned = {each.subject for each in ranks}
-        errors = teller.errors(concerned, first_s, last_s)
+        errors = requests.errors(concerned, first_s, last_s)
         for each in events:
             if first_s <= each.at_s <= last_s and (not each.subject or each.subject in concerned):
                 ranks.setdefault(each, _CLOSE)
@@ -72,8 +72,8 @@ def _fates(decisive: Iterable[Event], events: Sequence[Event]) -> Iterator[Event
             yield found
 
 
-class _Teller:
-    """Tells requests in words."""
+class _Requests:
+    """Requests of the processes, as events in words."""
 
     def __init__(self, calls: Sequence[Call], source: str, target: str) -> None:
         self._calls = calls

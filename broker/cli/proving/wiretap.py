@@ -179,7 +179,7 @@ class Wiretap:
 
     def answered(self, call: Call) -> None:
         """Note the membership, the transactional ID and the offsets of a process."""
-        if not _changes(call) and self._tells(call):
+        if not _changes(call) and self._is_relevant(call):
             self._kept.append(call)
         if call.errors:
             return
@@ -196,7 +196,7 @@ class Wiretap:
         elif call.api in {JOIN, NEW_BEAT}:
             self.members[call.process] = call
 
-    def _tells(self, call: Call) -> bool:
+    def _is_relevant(self, call: Call) -> bool:
         """Return whether the response of a request that changes nothing belongs to a story."""
         before = self.members.get(call.process)
         is_new = before is None or before.generation != call.generation

@@ -142,7 +142,7 @@ def test_story_of_two_outputs_is_in_the_order_of_time():
     assert story.causes[0].name == "offsets-outside"
 
 
-def test_write_without_a_response_and_errors_are_told():
+def test_story_has_writes_without_a_response_and_errors():
     calls = [
         read(1.0),
         write(1.1, 7, identity=""),
