@@ -149,13 +149,17 @@ class _Requests:
     def _commits(self, source: Input) -> Iterator[tuple[int, Event]]:
         """Yield the first commit of each process that passes an input.
 
-        The first one of them that succeeded is decisive.
+        The first one of them that succeeded is decisive. Of the later ones, those of readers count.
         """
+        readers = {
+            each.process for each in self._calls if _has(each.read, source.partition, source.offset)
+        }
         seen = set()
         rank = _DECISIVE
         for each in self._calls:
             offset = each.offsets.get(source.partition, -1)
-            if offset > source.offset and each.process not in seen:
+            is_concerned = rank == _DECISIVE or each.process in readers
+            if offset > source.offset and each.process not in seen and is_concerned:
                 seen.add(each.process)
                 how = (
                     f"in the transaction of {each.transactional_id}"

@@ -191,6 +191,13 @@ def test_story_of_a_lost_input_has_the_kill_after_its_commit():
     assert len(found.events) == 3
 
 
+def test_story_leaves_out_later_commits_of_processes_that_never_read_the_input():
+    calls = [read(1.0), read(1.5, "2"), commit(2.0), commit(3.0, "2"), commit(4.0, "3")]
+    found = story_of(Finding(judge.LOST, "lost", SOURCE), calls, [], "orders", "invoices")
+    commits = [each.subject for each in found.events if each.text.startswith("committed")]
+    assert commits == ["1", "2"]
+
+
 def test_story_has_the_errors_nearest_to_the_decisive_request():
     errors = [
         Call(names.END, "1", 10 + number / 100, is_answered=True, errors=(f"ERROR_{number}",))
