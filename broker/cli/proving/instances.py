@@ -43,7 +43,7 @@ class Process:
         self.is_paused = False
         self.was_killed = False
         self._process = process
-        self._mark = mark
+        self.mark = mark
 
     @property
     def pid(self) -> int:
@@ -61,7 +61,7 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
         seen: set[int] = set()
-        while number in _OF_CHILDREN and (found := signal_all(NAME, self._mark, number) - seen):
+        while number in _OF_CHILDREN and (found := signal_all(NAME, self.mark, number) - seen):
             seen |= found  # A child may have started another one meanwhile.
 
     def kill(self) -> None:
@@ -69,7 +69,7 @@ class Process:
         self.was_killed = True
         self.send(signal.SIGKILL)
         self._process.wait()
-        kill_all(NAME, self._mark)
+        kill_all(NAME, self.mark)
 
     def stop(self) -> None:
         """Send SIGTERM, and kill the process if it has not ended in time."""
@@ -124,9 +124,9 @@ class Instances:
         return [each for each in found if each.exit_code is None]
 
     @property
-    def sessions(self) -> dict[int, str]:
-        """Names of the processes that have not ended, by their session IDs."""
-        return {each.pid: each.name for each in self.processes}
+    def marks(self) -> dict[str, str]:
+        """Names of the processes that have not ended, by their marks."""
+        return {each.mark: each.name for each in self.processes}
 
     def has_successor(self, process: str) -> bool:
         """Return whether the instance of a process runs, or will run again."""

@@ -170,7 +170,7 @@ class Run:
         """Start the proxy before the broker."""
         options = self._options
         topics = Topics(options.source, options.target, self._observer.topic_ids())
-        wiretap = Wiretap(topics, lambda: self._instances.sessions, self._timeline, proxy_port)
+        wiretap = Wiretap(topics, lambda: self._instances.marks, self._timeline, proxy_port)
         stack.enter_context(Proxy(broker.port, proxy_port, options.seed, wiretap.tap))
         self._wiretap = wiretap
         self._passage = Passage(cluster, wiretap, self._instances, self._timeline)
