@@ -29,10 +29,10 @@ class Nemesis(Healer):
         weights: Mapping[str, float],
         chance: Random,
         rest_s: tuple[float, float],
-        say: Callable[[str], None] = lambda _text: None,
+        print_line: Callable[[str], None] = lambda _text: None,
     ) -> None:
         """``weights``: how often each kind of fault happens; ``rest_s``: time between two."""
-        super().__init__(executor, chance, say)
+        super().__init__(executor, chance, print_line)
         self._executor = executor
         self._weights = dict(weights)
         self._rest_s = rest_s
@@ -46,7 +46,7 @@ class Nemesis(Healer):
                 (kind,) = self._chance.choices([*self._weights], [*self._weights.values()])
                 fault = self._executor.draw(kind, self._chance, self.harmed)
                 if fault is None:
-                    self._say(f"  {kind}: not now")
+                    self._print_line(f"  {kind}: not now")
                     self._executor.supervise(self.harmed)
                 else:
                     self._perform(fault)

@@ -116,9 +116,9 @@ def run(arguments: argparse.Namespace) -> int:
     with Interruption() as interruption:
         try:
             with interruption.wait():
-                proof = prove(options, _say)
+                proof = prove(options, _print_progress)
                 if arguments.minimise and not proof.verdict.is_proved:
-                    proof = minimised(options, proof, _say)
+                    proof = minimised(options, proof, _print_progress)
         except KeyboardInterrupt:
             return interruption.exit_code
         except NothingTried as problem:
@@ -147,7 +147,7 @@ def _print(proof: Proof, output_format: str) -> int:
 
 
 def _print_failure(failure: Failure, output_format: str) -> int:
-    """Print why a run has no verdict; return USAGE, since FAILED is a verdict."""
+    """Print the reason of a missing verdict, and return USAGE: FAILED is a verdict."""
     if output_format == "json":
         print_json(failure_as_json(failure))
     elif output_format == "junit":
@@ -160,7 +160,7 @@ def _print_lines(found: Iterable[str]) -> None:
         print_text(line)
 
 
-def _say(text: str) -> None:
+def _print_progress(text: str) -> None:
     print_text(f"barnabas prove: {text}", file=sys.stderr, flush=True)
 
 

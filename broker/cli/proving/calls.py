@@ -14,9 +14,8 @@ from barnabas.protocol.records import InvalidBatch, iterate_batches
 PRODUCE, FETCH, INIT, END = "Produce", "Fetch", "InitProducerId", "EndTxn"
 COMMIT, COMMIT_IN_TRANSACTION = "OffsetCommit", "TxnOffsetCommit"
 ADD_OFFSETS, ADD_PARTITIONS = "AddOffsetsToTxn", "AddPartitionsToTxn"
-JOIN, LEAVE, BEAT, SYNC = "JoinGroup", "LeaveGroup", "Heartbeat", "SyncGroup"
+JOIN, LEAVE, BEAT = "JoinGroup", "LeaveGroup", "Heartbeat"
 NEW_BEAT: Final = "ConsumerGroupHeartbeat"
-METADATA: Final = "Metadata"
 WATCHED: Final = frozenset({
     PRODUCE, FETCH, INIT, END, COMMIT, COMMIT_IN_TRANSACTION, ADD_OFFSETS, ADD_PARTITIONS,
     JOIN, LEAVE, BEAT, NEW_BEAT,
@@ -50,7 +49,6 @@ class Call:
     """EndTxn: whether it requests the commit."""
     acks: int = 0
     isolation: int = 1
-    timeout_ms: int = 0
     is_idempotent: bool = False
     offsets: Mapping[int, int] = field(default_factory=lambda: _NONE)
     """Committed offsets of the input by partition."""
@@ -94,8 +92,6 @@ def requested(call: Call, request: Any, topics: Topics) -> None:  # noqa: ANN401
         call.isolation = request.isolation_level
     elif call.api == END:
         call.commits = request.committed
-    elif call.api == INIT:
-        call.timeout_ms = request.transaction_timeout_ms
     elif call.api == ADD_PARTITIONS and request.v3_and_below_transactional_id:
         call.transactional_id = request.v3_and_below_transactional_id
     elif call.api in {COMMIT, COMMIT_IN_TRANSACTION}:

@@ -20,7 +20,7 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 
 _REQUEST_S = 0.5
 """Time to wait for the request at which an instance is stopped."""
-_LOOK_S = 0.005
+_INTERVAL_S = 0.005
 _AT_WORK = frozenset({names.ZOMBIE, names.SLOW, names.CUT_BEFORE, names.CUT_AFTER})
 """Faults that need an instance at work, as all those at a request do."""
 _WORKS_S = 6.0
@@ -96,7 +96,7 @@ class Disturbance:
             if process is not None and self._wiretap.has_read(process.name):
                 return
             self.supervise(())
-            sleep(_LOOK_S)
+            sleep(_INTERVAL_S)
 
     def _count(self, fault: Fault) -> None:
         """Note that a fault harmed something."""
@@ -149,7 +149,7 @@ class Disturbance:
         moment = Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}", process.name)
         if wiretap.arm(moment):
             while wiretap.is_armed and monotonic() < until_s:
-                sleep(_LOOK_S)
+                sleep(_INTERVAL_S)
             wiretap.disarm(moment)
 
     def _pause(self, fault: Fault, paused: Process | None, manner: str) -> Cure | None:
@@ -238,7 +238,7 @@ class Disturbance:
         """Kill zombies, after a moment in which they can act; raises CommandError."""
         while self._sleepers:
             self.supervise(())
-            sleep(_LOOK_S)
+            sleep(_INTERVAL_S)
         self._instances.finish_zombies(_ZOMBIES_S)
         if self._broker is not None and not self._broker.is_running:
             raise CommandError("the broker of the run ended by itself: this is a bug of Barnabas")

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from barnabas.storage.runtime.clock import monotonic, sleep
 
-LOOK_S = 0.05
+_INTERVAL_S = 0.05
 _DELAYED = 2.0
 """Duration of a delayed run, as a multiple of the planned one."""
 
@@ -82,13 +82,13 @@ class Healer:
         self,
         performer: Performer,
         chance: Random,
-        say: Callable[[str], None] = lambda _text: None,
+        print_line: Callable[[str], None] = lambda _text: None,
     ) -> None:
-        """``chance``: order of cures that are due together; ``say`` gets a line for each fault."""
+        """``chance``: order of cures that are due together; ``print_line`` gets each fault."""
         self.faults: Counter[str] = Counter()
         self._performer = performer
         self._chance = chance
-        self._say = say
+        self._print_line = print_line
         self._pending: list[_Pending] = []
 
     @property
@@ -122,7 +122,7 @@ class Healer:
         self._performer.supervise(self.harmed)
 
     def _perform(self, fault: Fault) -> None:
-        self._say(f"  {fault}")
+        self._print_line(f"  {fault}")
         self.faults[fault.kind] += 1
         cure = self._performer.begin(fault)
         if cure is not None:
@@ -139,7 +139,7 @@ class Healer:
             self._heal(now_s)
             self._performer.supervise(self.harmed)
             due_s = min((each.due_s for each in self._pending), default=at_s)
-            sleep(min(LOOK_S, max(0.0, min(due_s, at_s) - monotonic())))
+            sleep(min(_INTERVAL_S, max(0.0, min(due_s, at_s) - monotonic())))
         self._heal(monotonic())
 
     def _heal(self, now_s: float) -> None:

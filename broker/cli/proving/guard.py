@@ -14,7 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final, Self
 
@@ -25,8 +25,8 @@ VARIABLE: Final = "BARNABAS_PROVE_DIRECTORY"
 NAME: Final = "BARNABAS_PROVE_PROCESS"
 """Variable in the environment of a process of the program, and of its children."""
 _PROCESSES: Final = Path("/proc")
-_LOOKS_MAX: Final = 250
-_LOOK_S: Final = 0.02
+_ATTEMPTS_MAX: Final = 250
+_INTERVAL_S: Final = 0.02
 
 
 class Guard:
@@ -59,22 +59,31 @@ def end_run(directory: Path) -> None:
 
 def kill_all(variable: str, value: str) -> None:
     """Kill the processes with a variable in their environment until none is left."""
-    for _ in range(_LOOKS_MAX):
+    for _ in range(_ATTEMPTS_MAX):
         if not signal_all(variable, value, signal.SIGKILL):
             break
-        sleep(_LOOK_S)
+        sleep(_INTERVAL_S)
 
 
 def signal_all(variable: str, value: str, number: signal.Signals) -> set[int]:
     """Send a signal to the processes with a variable in their environment; return their IDs."""
     found = set()
-    wanted = f"{variable}={value}".encode()
+    for process, its_value in values_of(variable):
+        if its_value == value:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process, number)
+                found.add(process)
+    return found
+
+
+def values_of(variable: str) -> Iterator[tuple[int, str]]:
+    """Yield the processes that have a variable in their environment, with its value."""
+    prefix = f"{variable}=".encode()
     for each in _PROCESSES.glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):  # The process has ended, or belongs to another user.
-            if wanted in each.read_bytes().split(b"\0"):
-                os.kill(int(each.parent.name), number)
-                found.add(int(each.parent.name))
-    return found
+            for entry in each.read_bytes().split(b"\0"):
+                if entry.startswith(prefix):
+                    yield int(each.parent.name), os.fsdecode(entry.removeprefix(prefix))
 
 
 if __name__ == "__main__":

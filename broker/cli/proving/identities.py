@@ -54,7 +54,7 @@ class IdRule(NamedTuple):
 
 
 class Identities:
-    """Ids of one run: ``TOKEN-NUMBER``, which an output does not contain by chance."""
+    """Ids of one run: ``TOKEN-NUMBER``, which no output of another run contains."""
 
     def __init__(self, rule: IdRule, token: int) -> None:
         """``token`` differs from run to run."""
@@ -80,14 +80,9 @@ class Identities:
 
         An output of a program that reads ids in keys may have the id in its value instead.
         """
-        if self.rule.kind == HEADER:
-            parts = [value for name, value in record.headers if name == self.rule.name]
-        elif self.rule.kind == JSON:
-            parts = [_field(record.value, self.rule.name)]
-        else:
-            parts = [record.key]
-            if not self._found(record.key):
-                parts = [*(value for _, value in record.headers), record.value]
+        parts = _parts(record, self.rule)
+        if self.rule.kind == KEY and not self._found(record.key):
+            parts = [*(value for _, value in record.headers), record.value]
         return list(dict.fromkeys(each for part in parts for each in self._found(part)))
 
     def _found(self, part: bytes | None) -> list[str]:
@@ -119,12 +114,7 @@ class Replayed:
 
     def of(self, record: Carrier) -> Sequence[str]:
         """Return the id of a record, or an empty list if it has none."""
-        if self.rule.kind == HEADER:
-            parts = [value for name, value in record.headers if name == self.rule.name]
-        elif self.rule.kind == JSON:
-            parts = [_field(record.value, self.rule.name)]
-        else:
-            parts = [record.key]
+        parts = _parts(record, self.rule)
         return [part.decode("latin-1") for part in parts[:1] if part is not None]
 
 
@@ -142,6 +132,13 @@ def replayed(path: str, rule: IdRule, token: int) -> Replayed:
         except BadRecord as problem:
             raise ValueError(f"{path}:{number}: {problem}") from None
     return Replayed(rule, records, token)
+
+
+def _parts(record: Carrier, rule: IdRule) -> list[bytes | None]:
+    """Return the parts of a record that a rule names."""
+    if rule.kind == HEADER:
+        return [value for name, value in record.headers if name == rule.name]
+    return [record.key if rule.kind == KEY else _field(record.value, rule.name)]
 
 
 def _field(value: bytes | None, name: str) -> bytes | None:

@@ -21,10 +21,10 @@ SERVERS, INSTANCE, PROPERTIES = "{servers}", "{instance}", "{properties}"
 DIRECTORY = "{directory}"
 """Texts in the program's arguments that the command replaces."""
 _STOPS_S: Final = 10.0
-_LOOK_S: Final = 0.02
+_INTERVAL_S: Final = 0.02
 _SHOWN_CHARACTERS: Final = 1500
 _OUTPUT_BYTES_MAX: Final = 16 << 20
-"""Output of an instance after which it begins again, at the next look."""
+"""Output of an instance after which it is emptied, at the next check."""
 _RESTARTS_S: Final = (0.1, 0.2, 0.5, 1.0, 2.0)
 """Times before a program that ends by itself is started again, the longest one repeatedly."""
 _OF_CHILDREN: Final = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGCONT})
@@ -43,7 +43,7 @@ class Process:
         self.is_paused = False
         self.was_killed = False
         self._process = process
-        self._mark = mark
+        self.mark = mark
 
     @property
     def pid(self) -> int:
@@ -61,7 +61,7 @@ class Process:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
         seen: set[int] = set()
-        while number in _OF_CHILDREN and (found := signal_all(NAME, self._mark, number) - seen):
+        while number in _OF_CHILDREN and (found := signal_all(NAME, self.mark, number) - seen):
             seen |= found  # A child may have started another one meanwhile.
 
     def kill(self) -> None:
@@ -69,7 +69,7 @@ class Process:
         self.was_killed = True
         self.send(signal.SIGKILL)
         self._process.wait()
-        kill_all(NAME, self._mark)
+        kill_all(NAME, self.mark)
 
     def stop(self) -> None:
         """Send SIGTERM, and kill the process if it has not ended in time."""
@@ -124,9 +124,9 @@ class Instances:
         return [each for each in found if each.exit_code is None]
 
     @property
-    def sessions(self) -> dict[int, str]:
-        """Names of the processes that have not ended, by their session IDs."""
-        return {each.pid: each.name for each in self.processes}
+    def marks(self) -> dict[str, str]:
+        """Names of the processes that have not ended, by their marks."""
+        return {each.mark: each.name for each in self.processes}
 
     def has_successor(self, process: str) -> bool:
         """Return whether the instance of a process runs, or will run again."""
@@ -139,7 +139,7 @@ class Instances:
 
     @property
     def has_sleeping_zombie(self) -> bool:
-        """Whether a process that has a successor stands still."""
+        """Whether a process that has a successor is paused."""
         return any(zombie.is_paused for each in self._all.values() for zombie in each.zombies)
 
     def start(self, number: int) -> Process:
@@ -301,7 +301,7 @@ class Instances:
         until_s = monotonic() + within_s
         while any(each.zombies for each in self._all.values()) and monotonic() < until_s:
             self.supervise()
-            sleep(_LOOK_S)
+            sleep(_INTERVAL_S)
         for instance in self._all.values():
             for zombie in instance.zombies:
                 self._timeline.note(zombie.name, "killed, since its successor runs")

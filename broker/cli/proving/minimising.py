@@ -11,7 +11,7 @@ from typing import Final, TypeAlias
 
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.proving.faults import Fault, Planned
-from barnabas.broker.cli.proving.run import NothingTried, Options, Proof, Run, Say
+from barnabas.broker.cli.proving.run import NothingTried, Options, PrintLine, Proof, Run
 
 RUNS_MAX: Final = 12
 """Runs of shorter schedules."""
@@ -22,7 +22,7 @@ _AFTER_S: Final = 3.0
 Attempt: TypeAlias = Callable[[Sequence[Planned]], Proof]
 
 
-def minimised(options: Options, failed: Proof, say: Say) -> Proof:
+def minimised(options: Options, failed: Proof, print_line: PrintLine) -> Proof:
     """Return a failed run with as few faults as possible."""
 
     def attempt(planned: Sequence[Planned]) -> Proof:
@@ -30,10 +30,10 @@ def minimised(options: Options, failed: Proof, say: Say) -> Proof:
         with Run(replace(options, seconds=seconds), lambda _text: None, planned) as run:
             return run.perform()
 
-    return shortest(failed, attempt, say)
+    return shortest(failed, attempt, print_line)
 
 
-def shortest(failed: Proof, attempt: Attempt, say: Say) -> Proof:
+def shortest(failed: Proof, attempt: Attempt, print_line: PrintLine) -> Proof:
     """Return the failed run with the fewest faults that ``attempt`` finds."""
     tried: set[tuple[Fault, ...]] = set()
     is_shorter = True
@@ -46,11 +46,11 @@ def shortest(failed: Proof, attempt: Attempt, say: Say) -> Proof:
             if len(tried) == RUNS_MAX:
                 return failed
             tried.add(faults)
-            say(f"trying {len(planned)} of {len(failed.schedule)} faults")
+            print_line(f"trying {len(planned)} of {len(failed.schedule)} faults")
             try:
                 proof = attempt(planned)
             except (CommandError, NothingTried) as problem:  # The verdict of the failed run stays.
-                say(f"no verdict: {problem}")
+                print_line(f"no verdict: {problem}")
                 continue
             if proof.verdict.inputs and not proof.verdict.is_proved:
                 failed, is_shorter = proof, True

@@ -9,12 +9,10 @@ from barnabas.broker.admin.exchange import Partition, Rejected, TopicPartition
 from barnabas.broker.admin.offsets import LATEST, UNCOMMITTED, Offsets, offsets_at
 from barnabas.broker.admin.topics import create_topics
 from barnabas.broker.cli.cluster_view import Cluster
-from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.group_view import list_groups, view_group
 from barnabas.broker.cli.records.consumer import Consumer
 from barnabas.broker.cli.retries import patiently, repeat
 from barnabas.broker.cli.transaction_view import OPEN_STATES, Filters, list_reachable
-from barnabas.broker.client.errors import Unreachable
 from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.protocol.errors import ErrorCode
 
@@ -57,7 +55,7 @@ class Observer:
     def committed(self) -> dict[str, Offsets]:
         """Return the committed offsets of the input, by group; groups without one are left out."""
 
-        def look() -> dict[str, Offsets]:
+        def read_offsets() -> dict[str, Offsets]:
             found = {}
             for group in list_groups(self._cluster, [], ["classic", "consumer"]):
                 offsets = view_group(self._cluster, group.group).offsets
@@ -66,7 +64,7 @@ class Observer:
                     found[group.group] = of_input
             return found
 
-        return patiently(self._cluster, look)
+        return patiently(self._cluster, read_offsets)
 
     def open_transactions(self) -> list[str]:
         """Return the transactional IDs with an open transaction on the input or the output."""
@@ -88,14 +86,6 @@ class Observer:
         consumer = Consumer(self._cluster, starts, isolation=isolation, ends=ends)
         while not consumer.at_end:
             yield from consumer.poll()
-
-    def try_committed(self) -> dict[str, Offsets]:
-        """Return the committed offsets, or nothing while the broker is unavailable."""
-        try:
-            return self.committed()
-        except (Unreachable, Rejected, CommandError):
-            self._cluster.close()
-            return {}
 
 
 def is_consumed(groups: Iterable[Offsets], ends: Offsets) -> bool:

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from barnabas.broker.cli.proving.guard import NAME, values_of
+
 _TABLES: Final = (Path("/proc/net/tcp"), Path("/proc/net/tcp6"))
 _LOCAL, _REMOTE, _INODE = 1, 2, 9
-_SESSION: Final = 3
-"""Field of ``/proc/PID/stat`` after the name of the program."""
 
 
-def owner_of(client_port: int, server_port: int, sessions: Mapping[int, str]) -> str:
-    """Return the name of the session whose process has a connection, or an empty text.
+def owner_of(client_port: int, server_port: int, names: Mapping[str, str]) -> str:
+    """Return the name of the process that has a connection, or an empty text.
 
-    ``sessions`` has the name of each session by its ID.
+    ``names`` has the names by the mark that a process and its children have in their environment.
     """
     inode = _inode_of(client_port, server_port)
-    if inode is None:
-        return ""
-    for session, name in sessions.items():  # The program itself, more often than its children.
-        if _has_socket(session, inode):
-            return name
-    for pid, session in _processes():
-        if session in sessions and _has_socket(pid, inode):
-            return sessions[session]
+    if inode is not None:
+        for process, mark in values_of(NAME):
+            if mark in names and _has_socket(process, inode):
+                return names[mark]
     return ""
 
 
@@ -43,17 +39,6 @@ def _inode_of(client_port: int, server_port: int) -> str | None:
 
 def _port(address: str) -> int:
     return int(address.rpartition(":")[2], 16)
-
-
-def _processes() -> Iterator[tuple[int, int]]:
-    """Yield each process with its session."""
-    for name in os.listdir("/proc"):
-        if name.isdecimal():
-            try:
-                stat = Path(f"/proc/{name}/stat").read_text()
-            except OSError:  # It has ended.
-                continue
-            yield int(name), int(stat.rpartition(")")[2].split()[_SESSION])
 
 
 def _has_socket(pid: int, inode: str) -> bool:

@@ -25,8 +25,8 @@ from barnabas.protocol.messages.leave_group import (
 )
 from barnabas.storage.runtime.clock import monotonic
 
-_LOOK_S = 0.5
-"""Time between two looks for transactions of dead processes."""
+_INTERVAL_S = 0.5
+"""Time between two searches for transactions of dead processes."""
 
 
 class Passage:
@@ -40,7 +40,7 @@ class Passage:
         self._instances = instances
         self._timeline = timeline
         self._due: list[str] = []
-        self._looked_s = 0.0
+        self._checked_s = 0.0
 
     def expire(self, process: str) -> None:
         """End the membership of a paused process, as its session timeout would."""
@@ -53,8 +53,8 @@ class Passage:
             while self._due:
                 self._remove(self._due[0])
                 del self._due[0]
-            if monotonic() - self._looked_s > _LOOK_S:
-                self._looked_s = monotonic()
+            if monotonic() - self._checked_s > _INTERVAL_S:
+                self._checked_s = monotonic()
                 self._abort_orphans()
         except (Unreachable, Rejected, CommandError, KafkaError):
             self._cluster.close()

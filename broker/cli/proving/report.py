@@ -132,9 +132,9 @@ def as_junit(proof: Proof) -> str:
             cases.append(f"  <testcase classname='barnabas.prove' name={name}/>")
             continue
         message = quoteattr(f"{verdict.counts[kind]} {judge.MEANINGS[kind]}")
-        is_told = proof.story is not None and proof.story.finding.kind == kind
+        has_story = proof.story is not None and proof.story.finding.kind == kind
         words = [each.text for each in verdict.findings if each.kind == kind][:_SHOWN]
-        if proof.story is not None and is_told:
+        if proof.story is not None and has_story:
             words += _story_lines(proof.story)
         text = escape("\n".join(map(_printable, words)))
         cases.append(

@@ -39,11 +39,11 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 
 REQUEST_S: Final = 10.0
 """Timeout of the command's own requests."""
-_LOOK_S: Final = 0.2
+_INTERVAL_S: Final = 0.2
 _EARLY_ENDS_MAX: Final = 4
 """Processes in turn that may end at once before the program has consumed anything."""
 _QUIET_S: Final = 2.0
-"""Time without another output after which a consumed input needs no further look."""
+"""Time without another output after which a consumed input counts as final."""
 _SETTLE_MOST: Final = 5
 """Multiple of ``Options.settle_s`` that a slow program gets at most."""
 _SHOWN_CHARACTERS: Final = 80
@@ -102,24 +102,24 @@ class Proof:
     """Faults that harmed something, each with its time in the run."""
 
 
-Say = Callable[[str], None]
+PrintLine = Callable[[str], None]
 
 
-def prove(options: Options, say: Say = lambda _text: None) -> Proof:
+def prove(options: Options, print_line: PrintLine = lambda _text: None) -> Proof:
     """Run a program under faults and judge its outputs; raises CommandError, NothingTried."""
-    with Run(options, say) as run:
+    with Run(options, print_line) as run:
         return run.perform()
 
 
 class Run:
-    """``with Run(options, say) as run:`` everything that it starts ends with it."""
+    """``with Run(options, print_line) as run:`` everything that it starts ends with it."""
 
     def __init__(
-        self, options: Options, say: Say, planned: Sequence[Planned] | None = None
+        self, options: Options, print_line: PrintLine, planned: Sequence[Planned] | None = None
     ) -> None:
         """``planned``: the schedule in place of that of the seed. Raises CommandError."""
         self._options = options
-        self._say = say
+        self._print_line = print_line
         self._stack = ExitStack()
         self._timeline = Timeline()
         self._identities = _identities(options)
@@ -160,7 +160,7 @@ class Run:
     def _start_broker(self, directory: Path, proxy_port: int, stack: ExitStack) -> None:
         broker = ServedBroker(directory, free_port(HOST), free_port(HOST), proxy_port)
         stack.callback(broker.kill)
-        self._say("starting a broker")
+        self._print_line("starting a broker")
         broker.start()
         self._broker = broker
 
@@ -170,7 +170,7 @@ class Run:
         """Start the proxy before the broker."""
         options = self._options
         topics = Topics(options.source, options.target, self._observer.topic_ids())
-        wiretap = Wiretap(topics, lambda: self._instances.sessions, self._timeline, proxy_port)
+        wiretap = Wiretap(topics, lambda: self._instances.marks, self._timeline, proxy_port)
         stack.enter_context(Proxy(broker.port, proxy_port, options.seed, wiretap.tap))
         self._wiretap = wiretap
         self._passage = Passage(cluster, wiretap, self._instances, self._timeline)
@@ -189,30 +189,36 @@ class Run:
         with self._writing():
             for number in range(1, options.instances + 1):
                 self._instances.start(number)
-            self._say("waiting for the first input to be consumed")
+            self._print_line("waiting for the first input to be consumed")
             self._wait_for_start()
-            self._say(f"disturbing the program for {options.seconds:g} s, seed {options.seed}")
+            self._print_line(
+                f"disturbing the program for {options.seconds:g} s, seed {options.seed}"
+            )
             disturbance = Disturbance(
                 self._instances, self._timeline, self._broker, self._wiretap, self._passage
             )
             healer = Healer(disturbance, Random(f"{options.seed} cures"))  # noqa: S311
             healer.follow(self._planned, options.seconds)
-        self._say("waiting until all inputs are consumed and no transaction is open")
+        self._print_line("waiting until all inputs are consumed and no transaction is open")
         self._settle()
         verdict = self._verdict()
         if not verdict.inputs:
             raise NothingTried("no input could be written", "")
         took_s = monotonic() - begun_s
         events = list(self._timeline.events)
-        story = None
-        if verdict.violations:
-            calls = self._wiretap.calls if self._wiretap else []
-            first = verdict.violations[0]
-            story = story_of(first, calls, events, options.source, options.target)
+        story = self._story(verdict.violations, events) if verdict.violations else None
         return Proof(
             options, self._planned, verdict, events, took_s, self._instances.ended, story,
             disturbance.performed,
         )  # fmt: skip
+
+    def _story(self, violations: Sequence[judge.Finding], events: Sequence[Event]) -> Story:
+        """Return the story of the first finding, of the last one if old requests were left out."""
+        wiretap, found = self._wiretap, violations[0]
+        if wiretap is not None and wiretap.is_full:
+            found = [each for each in violations if each.kind == found.kind][-1]
+        calls = [] if wiretap is None else wiretap.calls
+        return story_of(found, calls, events, self._options.source, self._options.target)
 
     def _verdict(self) -> judge.Verdict:
         observed, expectation = self._observed(), self._options.expectation
@@ -260,7 +266,7 @@ class Run:
             if monotonic() > until_s:
                 reason = f"consumed nothing from {self._options.source} in"
                 raise NothingTried(f"the program {reason} {self._options.start_s:g} s", words)
-            sleep(_LOOK_S)
+            sleep(_INTERVAL_S)
 
     def _has_begun(self) -> bool:
         if self._observer.ends(self._options.target) != self._starts:
@@ -286,7 +292,7 @@ class Run:
             self._instances.supervise()
             if self._passage is not None:
                 self._passage.step()
-            sleep(_LOOK_S)
+            sleep(_INTERVAL_S)
             now_ends = self._observer.ends(self._options.target)
             if now_ends != ends or self._observer.open_transactions():
                 ends, quiet_since_s = now_ends, monotonic()

@@ -13,8 +13,8 @@ CUT_BEFORE, CUT_AFTER, SLOW, LOADING = "cut-before", "cut-after", "slow", "loadi
 
 KINDS: Final = {
     KILL: "kill -9 of an instance, which is started again",
-    PAUSE: "an instance that stands still for a while",
-    ZOMBIE: "an instance that stands still while its successor works, and wakes up after it",
+    PAUSE: "an instance that is paused for a while",
+    ZOMBIE: "an instance that is paused until its successor has taken over, and then resumed",
     JOIN: "another instance that joins and leaves",
     BROKER: "kill -9 of the broker, which is started again",
     CUT_BEFORE: "a connection is closed before the request takes effect",

@@ -14,7 +14,11 @@ from barnabas.broker.cli.proving.timeline import Event
 LINES_MAX: Final = 40
 _AROUND_S: Final = 0.5
 """Time before and after the requests concerned whose faults belong to the story."""
+_FATE_S: Final = 10.0
+"""Time after the last request of a process in which its end or pause belongs to the story."""
 _ERRORS_MAX: Final = 6
+_DECISIVE, _CLOSE, _BESIDE = range(3)
+"""Ranks of events: a long story leaves out the last rank first."""
 
 
 class Story(NamedTuple):
@@ -26,60 +30,80 @@ class Story(NamedTuple):
 
 
 def story_of(
-    finding: Finding, calls: Sequence[Call], events: Iterable[Event], source: str, target: str
+    finding: Finding, calls: Sequence[Call], events: Sequence[Event], source: str, target: str
 ) -> Story:
     """Return the story of a finding; ``source`` and ``target`` are the topics."""
-    teller = _Teller([each for each in calls if each.process], source, target)
-    told = sorted(teller.events(finding))
-    if told:
-        concerned = {each.subject for each in told}
-        first_s, last_s = told[0].at_s - _AROUND_S, told[-1].at_s + _AROUND_S
-        told += [
-            each
-            for each in events
-            if first_s <= each.at_s <= last_s and (not each.subject or each.subject in concerned)
-        ]
-        told += teller.errors(concerned, first_s, last_s)
-    shown = sorted(dict.fromkeys(told))
-    if len(shown) > LINES_MAX:
-        half = LINES_MAX // 2
-        left_out = Event(shown[half].at_s, "", f"... {len(shown) - LINES_MAX} more events ...")
-        shown = [*shown[:half], left_out, *shown[-half:]]
+    requests = _Requests([each for each in calls if each.process], source, target)
+    ranks: dict[Event, int] = {}
+    for rank, event in requests.events(finding):
+        ranks[event] = min(rank, ranks.get(event, rank))
+    decisive = [each for each, rank in ranks.items() if rank == _DECISIVE] or list(ranks)
+
+    def distance_s(event: Event) -> float:
+        return min(abs(event.at_s - each.at_s) for each in decisive)
+
+    if ranks:
+        first_s, last_s = min(ranks).at_s - _AROUND_S, max(ranks).at_s + _AROUND_S
+        ranks |= dict.fromkeys(_fates(decisive, events), _DECISIVE)
+        concerned = {each.subject for each in ranks}
+        errors = requests.errors(concerned, first_s, last_s)
+        for each in events:
+            if first_s <= each.at_s <= last_s and (not each.subject or each.subject in concerned):
+                ranks.setdefault(each, _CLOSE)
+        for each in sorted(errors, key=distance_s)[:_ERRORS_MAX]:
+            ranks.setdefault(each, _BESIDE)
+    by_weight = sorted(ranks, key=lambda each: (ranks[each], distance_s(each), each))
+    shown = sorted(by_weight[:LINES_MAX])
+    if len(ranks) > LINES_MAX:
+        left_out = f"{len(ranks) - LINES_MAX} less decisive events are left out"
+        shown.append(Event(shown[-1].at_s, "", left_out))
     return Story(finding, shown, causes_of(finding.kind, calls))
 
 
-class _Teller:
-    """Tells requests in words."""
+def _fates(decisive: Iterable[Event], events: Sequence[Event]) -> Iterator[Event]:
+    """Yield the kill, pause or end of each process that follows its last decisive request."""
+    last_s: dict[str, float] = {}
+    for each in sorted(decisive):
+        last_s[each.subject] = each.at_s
+    for process, at_s in last_s.items():
+        later = (each for each in events if each.subject == process and each.at_s >= at_s)
+        found = next(later, None)
+        if found is not None and found.at_s - at_s <= _FATE_S:
+            yield found
+
+
+class _Requests:
+    """Requests of the processes, as events in words."""
 
     def __init__(self, calls: Sequence[Call], source: str, target: str) -> None:
         self._calls = calls
         self._source = source
         self._target = target
 
-    def events(self, finding: Finding) -> Iterator[Event]:
-        """Yield the requests about an input and its outputs."""
+    def events(self, finding: Finding) -> Iterator[tuple[int, Event]]:
+        """Yield the requests about an input and its outputs, each with its rank."""
         if finding.source is not None:
             yield from self._reads(finding.source)
             yield from self._commits(finding.source)
         for output in finding.outputs:
-            yield from self._writes(output)
+            yield from ((_DECISIVE, each) for each in self._writes(output))
 
     def errors(self, processes: set[str], first_s: float, last_s: float) -> list[Event]:
         """Return errors that the processes got in a span of time."""
-        found = [
+        return [
             Event(each.at_s, each.process, f"{each.api} got {', '.join(each.errors)}")
             for each in self._calls
             if each.errors and each.process in processes and first_s <= each.at_s <= last_s
         ]
-        return found[:_ERRORS_MAX]
 
-    def _reads(self, source: Input) -> Iterator[Event]:
+    def _reads(self, source: Input) -> Iterator[tuple[int, Event]]:
         for each in self._calls:
             if _has(each.read, source.partition, source.offset):
                 isolation = "" if each.isolation else ", read_uncommitted"
                 place = f"{self._source}-{source.partition} offset {source.offset}"
-                yield Event(each.at_s, each.process, f"read the input at {place}{isolation}")
-                yield from self._generation(each)
+                text = f"read the input at {place}{isolation}"
+                yield _CLOSE, Event(each.at_s, each.process, text)
+                yield from ((_BESIDE, joined) for joined in self._generation(each))
 
     def _generation(self, read: Call) -> Iterator[Event]:
         """Yield the membership in which a process has read."""
@@ -122,12 +146,20 @@ class _Teller:
                 yield Event(each.at_s, each.process, f"{text}{each.epoch}: {_result(each)}")
                 return
 
-    def _commits(self, source: Input) -> Iterator[Event]:
-        """Yield the first commit of each process that passes an input."""
+    def _commits(self, source: Input) -> Iterator[tuple[int, Event]]:
+        """Yield the first commit of each process that passes an input.
+
+        The first one of them that succeeded is decisive. Of the later ones, those of readers count.
+        """
+        readers = {
+            each.process for each in self._calls if _has(each.read, source.partition, source.offset)
+        }
         seen = set()
+        rank = _DECISIVE
         for each in self._calls:
             offset = each.offsets.get(source.partition, -1)
-            if offset > source.offset and each.process not in seen:
+            is_concerned = rank == _DECISIVE or each.process in readers
+            if offset > source.offset and each.process not in seen and is_concerned:
                 seen.add(each.process)
                 how = (
                     f"in the transaction of {each.transactional_id}"
@@ -136,7 +168,9 @@ class _Teller:
                 )
                 generation = f", generation {each.generation}" if each.generation >= 0 else ""
                 text = f"committed offset {offset} of {self._source}-{source.partition} {how}"
-                yield Event(each.at_s, each.process, f"{text}{generation}: {_result(each)}")
+                yield rank, Event(each.at_s, each.process, f"{text}{generation}: {_result(each)}")
+                if each.is_answered and not each.errors:
+                    rank = _CLOSE
 
 
 def _has(spans: Spans, partition: int, offset: int) -> bool:

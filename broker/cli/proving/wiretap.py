@@ -85,18 +85,18 @@ class Wiretap:
     def __init__(
         self,
         topics: Topics,
-        sessions: Callable[[], Mapping[int, str]],
+        marks: Callable[[], Mapping[str, str]],
         timeline: Timeline,
         port: int,
     ) -> None:
-        """``sessions`` returns the names of processes by session ID; ``port`` is the proxy's."""
+        """``marks`` returns the names of processes by their marks; ``port`` is the proxy's."""
         self.topics = topics
         self._kept: deque[Call] = deque(maxlen=CALLS_MAX)
         self.on_moment: Callable[[str, signal.Signals, str], None] = lambda *_arguments: None
         """Sends a signal to the process of a name, for a reason."""
         self.now_s = timeline.now_s
         self.note = timeline.note
-        self._sessions = sessions
+        self._marks = marks
         self._port = port
         self.members: dict[str, Call] = {}
         """The last membership of each process."""
@@ -116,9 +116,14 @@ class Wiretap:
         """The kept requests, in their order."""
         return sorted(self._kept, key=lambda each: each.at_s)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the oldest requests have been left out."""
+        return len(self._kept) == CALLS_MAX
+
     def tap(self, client_port: int) -> ConnectionTap:
         """Return the tap of a connection."""
-        return ConnectionTap(self, lambda: owner_of(client_port, self._port, self._sessions()))
+        return ConnectionTap(self, lambda: owner_of(client_port, self._port, self._marks()))
 
     # -------------------------------------------------------------------------------------- faults
 
@@ -174,7 +179,7 @@ class Wiretap:
 
     def answered(self, call: Call) -> None:
         """Note the membership, the transactional ID and the offsets of a process."""
-        if not _changes(call) and self._tells(call):
+        if not _changes(call) and self._is_relevant(call):
             self._kept.append(call)
         if call.errors:
             return
@@ -184,14 +189,14 @@ class Wiretap:
             self._committed[partition] = call
         if call.api == INIT and call.transactional_id and call.process:
             self.owners[call.transactional_id] = call.process
-        elif call.api == INIT:  # Its owner is not known: it may live, as a child that has left its
-            self.owners.pop(call.transactional_id, None)  # session does.
+        elif call.api == INIT:  # Its owner is not known, and may live.
+            self.owners.pop(call.transactional_id, None)
         elif call.api == LEAVE or (call.api == NEW_BEAT and call.generation < 0):
             self.members.pop(call.process, None)
         elif call.api in {JOIN, NEW_BEAT}:
             self.members[call.process] = call
 
-    def _tells(self, call: Call) -> bool:
+    def _is_relevant(self, call: Call) -> bool:
         """Return whether the response of a request that changes nothing belongs to a story."""
         before = self.members.get(call.process)
         is_new = before is None or before.generation != call.generation

@@ -14,12 +14,13 @@ import base64
 import binascii
 import hashlib
 import json
+import math
 from dataclasses import replace
 from typing import Final
 
 from barnabas.broker.console.actions.command import Command, invalid
 from barnabas.broker.console.actions.effect import Change, Plan
-from barnabas.broker.console.actions.producing import check_quota, check_written
+from barnabas.broker.console.actions.wire import check
 from barnabas.broker.metadata.producer_ids import KEYED_FROM
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.produce import (
@@ -42,7 +43,10 @@ _SHOWN: Final = 200
 async def plan_produce(command: Command) -> Plan:
     """Return the record that would be written, and its partition."""
     topic, record = command.topic(), _record(command)
-    check_quota(command.wire)
+    owed_ms = command.wire.produced(0)
+    if owed_ms >= 1:
+        words = f"producer_byte_rate: more can be written in {math.ceil(owed_ms / 1000)} s"
+        raise KafkaError(ErrorCode.THROTTLING_QUOTA_EXCEEDED, words)
     size = len(record.key or b"") + len(record.value or b"")
     index = _partition(command, record)
     where = f"{topic.name}, any partition" if index is None else f"{topic.name}-{index}"
@@ -64,7 +68,9 @@ async def produce(command: Command, plan: Plan) -> Plan:
     request = ProduceRequest(
         None, _ALL, _TIMEOUT_MS, [TopicProduceData(topic.name, partition_data=[data])]
     )
-    (written,) = check_written(await wire.ask(PRODUCE, request, PRODUCE_BY_NAME))
+    answer = await wire.ask(PRODUCE, request, PRODUCE_BY_NAME)
+    (written,) = answer.responses[0].partition_responses
+    check(written.error_code, written.error_message)
     wire.produced(len(batch))
     change = replace(plan.changes[0], what=f"{topic.name}-{index}, offset {written.base_offset}")
     return replace(plan, changes=(change,))

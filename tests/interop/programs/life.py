@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from barnabas.broker.cli.proving.instances import Instances
+from barnabas.broker.cli.proving.timeline import Timeline
 from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.history.model import COMMITTED, History, Read
 from tests.interop.administration import create
@@ -19,7 +21,6 @@ from tests.interop.programs.copies import (
     PARTITIONS,
     duties,
 )
-from tests.interop.programs.process import ProgramProcess
 from tests.seeds import SEED
 from tests.waiting import wait_until
 from tests.workload.drivers.confluent import Look, consumer, taken
@@ -38,6 +39,10 @@ MOST_AHEAD = 300
 WAIT_S = 240
 LOOK_S = 0.1
 MOST_RECORDS = 500
+MOST_ENDS = 6
+"""More often no program ends by itself because of a broker that is down for a moment."""
+PROGRAM = 1
+"""Number of the only instance of the program."""
 FAULTS = ("program", "broker", "both", "program", "broker", "program")
 
 
@@ -68,7 +73,7 @@ class Life:
         command: Callable[[str, Path], Sequence[str]],
         directory: Path,
     ) -> None:
-        self.broker_kills = 0
+        self.broker_kills = self.program_kills = 0
         self._broker = broker
         self._group = group
         servers = broker.bootstrap_servers
@@ -85,14 +90,15 @@ class Life:
         self._outputs = Outputs(servers)
         self._look = Look(servers)
         self._chance = random.Random(SEED)
-        self.program = ProgramProcess(command(servers, directory), directory / "program.log")
+        self.program = Instances(command(servers, directory), servers, directory, Timeline())
+        self.program.start(PROGRAM)
 
     def __enter__(self) -> Self:
         self._sender.start()
         return self
 
     def __exit__(self, *_error: object) -> None:
-        self.program.kill()
+        self.program.close()
         self._sender.is_stopping = True
         self._outputs.close()
 
@@ -109,7 +115,7 @@ class Life:
         count = sum(len(operation.writes) for operation in sent)
         self._wait(lambda: self._outputs.count() >= count)
         self._wait(self._has_committed_all)
-        self.program.kill()
+        self._kill_program()
         wait_for_ends([(HOST, self._broker.port)])
         history = [*sent, *duties(sent, self._group), *self._read_at_the_end("final")]
         self._kill_broker()
@@ -120,12 +126,15 @@ class Life:
         if fault != "program":
             self._kill_broker()
         if fault != "broker":
-            self.program.kill()
-            self.program.start()
+            self._kill_program()
+            self.program.start(PROGRAM)
         if fault != "program":
             # A program that was killed as well starts while there is no broker.
             time.sleep(self._chance.uniform(0, 2))
             self._broker.restart()
+
+    def _kill_program(self) -> None:
+        self.program_kills += self.program.kill(PROGRAM)
 
     def _kill_broker(self) -> None:
         self._broker.kill()
@@ -143,7 +152,9 @@ class Life:
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         def is_so() -> bool:
-            self.program.restart_if_ended()
+            self.program.supervise()
+            ends = self.program.ended
+            assert len(ends) < MOST_ENDS, f"it ends again and again: {self.described()}"
             ahead = self._sender.done * SENT_AT_ONCE - self._outputs.count()
             self._sender.is_held = ahead > MOST_AHEAD
             return condition()
@@ -153,7 +164,7 @@ class Life:
     def described(self) -> str:
         """Return the progress of the program and the end of its output."""
         committed = self._look.committed(self._group, INPUTS)
-        return f"{self._outputs.count()} outputs, {committed}: {self.program.output()}"
+        return f"{self._outputs.count()} outputs, {committed}: {self.program.last_words(PROGRAM)}"
 
     def _read_at_the_end(self, name: str) -> History:
         groups = {self._group: INPUTS}

@@ -42,7 +42,8 @@ def test_program_copies_each_record_once_through_kills(program, broker_class, tm
         assert not wrong, "\n".join(checker.lines(report, history))
     again = Counter(each.anomaly for each in report.violations)
     copies = sum(1 for each in history if each.process.startswith(f"{program.name} from"))
+    kills, ends = life.program_kills, len(life.program.ended)
     say(
-        f"{program.name}: {copies} records, {life.program.kills} kills of the program"
-        f" ({life.program.ended} ends by itself), {life.broker_kills} of the broker; {dict(again)}"
+        f"{program.name}: {copies} records, {kills} kills of the program ({ends} ends by itself),"
+        f" {life.broker_kills} of the broker; {dict(again)}"
     )

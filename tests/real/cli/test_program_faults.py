@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import signal
+import socket
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from barnabas.broker.cli.proving.calls import Call, Topics
 from barnabas.broker.cli.proving.disturbance import Disturbance
 from barnabas.broker.cli.proving.faults import Fault
 from barnabas.broker.cli.proving.instances import Instances
+from barnabas.broker.cli.proving.owners import owner_of
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.broker.cli.proving.wiretap import Wiretap
 from tests.waiting import wait_until
@@ -130,3 +133,25 @@ def test_end_of_one_fault_leaves_the_request_of_the_next_one(instances, timeline
     disturbance.begin(Fault(schedule.KILL, client="1", how=schedule.BEFORE))
     end_cut()
     assert wiretap.is_armed
+
+
+def test_connection_of_a_child_in_a_session_of_its_own_has_the_name_of_its_process(
+    tmp_path, timeline
+):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        connecting = f"import socket, time; s = socket.create_connection(('127.0.0.1', {port}))"
+        child = [sys.executable, "-c", f"{connecting}; time.sleep(1000)"]
+        program = f"import subprocess; subprocess.run({child!r}, start_new_session=True)"
+        with closing(
+            Instances([sys.executable, "-c", program], "localhost:9092", tmp_path, timeline)
+        ) as instances:
+            instances.start(1)
+            instances.start(2)
+            names_found = []
+            for _ in range(2):
+                connection, (_, client_port) = server.accept()
+                with connection:
+                    names_found.append(owner_of(client_port, port, instances.marks))
+            assert sorted(names_found) == ["1", "2"]
+            assert owner_of(port, port, instances.marks) == ""

@@ -142,7 +142,7 @@ def test_story_of_two_outputs_is_in_the_order_of_time():
     assert story.causes[0].name == "offsets-outside"
 
 
-def test_write_without_a_response_and_errors_are_told():
+def test_story_has_writes_without_a_response_and_errors():
     calls = [
         read(1.0),
         write(1.1, 7, identity=""),
@@ -157,12 +157,58 @@ def test_write_without_a_response_and_errors_are_told():
     ]
 
 
-def test_long_story_keeps_its_beginning_and_its_end():
-    calls = [read(float(number)) for number in range(3 * LINES_MAX)]
-    finding = Finding(judge.LOST, "lost", SOURCE)
-    events = story_of(finding, calls, [], "orders", "invoices").events
-    assert len(events) == LINES_MAX + 1
-    assert events[LINES_MAX // 2].text == f"... {2 * LINES_MAX} more events ..."
+def test_long_story_keeps_the_decisive_requests_and_what_is_near():
+    later = [read(float(number), "1b") for number in range(100, 100 + 3 * LINES_MAX)]
+    before = [read(float(number)) for number in range(3 * LINES_MAX)]
+    calls = [
+        *before,
+        write(60.1, 7),
+        Call(names.END, "1", 60.2, transactional_id="t-1", commits=True),
+        *later,
+        write(300.0, 8, "1b"),
+        commit(300.1, "1b"),
+    ]
+    events = [Event(60.3, "1", "killed"), Event(4.0, "1", "paused"), Event(9.0, "", "broker")]
+    finding = Finding(judge.TWICE, "twice", SOURCE, (Output(0, 7, ("a",)), Output(0, 8, ("a",))))
+    told = story_of(finding, calls, events, "orders", "invoices").events
+    assert len(told) == LINES_MAX + 1
+    texts = {round(each.at_s, 1): each.text for each in told}
+    assert texts[60.1].startswith("wrote the output at invoices-0 offset 7")
+    assert texts[60.2] == "requested to commit the transaction of t-1: no response"
+    assert texts[60.3] == "killed"
+    assert texts[300.0].startswith("wrote the output at invoices-0 offset 8")
+    assert told[-2].text.startswith("committed offset 10 of orders-0")
+    assert texts[60.0] == "read the input at orders-0 offset 5"
+    assert 4.0 not in texts
+    assert told[-1].text == f"{6 * LINES_MAX + 7 - LINES_MAX} less decisive events are left out"
+
+
+def test_story_of_a_lost_input_has_the_kill_after_its_commit():
+    calls = [read(1.0), commit(2.0)]
+    events = [Event(0.1, "1", "started"), Event(6.0, "1", "killed"), Event(7.0, "1", "late")]
+    found = story_of(Finding(judge.LOST, "lost", SOURCE), calls, events, "orders", "invoices")
+    assert [each.text for each in found.events][-1] == "killed"
+    assert len(found.events) == 3
+
+
+def test_story_leaves_out_later_commits_of_processes_that_never_read_the_input():
+    calls = [read(1.0), read(1.5, "2"), commit(2.0), commit(3.0, "2"), commit(4.0, "3")]
+    found = story_of(Finding(judge.LOST, "lost", SOURCE), calls, [], "orders", "invoices")
+    commits = [each.subject for each in found.events if each.text.startswith("committed")]
+    assert commits == ["1", "2"]
+
+
+def test_story_has_the_errors_nearest_to_the_decisive_request():
+    errors = [
+        Call(names.END, "1", 10 + number / 100, is_answered=True, errors=(f"ERROR_{number}",))
+        for number in range(30)
+    ]
+    calls = [read(9.9), *errors[:20], write(10.2, 7, identity=""), *errors[20:]]
+    finding = Finding(judge.TWICE, "twice", SOURCE, (Output(0, 7, ("a",)),))
+    told = [each.text for each in story_of(finding, calls, [], "orders", "invoices").events]
+    assert [each for each in told if "ERROR" in each] == [
+        f"EndTxn got ERROR_{number}" for number in range(17, 23)
+    ]
 
 
 def test_finding_without_an_input_has_no_timeline():
