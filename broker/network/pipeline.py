@@ -547,9 +547,7 @@ class Pipeline:
     def _handle_large(
         self, frame: memoryview, position: int, plan: Plan, correlation_id: int, begun_ns: int
     ) -> None:
-        """Start a large request, which a thread decodes; the connection handles no other until
-        then.
-        """
+        """Start a large request; until a thread has decoded it, no other one is handled."""
         route, context, version = plan[0], plan[1], plan[2]
         self._intake.is_lent = self._frames.frame_is_owned
         if not self._intake.is_lent:
