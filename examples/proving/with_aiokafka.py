@@ -44,7 +44,10 @@ class Invoicing(ConsumerRebalanceListener):
         """Start a producer for each partition."""
         try:
             async with self.busy:
-                self.producers = {each: await self.fencing(each) for each in assigned}
+                producers = {each: await self.fencing(each) for each in assigned}
+                for each in assigned:  # the library may have read the offset before
+                    self.orders.seek(each, await self.orders.committed(each) or 0)
+                self.producers = producers
         except Exception as error:  # the library would only log it
             self.failed = error
             raise

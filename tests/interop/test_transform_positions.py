@@ -7,6 +7,9 @@ every record in between takes effect twice. So the worker seeks to what is commi
 
 librdkafka 2.16.0 asks a coordinator that has just moved once where its group is, and reads nothing
 until the next rebalance. So the worker assigns itself what it has once more.
+
+aiokafka 0.14.0 reads the committed offset while `on_partitions_assigned` still runs, in which the
+worker fences the previous owner. So the worker seeks to the committed offset afterwards.
 """
 
 from __future__ import annotations
@@ -25,8 +28,10 @@ from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.broker.cli.records.group_protocol import encode_assignment, encode_subscription
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
+from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
+from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID
 from barnabas.protocol.messages.join_group import (
     JOIN_GROUP,
     JoinGroupRequest,
@@ -74,14 +79,15 @@ rebalance."""
 class Leader:
     """The first member of the group, by raw requests: it assigns the partition."""
 
-    def __init__(self, client: WireClient) -> None:
+    def __init__(self, client: WireClient, assignor: str = "range") -> None:
         self._client = client
+        self._assignor = assignor
         self._id = ""
         self._generation = -1
 
     def join(self) -> list[str]:
         """Start a generation as soon as all members have joined; return the other members."""
-        protocol = JoinGroupRequestProtocol("range", encode_subscription([INPUT]))
+        protocol = JoinGroupRequestProtocol(self._assignor, encode_subscription([INPUT]))
         request = JoinGroupRequest(
             GROUP, SESSION_MS, REBALANCE_MS, self._id, None, "consumer", [protocol]
         )
@@ -95,7 +101,7 @@ class Leader:
         assignment = encode_assignment({INPUT: [0]})
         given = [SyncGroupRequestAssignment(member_id or self._id, assignment)]
         request = SyncGroupRequest(
-            GROUP, self._generation, self._id, None, "consumer", "range", given
+            GROUP, self._generation, self._id, None, "consumer", self._assignor, given
         )
         assert self._client.ask(SYNC_GROUP, request, 5).error_code == ErrorCode.NONE
 
@@ -207,3 +213,43 @@ def test_a_coordinator_that_has_just_moved_is_asked_again(broker, tmp_path, monk
 
         wait_until(has_taken_all, lambda: workers.last_words(1))
     assert {code for _, code in workers.ended} <= GAVE_UP
+
+
+def test_an_offset_that_is_committed_before_the_fence_is_not_passed_over(
+    broker, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
+    servers = broker.bootstrap_servers
+    everything = range(BEFORE + AFTER)
+    send(servers, everything)
+    workers = Instances(command_line("aiokafka", GROUP), servers, tmp_path, Timeline())
+    with WireClient(broker.address) as client, closing(workers):
+        client.ask(FIND_COORDINATOR, FindCoordinatorRequest(GROUP), 3)
+        leader = Leader(client, "roundrobin")
+        leader.join()
+        leader.give_partition()
+        loading = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        with broker.intercept(FETCH, fail=ErrorCode.NOT_LEADER_OR_FOLLOWER):
+            with (
+                broker.intercept(OFFSET_FETCH) as positions,
+                broker.intercept(INIT_PRODUCER_ID, fail=loading) as fencing,
+            ):
+                workers.start(1)
+                wait_until(leader.is_to_rejoin, lambda: workers.last_words(1))
+                (worker,) = leader.join()
+                leader.give_partition(worker)
+                wait_until(lambda: positions.count and fencing.count > 2, "it is about to fence")
+                # The previous owner, which is not fenced yet, commits what it has processed.
+                leader.commit(BEFORE)
+            with broker.intercept(INIT_PRODUCER_ID) as fencing:
+                wait_until(lambda: fencing.count, "it fences")
+            # For longer than it polls: the records come after the partition.
+            time.sleep(10 * POLL_S)
+
+        def has_taken_all() -> bool:
+            return committed_offset(servers, GROUP, INPUT, 0) == everything.stop
+
+        wait_until(has_taken_all, lambda: workers.last_words(1))
+    output = read_with_kafka_python(servers, OUTPUT, OUTPUT_PARTITIONS, COMMITTED)
+    values = Counter(value for values in output.values() for value in values)
+    assert values == Counter(transformed(b"%d" % number) for number in everything[BEFORE:])

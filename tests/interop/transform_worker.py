@@ -24,7 +24,7 @@ The workers show how to use each library so that every input takes effect once:
   records that arrived while partitions moved, and seeks to each committed offset before it polls.
 * aiokafka sends the group's name only. Its transactional ids belong to the input's partitions. A
   worker that gets a partition opens its producer first, which ends the transaction of the previous
-  worker, and reads its offset only after that.
+  worker, and only after that seeks to the committed offset: the library itself reads it earlier.
 """
 
 from __future__ import annotations
@@ -347,7 +347,10 @@ class _AiokafkaWorker:
     async def assigned(self, places: set[Any]) -> None:
         """Open the producers; afterwards no other worker has an open transaction."""
         async with self._busy:
-            self._producers = {place: await self._started(place) for place in places}
+            producers = {place: await self._started(place) for place in places}
+            for place in places:  # The library may have read it before the producers were open.
+                self._consumer.seek(place, await self._consumer.committed(place) or 0)
+            self._producers = producers
 
     async def revoked(self) -> None:
         """Close them, between two transactions."""

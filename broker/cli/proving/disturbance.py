@@ -80,6 +80,8 @@ class Disturbance:
                 self._wait_for_request(fault, number)
                 return self._sleep(fault, self._instances.replace(number))
             case names.JOIN:
+                if self._instances.running(number) is not None:
+                    return None  # It has joined, and has not left yet.
                 self._instances.start(number)
                 self._count(fault)
                 return lambda: self._instances.leave(number)

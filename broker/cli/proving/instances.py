@@ -116,6 +116,11 @@ class Instances:
         """Return an instance by its number."""
         return self._all.setdefault(number, Instance(number))
 
+    def running(self, number: int) -> Process | None:
+        """Return the process of an instance, or ``None`` if it does not run."""
+        process = self.of(number).process
+        return None if process is None or process.exit_code is not None else process
+
     @property
     def processes(self) -> list[Process]:
         """All processes that have not ended."""
@@ -143,9 +148,13 @@ class Instances:
         return any(zombie.is_paused for each in self._all.values() for zombie in each.zombies)
 
     def start(self, number: int) -> Process:
-        """Start the next process of an instance; raises CommandError."""
+        """Start the next process of an instance, unless one runs; raises CommandError."""
         self._wanted.add(number)
         instance = self.of(number)
+        if instance.process is not None:
+            if instance.process.exit_code is None:
+                return instance.process
+            self._note_end(instance, instance.process)
         name = str(number) + ("" if not instance.started else _letter(instance.started))
         instance.started += 1
         mark = f"{self._directory.name}/{name}"
@@ -210,13 +219,8 @@ class Instances:
                 if monotonic() >= instance.restart_s:
                     self.start(number)
                 continue
-            code = process.exit_code
-            if code is None:
-                continue
-            if not process.was_killed:
-                self._ended(instance, process, code)
-            self._gone.append(process.name)
-            instance.process = None
+            if process.exit_code is not None:
+                self._note_end(instance, process)
         for instance in self._all.values():
             instance.zombies = [each for each in instance.zombies if self._runs(each)]
 
@@ -228,7 +232,12 @@ class Instances:
                 self._timeline.note(zombie.name, f"ended by itself, exit code {code}")
         return code is None
 
-    def _ended(self, instance: Instance, process: Process, code: int) -> None:
+    def _note_end(self, instance: Instance, process: Process) -> None:
+        self._gone.append(process.name)
+        instance.process = None
+        code = process.exit_code
+        if code is None or process.was_killed:
+            return
         self._timeline.note(process.name, f"ended by itself, exit code {code}")
         self.ended.append((process.name, code))
         ran_s = monotonic() - process.started_s
@@ -242,8 +251,8 @@ class Instances:
         Return False if no process runs.
         """
         self._wanted.discard(number)
-        process = self.of(number).process
-        if process is None or process.exit_code is not None:
+        process = self.running(number)
+        if process is None:
             return False
         process.kill()
         self._gone.append(process.name)
@@ -264,8 +273,8 @@ class Instances:
 
     def pause(self, number: int) -> Process | None:
         """Stop the process of an instance in its tracks, or return ``None`` if it does not run."""
-        process = self.of(number).process
-        if process is None or process.exit_code is not None or process.is_paused:
+        process = self.running(number)
+        if process is None or process.is_paused:
             return None
         process.is_paused = True
         process.send(signal.SIGSTOP)
@@ -284,14 +293,15 @@ class Instances:
         zombie = self.pause(number)
         if zombie is not None:
             self.of(number).zombies.append(zombie)
+            self.of(number).process = None
             self.start(number)
         return zombie
 
     def leave(self, number: int) -> None:
         """Stop an instance by SIGTERM, and keep it stopped."""
         self._wanted.discard(number)
-        process = self.of(number).process
-        if process is not None and process.exit_code is None:
+        process = self.running(number)
+        if process is not None:
             self._timeline.note(process.name, "is stopped (SIGTERM)")
             process.stop()
             self._gone.append(process.name)

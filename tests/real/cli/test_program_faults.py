@@ -111,6 +111,32 @@ def test_fault_counts_only_if_it_harmed_something(instances, timeline):
     assert times[-1] <= timeline.now_s()
 
 
+def test_faults_of_one_instance_that_overlap_leave_one_process(instances, timeline):
+    disturbance = Disturbance(instances, timeline)
+    instances.start(1)
+    cures = [
+        disturbance.begin(Fault(kind, client=client))
+        for kind, client in [
+            (schedule.KILL, "1"),
+            (schedule.KILL, "1"),
+            (schedule.JOIN, "2"),
+            (schedule.JOIN, "2"),
+        ]
+    ]
+    for cure in filter(None, cures):
+        cure()
+    assert [each.name for each in instances.processes] == ["1b"]
+    assert performed(disturbance) == [schedule.KILL, schedule.JOIN]
+    assert disturbance.begin(Fault(schedule.JOIN, client="2")) is not None
+    assert [each.name for each in instances.processes] == ["1b", "2b"]
+
+
+def test_zombie_runs_beside_its_successor(instances):
+    instances.start(1)
+    assert instances.replace(1) is not None
+    assert [each.name for each in instances.processes] == ["1b", "1"]
+
+
 def test_cut_counts_only_if_its_request_came(instances, timeline, wiretap):
     disturbance = Disturbance(instances, timeline, None, wiretap)
     instances.start(1)
