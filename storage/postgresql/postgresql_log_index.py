@@ -56,7 +56,7 @@ _PUT_SNAPSHOT_AND_PARTS: Final = (
 _PARTS: Final = "SELECT * FROM barnabas.read_log_parts(%s::bigint[], %s::bigint[], %s::integer)"
 _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
-    " %s::integer[], %s::integer[], %s::integer[], %b)"
+    " %s::integer[], %s::integer[], %s::integer[], %b, %s)"
 )
 _REPLACE_BY_SEGMENT: Final = (
     "SELECT barnabas.replace_by_segment(%s, %s, %s::integer, %s, %s, %s, %s::integer,"
@@ -267,13 +267,19 @@ class PostgreSqlLogIndex:
         return [ExtentSize(*row) for row in rows]
 
     def replace_extents(
-        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        extents: Sequence[Extent],
+        *,
+        keeps_size: bool = False,
     ) -> bool:
         """Replace extents; return False if another broker leads or the log starts later."""
         bases, nexts, epochs, bodies, _ = map(list, zip(*extents, strict=True))
         lengths = list(map(len, bodies))
         positions = [0, *accumulate(lengths[:-1])]
-        columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies))
+        columns = (bases, nexts, epochs, positions, lengths, b"".join(bodies), keeps_size)
         return self._primary.value(bool, _REPLACE_EXTENTS, session, partition_id, epoch, *columns)
 
     def replace_by_segment(

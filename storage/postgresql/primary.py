@@ -72,7 +72,7 @@ READS_MOST: Final = 6
 """Number of attempts at a read that the server fails, within about half a second; the caller
 repeats the read much later."""
 
-_FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB")
+_FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB", "P0")
 """Classes of errors that every attempt returns again, and never with a commit."""
 
 _DAMAGED: Final = ("XX001", "XX002")
@@ -189,9 +189,10 @@ def _raised(error: Exception) -> Exception:
 
 
 def _in_words(error: Exception) -> str:
-    """Return one line about an error for an operator, without the statement."""
+    """Return one line about an error for an operator, with its notes and without the statement."""
     said = error.diag.message_primary if isinstance(error, psycopg.Error) else None
-    words = " ".join((said or str(error)).split()) or type(error).__name__
+    said = ": ".join([*getattr(error, "__notes__", ()), said or str(error)])
+    words = " ".join(said.split()) or type(error).__name__
     if isinstance(error, psycopg.Error) and _is_failing(error):
         return f"its disk fails, or the server itself (error {error.sqlstate}): {words}"
     return words

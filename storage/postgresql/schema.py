@@ -57,7 +57,10 @@ def bring_up_to_date(connection: psycopg.Connection[Any]) -> None:
 
 
 def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> list[Migration]:
-    """Apply the missing migrations, each completely, and return them; raises SchemaTooNew."""
+    """Apply the missing migrations, each completely, and return them.
+
+    Raises SchemaTooNew, and the driver's error with a note that names the migration.
+    """
     if _is_made(connection) and not _missing(connection, wanted):
         return []
     with connection.transaction():
@@ -65,7 +68,11 @@ def migrate(connection: psycopg.Connection[Any], wanted: list[Migration]) -> lis
         connection.execute(_HOUSE)
         missing = _missing(connection, wanted)
         for each in missing:
-            connection.execute(each.statements.encode())
+            try:
+                connection.execute(each.statements.encode())
+            except psycopg.Error as error:
+                error.add_note(f"migration {each.number:04}_{each.name}")
+                raise
             connection.execute(
                 "INSERT INTO barnabas.migrations (number, name) VALUES (%s, %s)",
                 (each.number, each.name),

@@ -389,13 +389,20 @@ class LogIndex(Protocol):
         """Return up to ``most`` extents that reach beyond an offset, in order."""
 
     def replace_extents(
-        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        extents: Sequence[Extent],
+        *,
+        keeps_size: bool = False,
     ) -> bool:
-        """Replace the extents that cover the same offsets by these, which are compacted.
+        """Replace the extents that cover the same offsets by these.
 
         All of them lie at or before the partition's snapshot. Returns False, without any change, if
         the session does not lead the partition in this epoch. It also does if the log now starts
-        after the first of them, so that some may be deleted garbage.
+        after the first of them, so that some may be deleted garbage. These extents are compacted,
+        or have the same bytes with ``keeps_size``: then False, too, if the size is another one.
         """
 
     def replace_by_segment(

@@ -188,7 +188,9 @@ class SegmentPacking:
         log, data = self._log, b"".join(packed.body)
         extent = Extent(packed.base_offset, packed.next_offset, packed.leader_epoch, data)
         led = (self._session, log.partition_id, log.leader_epoch)
-        return await self._aside(partial(self._index.replace_extents, *led, [extent]))
+        # A log that is compacted since has other extents, which may have another size.
+        replace = partial(self._index.replace_extents, *led, [extent], keeps_size=True)
+        return has_parts(log) and await self._aside(replace)
 
     async def _replace_by_segment(self, packed: PackedSegment) -> bool:
         log, session = self._log, self._session

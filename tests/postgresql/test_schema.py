@@ -9,6 +9,7 @@ import pytest
 from barnabas.storage.postgresql.postgresql_log_index import PostgreSqlLogIndex
 from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.postgresql.schema import Migration, SchemaTooNew, migrate, migrations
+from barnabas.storage.replicated.log_index import IndexMisused
 
 SECOND = Migration(2, "second", "CREATE TABLE barnabas.second (i int)")
 WRONG = Migration(3, "wrong", "CREATE TABLE barnabas.third (i int); SELECT nonsense")
@@ -55,6 +56,22 @@ def test_nothing_of_a_migration_that_fails_is_there(connection):
         migrate(connection, [*first, SECOND, WRONG])
     assert applied(connection) == [(1, "flushes")]
     assert connection.execute("SELECT to_regclass('barnabas.second')").fetchone() == (None,)
+
+
+@pytest.mark.parametrize(
+    ("statements", "code"),
+    [
+        ("DO $$ BEGIN ASSERT false, 'it is not what this changes'; END $$", "P0004"),
+        ("DO $$ BEGIN RAISE 'it is not what this changes'; END $$", "P0001"),
+    ],
+)
+def test_start_ends_with_the_name_of_a_migration_that_fails(address, statements, code):
+    primary = Primary(address)
+    wrong = [*migrations(), Migration(99, "wrong", statements)]
+    words = rf"migration 0099_wrong: it is not what this changes \(error {code}\)"
+    with pytest.raises(IndexMisused, match=words):
+        primary.start(lambda connection: migrate(connection, wrong))
+    primary.close()
 
 
 def test_a_long_migration_is_waited_for(address):

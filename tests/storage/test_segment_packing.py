@@ -244,6 +244,18 @@ def test_store_with_other_bytes_is_not_replaced(index, leader, blobs):
     assert stored_batches(index) == before
 
 
+def test_store_with_other_bytes_is_not_replaced_by_a_row(index, leader, blobs):
+    end = keep_parts(leader)
+    packing = Packing(leader, blobs, LIMITS._replace(object_bytes_min=MANY**2))
+    (portion, *_) = packing.portions(end)
+    extents = index.extents(1, portion.begin, most=portion.extents)
+    joined = Extent(portion.begin, portion.end, extents[-1].leader_epoch, extents[-1].data)
+    assert leader.way.replace_extents(leader.session, 1, leader.log.leader_epoch, [joined])
+    before = stored_batches(index)
+    assert packing.run(portion) is False
+    assert stored_batches(index) == before
+
+
 def test_log_that_is_compacted_while_its_segment_is_put_is_not_packed(index, leader, blobs):
     """Compaction has joined an extent of the portion with one before it, so no range fits."""
     end = keep_parts(leader)

@@ -274,10 +274,10 @@ def test_deleted_keys_stay_deleted_wherever_a_walk_ends():
 class ReplacesTheLastFirst(MemoryIndex):
     """Behaves as if the first portion were still to come."""
 
-    def replace_extents(self, session, partition_id, epoch, extents):
+    def replace_extents(self, session, partition_id, epoch, extents, **how):
         if extents[0].base_offset == 0:
             return True
-        return super().replace_extents(session, partition_id, epoch, extents)
+        return super().replace_extents(session, partition_id, epoch, extents, **how)
 
 
 def test_portions_in_another_order_would_have_it_come_back():

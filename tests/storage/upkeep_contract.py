@@ -90,9 +90,10 @@ class Leader:
             parts,
         )
 
-    def replace(self, partition_id, *extents, epoch=None):
+    def replace(self, partition_id, *extents, epoch=None, keeps_size=False):
         epoch = self.epoch(partition_id) if epoch is None else epoch
-        return self.index.replace_extents(self.session, partition_id, epoch, extents)
+        led = (self.session, partition_id, epoch)
+        return self.index.replace_extents(*led, extents, keeps_size=keeps_size)
 
 
 def bases(index, partition_id):
@@ -461,6 +462,18 @@ class UpkeepContract:
         with pytest.raises(IndexMisused):
             leader.replace(partition, *(Extent(*each, 0, b"x") for each in new))
         assert index.extents(partition, 0, most=MANY) == before
+
+    def test_extents_of_another_size_are_not_replaced_if_it_is_to_be_kept_f12(
+        self, index, leader, partition
+    ):
+        leader.snapshot(partition, 20)
+        before = index.extents(partition, 0, most=MANY)
+        size = sum(each.size_bytes for each in before[1:4])
+        for wrong in (size - 1, size + 1):
+            assert not leader.replace(partition, Extent(2, 8, 0, bytes(wrong)), keeps_size=True)
+            assert index.extents(partition, 0, most=MANY) == before
+        assert leader.replace(partition, Extent(2, 8, 0, bytes(size)), keeps_size=True)
+        assert bases(index, partition)[:3] == [0, 2, 8]
 
     def test_extents_before_a_later_log_start_are_not_replaced(self, index, leader, partition):
         leader.snapshot(partition, 20)

@@ -142,10 +142,17 @@ class MemoryLogIndex(Way):
         return self._ask(self._index.extent_sizes, partition_id, from_offset, most=most)
 
     def replace_extents(
-        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        extents: Sequence[Extent],
+        *,
+        keeps_size: bool = False,
     ) -> bool:
         """See ``LogIndex``."""
-        return self._ask(self._index.replace_extents, session, partition_id, epoch, extents)
+        replaced = (session, partition_id, epoch, extents)
+        return self._ask(self._index.replace_extents, *replaced, keeps_size=keeps_size)
 
     def replace_by_segment(
         self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent

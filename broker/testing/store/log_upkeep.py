@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from barnabas.broker.testing.store.payloads import Payloads
 from barnabas.broker.testing.store.rows import ENDED, PartitionRow, SessionRow
@@ -61,7 +61,13 @@ class LogUpkeep:
             return self._payloads.space(rest_ms)
 
     def replace_extents(
-        self, session: int, partition_id: int, epoch: int, extents: Sequence[Extent]
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        extents: Sequence[Extent],
+        *,
+        keeps_size: bool = False,
     ) -> bool:
         """See ``LogIndex``."""
         with self._changed:
@@ -69,6 +75,10 @@ class LogUpkeep:
                 return False
             row = self.rows[partition_id]
             if row.log_start_offset > extents[0].base_offset:
+                return False
+            begin, end = extents[0].base_offset, extents[-1].next_offset
+            before = [each for each in row.extents if begin <= each.base_offset < end]
+            if keeps_size and _size_of(before) != _size_of(extents):
                 return False
             self._payloads.replace(partition_id, row, extents)
             return True
@@ -114,3 +124,7 @@ class LogUpkeep:
 
     def _now_s(self) -> float:
         return self._clock()
+
+
+def _size_of(extents: Iterable[Extent]) -> int:
+    return sum(each.size_bytes for each in extents)
