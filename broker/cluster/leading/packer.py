@@ -92,7 +92,7 @@ class Packer:
     ) -> None:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
 
-        Both ``open_`` functions return a new connection, whose end ends its calls; they may block.
+        Both ``open_`` functions may block. They return a new connection; its ``close`` ends its calls.
         """
         self._host = host
         self._logs = logs
