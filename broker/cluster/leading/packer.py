@@ -92,7 +92,8 @@ class Packer:
     ) -> None:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
 
-        Both ``open_`` functions may block. They return a new connection; its ``close`` ends its calls.
+        Both ``open_`` functions may block. They return a new connection, whose ``close`` ends its
+        calls.
         """
         self._host = host
         self._logs = logs
