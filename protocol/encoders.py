@@ -2,13 +2,13 @@
 
 Rules of this file:
 
-1. An encoder holds the state of its library, and of its input only the part of a block that is not
-   full yet. Zstandard's state is the largest: about 90 MB at its highest level,
-   ``_ZSTD_WINDOW_LOG_MAX`` sees to it. The caller limits how many encoders there are at a time.
-2. What comes out is read by Kafka's Java clients: independent blocks of LZ4, Snappy in the framing
-   of the Java library.
+1. An encoder keeps the state of its library, and the input of one incomplete block. Zstandard's
+   state is the largest: about 90 MB at its highest level, limited by ``_ZSTD_WINDOW_LOG_MAX``. The
+   caller limits the number of encoders at a time.
+2. Kafka's Java clients can read the output: independent blocks of LZ4, Snappy in the framing of the
+   Java library.
 
-All four libraries let go of the interpreter while they compress a piece.
+All four libraries release the interpreter while they compress a piece.
 """
 
 from __future__ import annotations

@@ -433,8 +433,8 @@ class BrokerConfig(SecurityConfig):
     connection_write_buffer_bytes: int = setting(
         "barnabas.connection.write.buffer.bytes", INT, 1024 * 1024, at_least(64 * 1024)
     )
-    """Maximum number of unread responses of a connection; above it, the broker reads no further
-    request."""
+    """Size of the unread responses of a connection, in bytes, above which its next request is not
+    handled."""
     http_listener: str = setting(
         "barnabas.http.listener",
         STRING,

@@ -2,12 +2,12 @@
 
 Rules of this file:
 
-* A level in force is one for all brokers. It is kept in the MetaStore among the settings of
-  brokers, as those of an entity of its own, so a change of it is seen by all like any setting.
-* A cluster keeps all its levels from its first broker on: what a broker of a later release supports
-  is in force only once an operator says so, as in Apache Kafka, where formatting keeps them. A
-  broker that is alone keeps none until one is changed; then all of them.
-* Who does not support a level that is in force takes no part.
+* All brokers of a cluster have the same levels. The MetaStore keeps them as the dynamic settings of
+  an entity named "features", so all brokers follow a change as they follow other settings.
+* A cluster stores all levels when its first broker starts. A higher level of a later release is in
+  force only after an operator sets it, as in Apache Kafka. A standalone broker stores no level
+  until one is changed; then it stores all of them.
+* A broker that does not support a level in force does not start.
 """
 
 from __future__ import annotations

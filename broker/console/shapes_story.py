@@ -243,7 +243,7 @@ class PipelineRow:
     """Number since the pipeline was seen first."""
     aborts: Wide
     commits_per_s: float
-    """Number in the last whole minute."""
+    """Rate over the last whole minute."""
     last_commit_ms: Wide | None
     last_took_ms: Wide | None
     """Time from the start of the last committed transaction to its decision."""

@@ -1,4 +1,4 @@
-"""The partitions of both coordinators, by the names of their topics: they come and go alike."""
+"""The partitions of both coordinators, which a broker gains and loses in the same way."""
 
 from __future__ import annotations
 

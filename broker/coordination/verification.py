@@ -223,7 +223,7 @@ def _errors_of(
 
 
 def _sent(code: ErrorCode, version: int) -> ErrorCode:
-    """Return the error that a producer receives for one of the coordinator, by version."""
+    """Return the error that a producer of this version receives for a coordinator's error."""
     if code == ErrorCode.PRODUCER_FENCED:
         return ErrorCode.INVALID_PRODUCER_EPOCH
     if code == ErrorCode.TRANSACTION_ABORTABLE and version < ABORTABLE_SINCE:

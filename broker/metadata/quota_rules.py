@@ -76,7 +76,7 @@ class QuotaRules:
         self._quotas.change([*removed, *values])
 
     async def shown_in(self, image: MetadataImage) -> MetadataImage:
-        """Return an image with the limits that count."""
+        """Return an image with the limits that are in force."""
         return replace(
             image,
             quotas=tuple(

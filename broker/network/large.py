@@ -214,7 +214,7 @@ class LargeRequests:
     async def _decode(self, route: Route, position: int, version: int, place: _Place) -> Any:  # noqa: ANN401
         """Decode a request on a thread; raises Malformed, and KafkaError above a limit.
 
-        From here until it leaves its place, it is one of the few that are in memory.
+        The request counts as one in memory until it leaves its place.
         """
         size = len(place.frame)
         if size > self._bytes_max:

@@ -95,7 +95,7 @@ class Remainder:
         done: Callable[[Chunks], None],
         failed: Callable[[OSError], None],
     ) -> None:
-        """``done`` gets the rest for the transport, all of it in memory.
+        """``done`` gets the chunks that are left for the transport, which are all in memory.
 
         Raises OSError if no descriptor is free.
         """

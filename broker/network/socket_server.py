@@ -160,7 +160,7 @@ class SocketServer:
             self.tls = TlsHost(self.loop, lambda: self._config.tls_handshakes_max)
         self.peer_sessions = PeerSessions()
         self.connections: dict[Connection, None] = {}
-        """Waiting connections, in order of arrival."""
+        """Open connections, in order of arrival."""
         # In the order in which they came; some are no strangers any more.
         self._newcomers: dict[Connection, None] = {}
         self.backlog = Backlog()

@@ -35,8 +35,8 @@ part."""
 TURN_BYTES: Final = 1024 * 1024
 """Maximum number of bytes encrypted for one connection before others have their turn."""
 REPLIES_MAX_BYTES: Final = 16 * 1024
-"""Maximum size of TLS's own responses during a connection, about 600 of them. Clients renew keys
-after terabytes, and one that does it without end causes work with a few bytes."""
+"""Maximum size of TLS's own responses during a connection, about 600 of them. Honest clients renew
+keys after terabytes; a client that renews them all the time causes work by few bytes."""
 
 
 class Owner(Protocol):

@@ -132,7 +132,7 @@ class MemoryWatch:
     """
 
     def __init__(self, idle_bytes: int) -> None:
-        """``idle_bytes`` is the value of the process without any load."""
+        """``idle_bytes`` is the memory of the process without any load."""
         self._least_bytes = self._floor_bytes = idle_bytes
         self._looks = 0
         self._looks_since = 0

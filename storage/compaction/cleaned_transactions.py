@@ -18,7 +18,7 @@ from barnabas.storage.log.index import AbortedTransaction
 
 
 class CleanedTransactions:
-    """The transactions of one walk through a log, given those that were aborted."""
+    """The transactions of a log during one pass, given the aborted ones."""
 
     def __init__(self, aborted: Iterable[AbortedTransaction]) -> None:
         """``aborted`` contains at least the aborted transactions with data in the cleaned range."""

@@ -15,7 +15,7 @@ from barnabas.storage.errors import StoreUnusable
 
 _CONFIRMING: Final = b"pg_logical_emit_message(true, 'barnabas', '')"
 CONFIRM: Final = b"SELECT " + _CONFIRMING
-"""An own commit that needs no table: rows read before it are durable after it."""
+"""A separate commit that needs no table: rows read before it are durable after it."""
 CONFIRM_IN_TURN: Final = b"SELECT pg_advisory_xact_lock(33611471017833331), " + _CONFIRMING
 """The same, one caller of all after the other. The lock is "witness"."""
 

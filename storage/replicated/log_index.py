@@ -45,7 +45,7 @@ class Lane(enum.IntEnum):
     BULK = 1
     """Bodies lie in an object store, durable before the flush is called."""
     PACKING = 2
-    """Numbers of packed segments, which no flush has."""
+    """Lane of the numbers of packed segments, which are not committed by a flush."""
 
 
 class Item(NamedTuple):

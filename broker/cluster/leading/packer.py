@@ -95,9 +95,9 @@ class Packer:
     ) -> None:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
 
-        Both ``open_`` functions return a new connection, whose end ends its calls; they may block.
-        ``is_throttled`` returns whether the object store has throttled a call lately. ``may_put``:
-        see ``ObjectUse``.
+        Both ``open_`` functions may block. They return a new connection, whose ``close`` ends its
+        calls. ``is_throttled`` returns whether the object store has throttled a call lately.
+        ``may_put``: see ``ObjectUse``.
         """
         self._host = host
         self._logs = logs

@@ -59,7 +59,7 @@ GAINED_AT_ONCE: Final = 64
 """Maximum number of logs whose beginnings come with a poll. It covers an ordinary hand-over, and
 keeps a poll short after a broker has failed."""
 GAINED_BYTES: Final = 4 * 1024 * 1024
-"""Maximum size of those beginnings, so that a takeover does not exhaust the memory."""
+"""Maximum size of those beginnings, so that a poll stays short."""
 
 _NOTHING_PLANNED: Final = -1
 """Value in the place of a snapshot's version."""

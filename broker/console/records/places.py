@@ -80,7 +80,7 @@ class Places:
         self._memory = AnswerMemory() if memory is None else memory
         self.readers = RecordReaders(self._memory)
         self.ledger = SparkLedger(self.readers)
-        """Place of a response that reads small pieces one at a time, and so takes no real place."""
+        """Ledger of Spark, which one request at a time reads in small pieces, without a place."""
         self._taken: set[Holding] = set()
         self._searches: dict[Viewing, Callable[[], None]] = {}
 

@@ -73,8 +73,8 @@ def json_answer(status: int, content: object, headers: Mapping[str, str] | None 
 def _indented(value: object, line: str = "\n") -> str:
     """Return a value as ``json.dumps`` writes it with ``indent=2``.
 
-    That is an encoder in Python, each call of which leaves a cycle of 33 objects: a full collection
-    would keep those of a probe of the health forever.
+    With ``indent`` that function leaves a cycle of 33 objects for each call. A full collection
+    would freeze those of a health probe, and never free them.
     """
     if not (value and isinstance(value, Mapping | list | tuple)):
         return json.dumps(value)

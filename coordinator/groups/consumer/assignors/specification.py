@@ -21,7 +21,7 @@ class Subscriber:
 
 
 Subscribers: TypeAlias = Mapping[str, Subscriber]
-"""Subscriptions by member id."""
+"""Subscribers by member id."""
 PartitionCount: TypeAlias = Callable[[bytes], int]
 """Returns the number of a topic's partitions."""
 Assign: TypeAlias = Callable[[Subscribers, PartitionCount], dict[str, Partitions]]
