@@ -25,7 +25,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
-from functools import partial
+from functools import cache, partial
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -429,13 +429,19 @@ def bound(function: Callable[..., Any], services: Mapping[str, object]) -> Calla
     A class without ``context`` is instantiated with all services that it names: the object is the
     handler.
     """
-    names = list(inspect.signature(function).parameters)
+    names = _parameters_of(function)
     assert names, f"{function} does not say what it takes: a coroutine that is compiled"
     if isinstance(function, type) and "context" not in names:
         handler: Handler = function(*map(services.__getitem__, names))
         return handler
     needed = names[: names.index("context")] if "context" in names else []
     return partial(function, *map(services.__getitem__, needed)) if needed else function
+
+
+@cache
+def _parameters_of(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the parameters; each broker of a process binds the same handlers."""
+    return list(inspect.signature(function).parameters)
 
 
 ROUTES = Routes()

@@ -8,7 +8,8 @@ came in on*, or, without one, the address it dialled.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from barnabas.broker.config.security_protocols import PROTOCOLS, has_login, has_tls
@@ -67,7 +68,8 @@ def parse_http_listener(text: str) -> tuple[str, int] | None:
     return match[1] if match[1] is not None else match[2], int(match[3])
 
 
-def parse_protocol_map(text: str) -> dict[str, str]:
+@lru_cache(maxsize=16)
+def parse_protocol_map(text: str) -> Mapping[str, str]:
     """Return the security protocol by listener name; raises ConfigError."""
     result = {}
     for item in text.split(","):
@@ -107,7 +109,7 @@ def endpoints_of(
     return endpoints
 
 
-def _protocol(name: str, protocols: dict[str, str], listeners: Sequence[str]) -> str:
+def _protocol(name: str, protocols: Mapping[str, str], listeners: Sequence[str]) -> str:
     protocol = protocols.get(name)
     if protocol is None:
         expected = f"Listener name {name} is missing in listener.security.protocol.map"

@@ -111,11 +111,12 @@ KAFKA_3_9: Mapping[str, int] = {
 
 def older_routes(max_versions: Mapping[str, int]) -> Routes:
     """Return all routes, in no higher versions than these, by API name."""
-    routes = ROUTES.copy()
-    for route in ROUTES:
-        highest = max_versions.get(route.name, route.max_version)
-        routes.replace(route.copy(max_version=min(highest, route.max_version)))
-    return routes
+    return Routes(
+        route.copy(
+            max_version=min(max_versions.get(route.name, route.max_version), route.max_version)
+        )
+        for route in ROUTES
+    )
 
 
 class Outcome(Generic[Result]):
@@ -190,7 +191,7 @@ class Broker:
             SimulatedFileSystem() if storage is None else LocalFileSystem()
         )
         self._metastore: SqliteMetaStore | None = None
-        self._routes = older_routes(max_versions or {})
+        self._routes = older_routes(max_versions) if max_versions else ROUTES
         self.seed = Random().getrandbits(32) if seed is None else seed  # noqa: S311
         self._random = Random(self.seed)  # noqa: S311
         self._manual_clock = ManualClock(running=True)

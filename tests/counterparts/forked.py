@@ -97,7 +97,7 @@ class Forks:
         return ForkedProcess(self, self.ask(message, output.fileno()))
 
     def close(self) -> None:
-        """End the process, without the processes that it has forked."""
+        """End the process; the processes that it has forked continue."""
         self._socket.close()
         self._process.wait()
 

@@ -26,7 +26,6 @@ from barnabas.broker.testing.disk.unsynced import (
     PowerLoss,
     Truncate,
     Write,
-    Zeros,
     apply_change,
 )
 from barnabas.storage.files.file_system import AlreadyLocked, Buffer, replace_file
@@ -268,34 +267,29 @@ class SimulatedFileSystem:
 
     def write(self, inode: Inode, path: str, buffers: Sequence[Buffer], position: int) -> int:
         """Write all buffers, or as much as fits and raise ENOSPC; return the size."""
-        size = sum(len(buffer) for buffer in buffers)
-        operation = self._changing("pwritev", path, position, size)
-        room = self._room_for(inode, position, size)
         data = buffers[0] if len(buffers) == 1 else b"".join(buffers)
-        if room < size:
-            data = memoryview(data)[:room]
-        content = inode.content
-        before = content.size
-        if len(data):
-            content.write(position, data)
-        self.used_bytes += content.size - before
-        if self.track_unsynced and len(data):
-            inode.pending.append(Write(position, bytes(data)))
-        if room < size:
-            raise _refusal(errno.ENOSPC, path)
-        self._changed(operation)
-        return size
+        self._write(inode, path, position, len(data), data)
+        return len(data)
 
     def fill(self, inode: Inode, path: str, size: int) -> None:
-        """Write zeros from the present end up to ``size``, or as ``write`` if they do not fit."""
+        """Write zeros from the present end up to ``size``, or as many as fit and raise ENOSPC."""
+        self._write(inode, path, inode.content.size, size - inode.content.size, None)
+
+    def _write(
+        self, inode: Inode, path: str, position: int, size: int, data: Buffer | None
+    ) -> None:
+        operation = self._changing("pwritev", path, position, size)
+        room = self._room_for(inode, position, size)
+        if data is not None and room < size:
+            data = memoryview(data)[:room]
         before = inode.content.size
-        operation = self._changing("pwritev", path, before, size - before)
-        end = before + self._room_for(inode, before, size - before)
-        inode.content.fill(before, end)
-        self.used_bytes += end - before
-        if self.track_unsynced and end > before:
-            inode.pending.append(Zeros(before, end))
-        if end < size:
+        if room:
+            inode.content.write(position, position + room, data)
+            self.used_bytes += inode.content.size - before
+            if self.track_unsynced:
+                written = None if data is None else bytes(data)
+                inode.pending.append(Write(position, position + room, written))
+        if room < size:
             raise _refusal(errno.ENOSPC, path)
         self._changed(operation)
 

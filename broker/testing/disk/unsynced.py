@@ -39,20 +39,15 @@ class Content:
         with memoryview(self._stored) as stored:
             return bytes(stored[position:end]).ljust(end - position, b"\x00")
 
-    def write(self, position: int, data: Buffer) -> None:
-        """Replace bytes, and extend the file as far as they reach."""
+    def write(self, position: int, end: int, data: Buffer | None) -> None:
+        """Replace bytes, ``None`` by zeros, and extend the file as far as they reach."""
         stored = self._stored
-        if position > len(stored):
+        if data is None:
+            data = bytes(max(0, min(end, len(stored)) - position))
+        elif position > len(stored):
             stored.extend(bytes(position - len(stored)))
-        end = position + len(data)
-        stored[position:end] = data
-        self.size = max(self.size, end)
-
-    def fill(self, position: int, end: int) -> None:
-        """Replace bytes by zeros, and extend the file as far as they reach."""
-        stored = self._stored
-        if position < len(stored):
-            stored[position:end] = bytes(min(end, len(stored)) - position)
+        if data:
+            stored[position : position + len(data)] = data
         self.size = max(self.size, end)
 
     def set_size(self, size: int) -> None:
@@ -62,19 +57,15 @@ class Content:
 
 
 class Write(NamedTuple):
-    """Bytes written and not synced."""
+    """Bytes written and not synced; zeros if ``data`` is ``None``."""
 
     position: int
-    data: bytes
-
-    @property
-    def end(self) -> int:
-        """Return the position after the last written byte."""
-        return self.position + len(self.data)
+    end: int
+    data: bytes | None
 
     def apply(self, content: Content) -> None:
         """Apply this change of the file to ``content``."""
-        content.write(self.position, self.data)
+        content.write(*self)
 
     def reach(self, present_size: int) -> tuple[int, int]:  # noqa: ARG002
         """First and last byte (exclusive) that this alters in a file of ``present_size``.
@@ -86,33 +77,10 @@ class Write(NamedTuple):
 
     def outside(self, start: int, end: int) -> Iterator["Write"]:
         """Return the parts of this write outside of ``[start, end)``."""
-        for first, last in _outside(self, start, end):
-            yield Write(first, self.data[first - self.position : last - self.position])
-
-
-class Zeros(NamedTuple):
-    """Zeros written after the end of the file and not synced."""
-
-    position: int
-    end: int
-
-    def apply(self, content: Content) -> None:
-        """Apply this change of the file to ``content``, which may have a later end already."""
-        content.fill(self.position, self.end)
-
-    def reach(self, present_size: int) -> tuple[int, int]:  # noqa: ARG002
-        """First and last byte (exclusive) that this alters in a file of ``present_size``."""
-        return self.position, self.end
-
-    def outside(self, start: int, end: int) -> Iterator["Zeros"]:
-        """Return the parts of this write outside of ``[start, end)``."""
-        return (Zeros(*part) for part in _outside(self, start, end))
-
-
-def _outside(change: Write | Zeros, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Return the parts of the range of a change outside of ``[start, end)``."""
-    parts = (change.position, min(change.end, start)), (max(change.position, end), change.end)
-    return (part for part in parts if part[0] < part[1])
+        for at, until in (self.position, min(self.end, start)), (max(self.position, end), self.end):
+            if at < until:
+                part = self.data and self.data[at - self.position : until - self.position]
+                yield Write(at, until, part)
 
 
 class Truncate(NamedTuple):
@@ -137,7 +105,7 @@ class Inode:
     def __init__(self, content: Content | None = None) -> None:
         self.content = Content() if content is None else content
         self.durable = self.content.copy()
-        self.pending: list[Write | Zeros | Truncate] = []
+        self.pending: list[Write | Truncate] = []
 
     def make_durable(self) -> None:
         """Make all content durable, as ``fdatasync`` does."""
@@ -148,7 +116,7 @@ class Inode:
     def make_last_write_durable(self) -> None:
         """Make a range durable, as a write with RWF_DSYNC does, and no other part of the file."""
         written = self.pending[-1]
-        earlier = [change for change in self.pending[:-1] if not isinstance(change, Truncate)]
+        earlier = [change for change in self.pending[:-1] if isinstance(change, Write)]
         if isinstance(written, Truncate) or len(earlier) + 1 < len(self.pending):
             self.make_durable()  # The file's size must be durable, too.
             return
@@ -271,7 +239,7 @@ class PowerLoss:
         content.set_size(max(content.size, *sizes))
         for sector, candidates in versions.items():
             chosen = self._random.choice(candidates).ljust(size, b"\x00")
-            content.write(sector * size, chosen)
+            content.write(sector * size, (sector + 1) * size, chosen)
         survived = self._random.choice(sizes)
         content.set_size(survived)
         return content
