@@ -83,13 +83,20 @@ def test_program_that_reads_uncommitted_inputs_is_not_proved(tmp_path):
     assert ended.stdout.splitlines()[-1] == "NOT PROVED"
 
 
-def test_existing_broker_gets_programs_that_are_killed(tmp_path):
+def test_existing_broker_is_not_harmed_itself(tmp_path):
     with Broker() as broker:
         ended = tried(tmp_path, RIGHT, "-b", broker.bootstrap_servers, "--format", "json")
     assert ended.exit_code == 0, ended.stdout + ended.stderr
     found = json.loads(ended.stdout)
     assert found["exactly_one_effect"] == found["inputs"] > 0
-    assert {each["kind"] for each in found["faults"]} <= {"kill", "pause", "zombie", "join"}
+    assert "broker" not in {each["kind"] for each in found["faults"]}
+
+
+def test_story_on_an_existing_broker_names_the_cause(tmp_path):
+    with Broker() as broker:
+        ended = tried(tmp_path, UNCOMMITTED, "-b", broker.bootstrap_servers, "--faults", "none")
+    assert ended.exit_code == 1, ended.stdout + ended.stderr
+    assert "docs/prove.md#read-uncommitted" in ended.stdout
 
 
 def test_own_judge_and_own_records_decide(tmp_path):

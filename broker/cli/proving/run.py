@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,8 @@ from barnabas.broker.cli.proving.observer import COMMITTED, Observer, is_consume
 from barnabas.broker.cli.proving.own_judge import OwnJudge
 from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.ports import free_port
-from barnabas.broker.cli.proving.proxy import Proxy
+from barnabas.broker.cli.proving.proxy import Proxy, Tap
+from barnabas.broker.cli.proving.rerouting import Rerouted
 from barnabas.broker.cli.proving.schedule import OF_THE_BROKER
 from barnabas.broker.cli.proving.served import HOST, ServedBroker, package_environment
 from barnabas.broker.cli.proving.story import Story, story_of
@@ -127,17 +128,13 @@ class Run:
             planned = schedule.draw(options.seed, options.seconds, kinds, options.instances)
         self._planned = planned
         self._broker: ServedBroker | None = None
-        self._wiretap: Wiretap | None = None
-        self._passage: Passage | None = None
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             directory = stack.enter_context(_temporary_directory())
             stack.enter_context(Guard(directory, package_environment()))
-            proxy_port = 0
             if not self._options.servers:
-                proxy_port = free_port(HOST)
-                self._start_broker(directory, proxy_port, stack)
+                self._start_broker(directory, stack)
             options = self._options
             cluster = stack.enter_context(self._cluster())
             self._observer = Observer(cluster, options.source, options.target)
@@ -145,32 +142,34 @@ class Run:
             self._starts = self._observer.ends(options.target)
             self._source_starts = self._observer.ends(options.source)
             self._committed_before = self._observer.committed()
-            addresses = options.servers or [(HOST, proxy_port)]
-            servers = ",".join(address_text(*each) for each in addresses)
+            ports = {address: free_port(HOST) for address in self._observer.brokers()}
+            servers = ",".join(address_text(HOST, port) for port in ports.values())
             self._instances = Instances(options.command, servers, directory, self._timeline)
             stack.callback(self._instances.close)
-            if self._broker is not None:
-                self._tap(self._broker, proxy_port, cluster, stack)
+            self._start_proxies(ports, stack)
+            self._passage = Passage(cluster, self._wiretap, self._instances, self._timeline)
             self._stack = stack.pop_all()
         return self
 
-    def _start_broker(self, directory: Path, proxy_port: int, stack: ExitStack) -> None:
-        broker = ServedBroker(directory, free_port(HOST), free_port(HOST), proxy_port)
+    def _start_broker(self, directory: Path, stack: ExitStack) -> None:
+        broker = ServedBroker(directory, free_port(HOST))
         stack.callback(broker.kill)
         self._say("starting a broker")
         broker.start()
         self._broker = broker
 
-    def _tap(
-        self, broker: ServedBroker, proxy_port: int, cluster: Cluster, stack: ExitStack
-    ) -> None:
-        """Start the proxy before the broker."""
+    def _start_proxies(self, ports: Mapping[Address, int], stack: ExitStack) -> None:
+        """Start a proxy before each broker; ``ports`` has its port by the broker's address."""
         options = self._options
         topics = Topics(options.source, options.target, self._observer.topic_ids())
-        wiretap = Wiretap(topics, lambda: self._instances.sessions, self._timeline, proxy_port)
-        stack.enter_context(Proxy(broker.port, proxy_port, options.seed, wiretap.tap))
+        wiretap = Wiretap(topics, lambda: self._instances.sessions, self._timeline)
+
+        def tap(port: int) -> Callable[[int], Tap]:
+            return lambda client_port: Rerouted(wiretap.tap(client_port, port), ports)
+
+        for address, port in ports.items():
+            stack.enter_context(Proxy(address, port, options.seed, tap(port)))
         self._wiretap = wiretap
-        self._passage = Passage(cluster, wiretap, self._instances, self._timeline)
 
     def __exit__(self, *_error: object) -> None:
         self._stack.close()
@@ -203,8 +202,8 @@ class Run:
         events = list(self._timeline.events)
         story = None
         if verdict.violations:
-            calls = list(self._wiretap.calls) if self._wiretap else []
             first = verdict.violations[0]
+            calls = list(self._wiretap.calls)
             story = story_of(first, calls, events, options.source, options.target)
         return Proof(options, self._planned, verdict, events, took_s, self._instances.ended, story)
 
@@ -278,8 +277,7 @@ class Run:
         ends, quiet_since_s = self._observer.ends(self._options.target), monotonic()
         while monotonic() < until_s:
             self._instances.supervise()
-            if self._passage is not None:
-                self._passage.step()
+            self._passage.step()
             sleep(_LOOK_S)
             now_ends = self._observer.ends(self._options.target)
             if now_ends != ends or self._observer.open_transactions():
