@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.run import Options
 from barnabas.broker.cli.proving.run import prove as run_proof
+from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.testing import Broker, NotProved, prove
 from tests.interop.command_line import command, environment, run, run_alone
 from tests.waiting import wait_until
@@ -74,6 +76,47 @@ def test_slow_program_gets_time_while_it_advances(tmp_path):
     proof = run_proof(options)
     assert proof.verdict.counts == {}
     assert proof.verdict.is_proved
+
+
+OWN_OFFSETS = """
+import os, sys, time
+from kafka import KafkaConsumer, KafkaProducer
+
+servers = {"bootstrap_servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"]}
+orders = KafkaConsumer(
+    "orders", auto_offset_reset="earliest", isolation_level="read_committed", max_poll_records=4,
+    **servers,
+)
+producer = KafkaProducer(**servers)
+for number, order in enumerate(orders):
+    time.sleep(0.07)
+    producer.send("invoices", order.value).get(timeout=30)
+"""
+"""Commits no offsets, as Spark does, so only its outputs show that it advances."""
+
+
+def test_slow_program_without_a_group_gets_time_while_it_writes(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(OWN_OFFSETS)
+    words = [sys.executable, str(path)]
+    options = Options(words, "orders", "invoices", 6.0, faults=(), instances=1, settle_s=4.0)
+    proof = run_proof(options)
+    assert proof.verdict.counts == {}
+    assert proof.verdict.is_proved
+
+
+def test_slow_program_without_a_group_gets_time_until_its_judge_is_content(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(OWN_OFFSETS.replace("time.sleep(0.07)", "time.sleep(3 * (number == 20))"))
+
+    def judged(inputs: Sequence[ReceivedRecord], outputs: Sequence[ReceivedRecord]) -> list[str]:
+        return [f"{len(outputs)} outputs"] if len(outputs) != len(inputs) else []
+
+    words = [sys.executable, str(path)]
+    options = Options(
+        words, "orders", "invoices", 0.5, faults=(), instances=1, settle_s=20.0, own_judge=judged
+    )
+    assert run_proof(options).verdict.is_proved
 
 
 def test_program_that_reads_uncommitted_inputs_is_not_proved(tmp_path):

@@ -208,16 +208,19 @@ class Run:
         return Proof(options, self._planned, verdict, events, took_s, self._instances.ended, story)
 
     def _verdict(self) -> judge.Verdict:
-        observed, expectation = self._observed(), self._options.expectation
-        if self._options.own_judge is None:
-            return judge.judge(observed, expectation)
+        observed, own_judge = self._observed(), self._options.own_judge
+        if own_judge is None:
+            return judge.judge(observed, self._options.expectation)
+        return judge.judge_by(self._problems(own_judge), observed, self._options.expectation)
+
+    def _problems(self, own_judge: OwnJudge) -> list[str]:
+        """Return the problems that the user's function finds; raises CommandError."""
         inputs = list(self._read_inputs(COMMITTED))
         outputs = list(self._read_outputs())
         try:
-            problems = list(self._options.own_judge(inputs, outputs) or ())
+            return list(own_judge(inputs, outputs) or ())
         except Exception as error:
             raise CommandError(f"the function judge failed: {error!r}") from error
-        return judge.judge_by(problems, observed, expectation)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -263,14 +266,19 @@ class Run:
     def _settle(self) -> None:
         """Wait until the inputs are consumed and nothing is open, but not longer than allowed.
 
-        A slow program gets more time while its committed offsets advance.
+        A slow program gets more time while its committed offsets or its outputs advance.
         """
-        consumed = -1
+        before = -1
         for _ in range(_SETTLE_MOST):
-            advanced = sum(map(sum, map(dict.values, self._observer.committed().values())))
-            if advanced <= consumed or self._is_settled_within(self._options.settle_s):
+            advanced = self._advanced()
+            if advanced <= before or self._is_settled_within(self._options.settle_s):
                 return
-            consumed = advanced
+            before = advanced
+
+    def _advanced(self) -> int:
+        """Return a number that grows with committed offsets of the input and with outputs."""
+        offsets = [*self._observer.committed().values(), self._observer.ends(self._options.target)]
+        return sum(sum(each.values()) for each in offsets)
 
     def _is_settled_within(self, within_s: float) -> bool:
         until_s = monotonic() + within_s
@@ -282,14 +290,17 @@ class Run:
             now_ends = self._observer.ends(self._options.target)
             if now_ends != ends or self._observer.open_transactions():
                 ends, quiet_since_s = now_ends, monotonic()
-            elif monotonic() - quiet_since_s >= _QUIET_S and self._is_consumed():
-                return True
+            elif monotonic() - quiet_since_s >= _QUIET_S:
+                if self._is_consumed():
+                    return True
+                quiet_since_s = monotonic()
         return False
 
     def _is_consumed(self) -> bool:
         """Return whether the committed offsets are past the last input.
 
-        Without a group that commits offsets, return whether each input has an output.
+        Without a group that commits offsets, return whether each input has an output, or whether
+        the user's function finds nothing.
         """
         inputs = list(self._read_inputs(COMMITTED))
         groups = list(self._groups().values())
@@ -298,8 +309,11 @@ class Run:
             for each in inputs:
                 last[self._options.source, each.partition] = each.offset + 1
             return is_consumed(groups, last)
-        if self._options.own_judge is not None:
-            return True
+        if (own_judge := self._options.own_judge) is not None:
+            try:
+                return not self._problems(own_judge)
+            except CommandError:  # The function may need all outputs.
+                return False
         wanted = {identity for each in inputs for identity in self._identities.of(each)[:1]}
         return wanted <= {
             identity for each in self._read_outputs() for identity in self._identities.of(each)
