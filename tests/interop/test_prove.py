@@ -18,7 +18,7 @@ from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.run import Options
 from barnabas.broker.cli.proving.run import prove as run_proof
 from barnabas.broker.client.topic_reader import ReceivedRecord
-from barnabas.testing import Broker, NotProved, prove
+from barnabas.testing import Broker, Cluster, NotProved, prove
 from tests.interop.command_line import command, environment, run, run_alone
 from tests.waiting import wait_until
 
@@ -135,9 +135,9 @@ def test_existing_broker_is_not_harmed_itself(tmp_path):
     assert "broker" not in {each["kind"] for each in found["faults"]}
 
 
-def test_story_on_an_existing_broker_names_the_cause(tmp_path):
-    with Broker() as broker:
-        ended = tried(tmp_path, UNCOMMITTED, "-b", broker.bootstrap_servers, "--faults", "none")
+def test_story_on_an_existing_cluster_names_the_cause(tmp_path):
+    with Cluster(brokers=3) as cluster:
+        ended = tried(tmp_path, UNCOMMITTED, "-b", cluster.bootstrap_servers, "--faults", "none")
     assert ended.exit_code == 1, ended.stdout + ended.stderr
     assert "docs/prove.md#read-uncommitted" in ended.stdout
 
