@@ -60,7 +60,7 @@ class _Teller:
         """Yield the requests about an input and its outputs."""
         if finding.source is not None:
             yield from self._reads(finding.source)
-            yield from self._commits(finding.source)
+            yield from self._commits(finding.source, self._processes(finding))
         for output in finding.outputs:
             yield from self._writes(output)
 
@@ -122,12 +122,23 @@ class _Teller:
                 yield Event(each.at_s, each.process, f"{text}{each.epoch}: {_result(each)}")
                 return
 
-    def _commits(self, source: Input) -> Iterator[Event]:
-        """Yield the first commit of each process that passes an input."""
-        seen = set()
+    def _processes(self, finding: Finding) -> set[str]:
+        """Return the processes that have read the input of a finding or written its outputs."""
+        source = finding.source
+        return {
+            each.process
+            for each in self._calls
+            if (source is not None and _has(each.read, source.partition, source.offset))
+            or any(_has(each.written, out.partition, out.offset) for out in finding.outputs)
+        }
+
+    def _commits(self, source: Input, processes: set[str]) -> Iterator[Event]:
+        """Yield the first commit that passes an input, and the first one of each process."""
+        seen = set[str]()
         for each in self._calls:
             offset = each.offsets.get(source.partition, -1)
-            if offset > source.offset and each.process not in seen:
+            is_told = not seen or each.process in processes
+            if offset > source.offset and is_told and each.process not in seen:
                 seen.add(each.process)
                 how = (
                     f"in the transaction of {each.transactional_id}"
