@@ -47,6 +47,10 @@ def _node(source: Path) -> Sequence[object]:
     return ["--", node(), source, kafkajs(), INSTANCE]
 
 
+def _spark(source: Path) -> Sequence[object]:
+    return ["--spark", source]
+
+
 @dataclass(frozen=True)
 class Program:
     """A program that writes one invoice for each order, exactly once."""
@@ -122,6 +126,7 @@ SARAMA = Program(
     "Sarama", EXAMPLES / "sarama" / "main.go", _of_go("github.com/IBM/sarama", "sarama"), _go
 )
 KAFKAJS_PROGRAM = Program("kafkajs", EXAMPLES / "kafkajs" / "invoicing.js", KAFKAJS.version, _node)
+SPARK = Program("Spark", EXAMPLES / "with_spark.py", version("pyspark"), _spark)
 RIGHT = (KAFKA_PYTHON, CONFLUENT, AIOKAFKA, JAVA, FRANZ_GO, SARAMA, KAFKAJS_PROGRAM)
 
 OUTSIDE = Mistake(
@@ -195,6 +200,12 @@ ALSO_AUTO_COMMIT = Mistake(
     "auto-commit",
 )
 """Each kill shows it, so that a short run is enough."""
+STOCK_SINK = Mistake(
+    "Spark's own sink",
+    SPARK,
+    {'topic="invoices"),': 'topic="invoices", kind="stock"),'},
+    "no-transaction",
+)
 WRONG = (OUTSIDE, UNFENCED, AUTO_COMMIT, UNCOMMITTED, ONE_ACK)
 
 

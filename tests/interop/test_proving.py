@@ -18,6 +18,7 @@ from tests.interop.proving import (
     NOT_PROVED,
     PROVED,
     RIGHT,
+    SPARK,
     WRONG,
     prove,
 )
@@ -108,7 +109,7 @@ def test_page_explains_each_cause():
     assert [each.name for each in CAUSES if each.page.partition("#")[2] not in headings] == []
 
 
-@pytest.mark.parametrize("program", RIGHT, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", [*RIGHT, SPARK], ids=lambda program: program.name)
 def test_page_names_the_program_and_its_version(program):
     (row,) = [
         line for line in PAGE.read_text().splitlines() if line.startswith(f"| [{program.name}]")
