@@ -1,7 +1,7 @@
 """Write one invoice for each order, exactly once, with aiokafka.
 
 aiokafka sends no member of the group with its offsets. So a transactional ID belongs to a partition
-of the orders: a new owner of the partition fences the previous one before it reads the offset.
+of the orders: a new owner of the partition fences the previous one, and then reads the offset.
 """
 
 import asyncio
@@ -45,8 +45,8 @@ class Invoicing(ConsumerRebalanceListener):
         try:
             async with self.busy:
                 producers = {each: await self.fencing(each) for each in assigned}
-                for each in assigned:  # the library may have read the offset before
-                    self.orders.seek(each, await self.orders.committed(each) or 0)
+                for each in assigned:  # the library has read the offsets already
+                    await self.continue_at_offset(each)
                 self.producers = producers
         except Exception as error:  # the library would only log it
             self.failed = error
@@ -62,6 +62,11 @@ class Invoicing(ConsumerRebalanceListener):
         await producer.start()
         return producer
 
+    async def continue_at_offset(self, partition: TopicPartition) -> None:
+        """Read a partition next from its committed offset."""
+        committed = await self.orders.committed(partition)
+        self.orders.seek(partition, committed or 0)
+
     async def invoice(
         self,
         producer: AIOKafkaProducer | None,
@@ -70,9 +75,8 @@ class Invoicing(ConsumerRebalanceListener):
     ) -> None:
         """Commit the invoices of a batch together with its offset."""
         if producer is None or producer is not self.producers.get(partition):
-            if partition in self.orders.assignment():  # it came back: continue where it is
-                committed = await self.orders.committed(partition)
-                self.orders.seek(partition, committed or 0)
+            if partition in self.orders.assignment():  # it came back
+                await self.continue_at_offset(partition)
             return
         async with producer.transaction():
             sent = [

@@ -3,41 +3,52 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
+from barnabas.broker.cli.proving.causes import CAUSES
 from tests.checkout import ROOT
 from tests.counterparts.go import built
 from tests.counterparts.jars import KAFKA_VERSION
 from tests.counterparts.java_programs import java_program
 from tests.counterparts.npm import KAFKAJS, kafkajs, node
+from tests.interop.command_line import command, environment
 
 EXAMPLES = ROOT / "examples" / "proving"
 INSTANCE = "{instance}"
 """The argument that `barnabas prove` replaces by the number of an instance."""
+RUN_LIMIT_S = 500
+PROVED, NOT_PROVED = 0, 1
 QUIET_JAVA = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",)
 
-Command = Callable[[Path], Sequence[str]]
-"""Returns the command line of a program with this source, without its arguments."""
+Words = Callable[[Path], Sequence[object]]
+"""Returns the last arguments of `barnabas prove` for a program with this source."""
 
 
-def _python(source: Path) -> Sequence[str]:
-    return [sys.executable, str(source)]
+def _python(source: Path) -> Sequence[object]:
+    return ["--", sys.executable, source, INSTANCE]
 
 
-def _java(source: Path) -> Sequence[str]:
-    return java_program("kafka", (source,), QUIET_JAVA)
+def _java(source: Path) -> Sequence[object]:
+    return ["--", *java_program("kafka", (source,), QUIET_JAVA), INSTANCE]
 
 
-def _go(source: Path) -> Sequence[str]:
-    return [str(built(source.parent))]
+def _go(source: Path) -> Sequence[object]:
+    return ["--", built(source.parent), INSTANCE]
 
 
-def _node(source: Path) -> Sequence[str]:
-    return [str(node()), str(source), str(kafkajs())]
+def _node(source: Path) -> Sequence[object]:
+    return ["--", node(), source, kafkajs(), INSTANCE]
+
+
+def _spark(source: Path) -> Sequence[object]:
+    return ["--spark", source]
 
 
 @dataclass(frozen=True)
@@ -47,16 +58,16 @@ class Program:
     library: str
     source: Path
     version: str
-    run: Command
+    run: Words
 
     @property
     def name(self) -> str:
         return self.library
 
-    def command(self, directory: Path) -> Sequence[str]:
-        """Return the command line; ``directory`` is where a program can be written."""
+    def words(self, directory: Path) -> Sequence[object]:
+        """Return the last arguments; ``directory`` is where a program can be written."""
         del directory
-        return [*self.run(self.source), INSTANCE]
+        return self.run(self.source)
 
 
 @dataclass(frozen=True)
@@ -81,15 +92,15 @@ class Mistake:
             text = text.replace(right, wrong)
         return text
 
-    def command(self, directory: Path) -> Sequence[str]:
-        """Write the program into a directory, and return its command line."""
+    def words(self, directory: Path) -> Sequence[object]:
+        """Write the program into a directory, and return the last arguments."""
         source = self.program.source
         written = directory / source.parent.name / source.name
         written.parent.mkdir(parents=True, exist_ok=True)
         for beside in source.parent.glob("go.*"):
             written.with_name(beside.name).write_bytes(beside.read_bytes())
         written.write_text(self.text())
-        return [*self.program.run(written), INSTANCE]
+        return self.program.run(written)
 
 
 def _of_go(module: str, directory: str) -> str:
@@ -115,6 +126,7 @@ SARAMA = Program(
     "Sarama", EXAMPLES / "sarama" / "main.go", _of_go("github.com/IBM/sarama", "sarama"), _go
 )
 KAFKAJS_PROGRAM = Program("kafkajs", EXAMPLES / "kafkajs" / "invoicing.js", KAFKAJS.version, _node)
+SPARK = Program("Spark", EXAMPLES / "with_spark.py", version("pyspark"), _spark)
 RIGHT = (KAFKA_PYTHON, CONFLUENT, AIOKAFKA, JAVA, FRANZ_GO, SARAMA, KAFKAJS_PROGRAM)
 
 OUTSIDE = Mistake(
@@ -188,4 +200,51 @@ ALSO_AUTO_COMMIT = Mistake(
     "auto-commit",
 )
 """Each kill shows it, so that a short run is enough."""
+STOCK_SINK = Mistake(
+    "Spark's own sink",
+    SPARK,
+    {'topic="invoices"),': 'topic="invoices", kind="stock"),'},
+    "no-transaction",
+)
 WRONG = (OUTSIDE, UNFENCED, AUTO_COMMIT, UNCOMMITTED, ONE_ACK)
+
+
+class Proved(NamedTuple):
+    """Output and exit code of a run."""
+
+    code: int
+    output: str
+    took_s: float
+
+    @property
+    def pages(self) -> str:
+        """The pages of the causes that it named, without the common part of their addresses."""
+        return " ".join(each.page.partition("#")[2] for each in CAUSES if each.page in self.output)
+
+    def line(self, name: str, seed: int) -> str:
+        """Return a row of the table."""
+        verdict = "proved" if self.code == PROVED else f"found: {self.pages}"
+        return f"{name}: seed {seed}, {self.took_s:.0f} s, {verdict}"
+
+
+def prove(program: Program | Mistake, directory: Path, *options: object) -> Proved:
+    """Try a program, whose text may be written into a directory."""
+    words = ("--input", "orders", "--output", "invoices", *options)
+    return proved([*words, *program.words(directory)], directory)
+
+
+def proved(words: Sequence[object], directory: Path, limit_s: float = RUN_LIMIT_S) -> Proved:
+    """Run the command in a directory."""
+    begun_s = time.monotonic()
+    ended = subprocess.run(
+        command("prove", *words),
+        capture_output=True,
+        text=True,
+        env=environment(),
+        cwd=directory,
+        timeout=limit_s,
+        check=False,
+    )
+    print(ended.stdout, ended.stderr)
+    assert "Traceback" not in ended.stderr
+    return Proved(ended.returncode, ended.stdout, time.monotonic() - begun_s)

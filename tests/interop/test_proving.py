@@ -5,19 +5,23 @@ docs/prove.md has the table of what they got.
 
 from __future__ import annotations
 
-import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 from barnabas.broker.cli.proving.causes import CAUSES
 from tests.checkout import ROOT
 from tests.counterparts.apache_kafka import ApacheKafka
-from tests.interop.command_line import command, environment
-from tests.interop.proving import ALSO_AUTO_COMMIT, RIGHT, UNFENCED, WRONG, Mistake, Program
+from tests.interop.proving import (
+    ALSO_AUTO_COMMIT,
+    NOT_PROVED,
+    PROVED,
+    RIGHT,
+    SPARK,
+    WRONG,
+    prove,
+)
 from tests.products import case, for_the_night
 from tests.seeds import SEED
 
@@ -27,47 +31,7 @@ QUICK_S = 8
 LONG_S = 60
 SEEDS = 2
 """Runs of each program at night."""
-RUN_LIMIT_S = 500
-PROVED, NOT_PROVED = 0, 1
-WITHOUT_A_PROXY = [each for each in WRONG if each is not UNFENCED]
-"""Mistakes that show without faults at chosen requests, which need a broker of the command."""
 PAGE = ROOT / "docs" / "prove.md"
-
-
-class Proved(NamedTuple):
-    """Output and exit code of a run."""
-
-    code: int
-    output: str
-    took_s: float
-
-    @property
-    def pages(self) -> str:
-        """The pages of the causes that it named, without the common part of their addresses."""
-        return " ".join(each.page.partition("#")[2] for each in CAUSES if each.page in self.output)
-
-    def line(self, name: str, seed: int) -> str:
-        """Return a row of the table."""
-        verdict = "proved" if self.code == PROVED else f"found: {self.pages}"
-        return f"{name}: seed {seed}, {self.took_s:.0f} s, {verdict}"
-
-
-def prove(program: Program | Mistake, directory: Path, *options: object) -> Proved:
-    """Try a program, whose text may be written into a directory."""
-    words = command("prove", "--input", "orders", "--output", "invoices", *options, "--")
-    begun_s = time.monotonic()
-    ended = subprocess.run(
-        [*words, *program.command(directory)],
-        capture_output=True,
-        text=True,
-        env=environment(),
-        cwd=directory,
-        timeout=RUN_LIMIT_S,
-        check=False,
-    )
-    print(ended.stdout, ended.stderr)
-    assert "Traceback" not in ended.stderr
-    return Proved(ended.returncode, ended.stdout, time.monotonic() - begun_s)
 
 
 @pytest.fixture
@@ -122,12 +86,13 @@ def test_right_program_is_proved_on_apache_kafka(program, kafka_servers, tmp_pat
 
 
 @for_the_night(beside="tests/interop/test_proving.py::test_mistake_is_found_by_kills_and_named")
-@pytest.mark.parametrize("mistake", WITHOUT_A_PROXY, ids=lambda mistake: mistake.name)
+@pytest.mark.parametrize("mistake", WRONG, ids=lambda mistake: mistake.name)
 def test_mistake_is_found_on_apache_kafka(mistake, kafka_servers, tmp_path, say):
     on_kafka = ("--bootstrap-server", kafka_servers, "--seconds", LONG_S, "--seed", SEED)
     found = prove(mistake, tmp_path, *on_kafka)
     say(found.line(f"{mistake.name}, Apache Kafka", SEED))
     assert found.code == NOT_PROVED, found.output
+    assert mistake.cause in found.pages
 
 
 def test_page_shows_the_end_of_a_story():
@@ -144,7 +109,7 @@ def test_page_explains_each_cause():
     assert [each.name for each in CAUSES if each.page.partition("#")[2] not in headings] == []
 
 
-@pytest.mark.parametrize("program", RIGHT, ids=lambda program: program.name)
+@pytest.mark.parametrize("program", [*RIGHT, SPARK], ids=lambda program: program.name)
 def test_page_names_the_program_and_its_version(program):
     (row,) = [
         line for line in PAGE.read_text().splitlines() if line.startswith(f"| [{program.name}]")

@@ -14,7 +14,7 @@ from pathlib import Path
 from random import Random
 from typing import Protocol
 
-from barnabas.broker.cli.proving.proxy import Proxy
+from barnabas.broker.cli.proving.proxy import HOST, Proxy
 from tests.history import checker
 from tests.history.anomalies import Report
 from tests.history.model import COMMITTED, OK, UNCOMMITTED, History, Partition, save
@@ -158,7 +158,7 @@ class Torture:
 
     def proxy(self, seed: int) -> AbstractContextManager[Cuts]:
         """Return the proxy between clients and the broker."""
-        return Proxy(self._access.broker_port, self._access.proxy_port, seed)
+        return Proxy((HOST, self._access.broker_port), self._access.proxy_port, seed)
 
     def nemesis(self, fleet: Fleet, proxy: Cuts, seed: int, *, harms_broker: bool) -> Fate:
         """Return the source of faults for all of them."""

@@ -33,7 +33,7 @@ INSTANCES_MAX = 16
 PARTITIONS_MAX = 64
 RATE_MAX = 5_000
 SPARK_START_S = 300.0
-"""Time for Spark to start and to process its first batch."""
+"""Time for Spark to start and to process its first batch, also after the last fault."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,6 +112,7 @@ def run(arguments: argparse.Namespace) -> int:
         own_judge=own_judge(arguments.judge) if arguments.judge else None,
         replay=arguments.replay,
         start_s=SPARK_START_S if arguments.spark else Options.start_s,
+        settle_s=SPARK_START_S if arguments.spark else Options.settle_s,
     )
     with Interruption() as interruption:
         try:

@@ -40,19 +40,17 @@ class _Sleeper(NamedTuple):
 
 
 class Disturbance:
-    """Performs the faults of a schedule; a fault whose object is missing does nothing.
-
-    Without a broker of its own it has neither wiretap nor passage, and only kills and pauses.
-    """
+    """Performs the faults of a schedule; a fault whose object is missing does nothing."""
 
     def __init__(
         self,
         instances: Instances,
         timeline: Timeline,
-        broker: ServedBroker | None = None,
-        wiretap: Wiretap | None = None,
-        passage: Passage | None = None,
+        broker: ServedBroker | None,
+        wiretap: Wiretap,
+        passage: Passage,
     ) -> None:
+        """``broker``: the command's own, or ``None`` if it uses existing ones."""
         self._instances = instances
         self._timeline = timeline
         self._broker = broker
@@ -61,8 +59,7 @@ class Disturbance:
         self._sleepers: list[_Sleeper] = []
         self.performed: list[Planned] = []
         """Faults that harmed something, each with its time in the timeline."""
-        if wiretap is not None:
-            wiretap.on_moment = instances.signal_named
+        wiretap.on_moment = instances.signal_named
 
     def begin(self, fault: Fault) -> Cure | None:
         """Perform a fault; return what heals it."""
@@ -87,13 +84,12 @@ class Disturbance:
                 return lambda: self._instances.leave(number)
             case names.BROKER:
                 return self._kill_broker(fault)
-        assert self._wiretap is not None, f"{fault} needs a broker of the command"
-        return self._at_the_wire(fault, number, self._wiretap)
+        return self._at_the_wire(fault, number)
 
     def _wait_for_work(self, number: int) -> None:
         """Wait until the process of an instance has read inputs, but not long."""
         until_s = monotonic() + _WORKS_S
-        while monotonic() < until_s and self._wiretap is not None:
+        while monotonic() < until_s:
             process = self._instances.of(number).process
             if process is not None and self._wiretap.has_read(process.name):
                 return
@@ -106,14 +102,13 @@ class Disturbance:
 
     def _kill(self, fault: Fault, number: int) -> Cure:
         """Kill an instance at a request, or at once."""
-        wiretap = self._wiretap
-        if wiretap is not None and fault.how:
+        if fault.how:
             act = Act.CUT if fault.how == names.BEFORE else Act.SWALLOW
-            api = wiretap.chosen(fault.share)
+            api = self._wiretap.chosen(fault.share)
             reason = f"{fault.how} its {api} took effect"
             moment = Moment(api, number, act, signal.SIGKILL, reason)
-            if wiretap.arm(moment):
-                return lambda: self._end_kill(fault, number, wiretap, moment)
+            if self._wiretap.arm(moment):
+                return lambda: self._end_kill(fault, number, moment)
         self._kill_now(fault, number)
         return lambda: self._instances.start(number)
 
@@ -121,9 +116,9 @@ class Disturbance:
         if self._instances.kill(number):
             self._count(fault)
 
-    def _end_kill(self, fault: Fault, number: int, wiretap: Wiretap, moment: Moment) -> None:
+    def _end_kill(self, fault: Fault, number: int, moment: Moment) -> None:
         """Kill an instance now whose request did not come."""
-        if wiretap.disarm(moment):
+        if self._wiretap.disarm(moment):
             self._kill_now(fault, number)
             self._instances.start(number)
         else:
@@ -137,13 +132,13 @@ class Disturbance:
         process = self._instances.of(number).process
         if process is None or self._instances.has_sleeping_zombie:
             return False
-        return self._wiretap is None or self._wiretap.has_read(process.name)
+        return self._wiretap.has_read(process.name)
 
     def _wait_for_request(self, fault: Fault, number: int) -> None:
         """Stop an instance at its next request of a kind, or at once if none comes."""
         wiretap = self._wiretap
         process = self._instances.of(number).process
-        if wiretap is None or not fault.how or process is None:
+        if not fault.how or process is None:
             return
         # A zombie has its offsets still to commit: those are what its successor must be safe from.
         api = PRODUCE if fault.kind == names.ZOMBIE else wiretap.chosen(fault.share)
@@ -158,14 +153,14 @@ class Disturbance:
         if paused is None:
             return None
         self._count(fault)
-        if manner == names.EXPIRES and self._passage is not None:
+        if manner == names.EXPIRES:
             self._passage.expire(paused.name)
         return lambda: self._instances.resume(paused)
 
     def _sleep(self, fault: Fault, zombie: Process | None) -> Cure | None:
         """Return the cure of a zombie: it wakes up after another process has its partitions."""
         cure = self._pause(fault, zombie, names.EXPIRES)
-        if zombie is None or cure is None or self._wiretap is None:
+        if zombie is None or cure is None:
             return cure
         paused_s = self._timeline.now_s()
 
@@ -177,13 +172,13 @@ class Disturbance:
     def _wake(self) -> None:
         """Wake zombies whose partitions have been taken over, or that have waited long enough."""
         for each in list(self._sleepers):
-            wiretap = self._wiretap
-            is_over = wiretap is None or wiretap.has_successor(each.zombie.name, each.paused_s)
+            is_over = self._wiretap.has_successor(each.zombie.name, each.paused_s)
             if is_over or monotonic() > each.until_s:
                 self._sleepers.remove(each)
                 self._instances.resume(each.zombie)
 
-    def _at_the_wire(self, fault: Fault, number: int, wiretap: Wiretap) -> Cure | None:
+    def _at_the_wire(self, fault: Fault, number: int) -> Cure | None:
+        wiretap = self._wiretap
         match fault.kind:
             case names.LOADING:
                 wiretap.load_coordinator(number)
@@ -233,7 +228,7 @@ class Disturbance:
         del harmed
         self._instances.supervise()
         self._wake()
-        if self._passage is not None and (self._broker is None or self._broker.is_running):
+        if self._broker is None or self._broker.is_running:
             self._passage.step()
 
     def finish(self) -> None:

@@ -13,6 +13,7 @@ from barnabas.broker.cli.group_view import list_groups, view_group
 from barnabas.broker.cli.records.consumer import Consumer
 from barnabas.broker.cli.retries import patiently, repeat
 from barnabas.broker.cli.transaction_view import OPEN_STATES, Filters, list_reachable
+from barnabas.broker.client.connection import Address
 from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.protocol.errors import ErrorCode
 
@@ -33,6 +34,11 @@ class Observer:
         for each in repeat(self._cluster, create_topics, names, partitions, [], dry_run=False):
             if each.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                 raise Rejected(each.name, each.error_code, each.error_message)
+
+    def brokers(self) -> list[Address]:
+        """Return the addresses of all brokers, as clients get them."""
+        found = patiently(self._cluster, lambda: self._cluster.metadata([]))
+        return [(each.host, each.port) for each in found.brokers]
 
     def topic_ids(self) -> dict[bytes, str]:
         """Return the names of the two topics by their IDs."""

@@ -15,6 +15,7 @@ from random import Random
 from types import TracebackType
 from typing import Final, Protocol, Self
 
+from barnabas.broker.client.connection import Address
 from barnabas.storage.runtime.threads import new_event, start_thread
 
 HOST: Final = "127.0.0.1"
@@ -39,8 +40,8 @@ class Tap(Protocol):
     def requests(self, data: bytes) -> tuple[Act, bytes]:
         """Take bytes of the client; the second result goes to the client in place of a response."""
 
-    def responses(self, data: bytes) -> Act:
-        """Take bytes of the broker."""
+    def responses(self, data: bytes) -> bytes:
+        """Take bytes of the broker; return those for the client."""
 
     def closed(self) -> None:
         """Take the end of the connection."""
@@ -53,9 +54,8 @@ class _Open:
         del data
         return Act.FORWARD, b""
 
-    def responses(self, data: bytes) -> Act:
-        del data
-        return Act.FORWARD
+    def responses(self, data: bytes) -> bytes:
+        return data
 
     def closed(self) -> None:
         return
@@ -75,11 +75,11 @@ class _Connection:
 
 
 class Proxy:
-    """`with Proxy(broker_port, port, seed):` listens, in a thread with a loop of its own."""
+    """`with Proxy(broker, port, seed):` listens, in a thread with a loop of its own."""
 
     def __init__(
         self,
-        broker_port: int,
+        broker: Address,
         port: int,
         seed: int,
         tap: Callable[[int], Tap] = lambda _port: _Open(),
@@ -87,7 +87,7 @@ class Proxy:
         """``tap`` makes the tap of a connection from the port of its client."""
         self.port = port
         self.cuts = 0
-        self._broker_port = broker_port
+        self._broker = broker
         self._tap = tap
         self._chance = Random(seed)  # noqa: S311
         self._connections: set[_Connection] = set()
@@ -137,7 +137,7 @@ class Proxy:
         self._connections.add(connection)
         try:
             with contextlib.suppress(OSError):
-                upstream, to_broker = await asyncio.open_connection(HOST, self._broker_port)
+                upstream, to_broker = await asyncio.open_connection(*self._broker)
                 connection.writers.append(to_broker)
                 await asyncio.gather(
                     self._pump_requests(connection, reader, to_broker, writer),
@@ -181,10 +181,10 @@ class Proxy:
     ) -> None:
         try:
             while data := await source.read(CHUNK_BYTES):
-                act = connection.tap.responses(data)
-                if connection.swallows or act is Act.CUT:
+                response = connection.tap.responses(data)
+                if connection.swallows:
                     return
-                target.write(data)
+                target.write(response)
                 await target.drain()
         finally:
             connection.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +25,8 @@ from barnabas.broker.cli.proving.observer import COMMITTED, Observer, is_consume
 from barnabas.broker.cli.proving.own_judge import OwnJudge
 from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.ports import free_port
-from barnabas.broker.cli.proving.proxy import Proxy
+from barnabas.broker.cli.proving.proxy import Proxy, Tap
+from barnabas.broker.cli.proving.rerouting import Rerouted
 from barnabas.broker.cli.proving.schedule import OF_THE_BROKER
 from barnabas.broker.cli.proving.served import HOST, ServedBroker, package_environment
 from barnabas.broker.cli.proving.story import Story, story_of
@@ -130,17 +131,13 @@ class Run:
             planned = schedule.draw(options.seed, options.seconds, kinds, options.instances)
         self._planned = planned
         self._broker: ServedBroker | None = None
-        self._wiretap: Wiretap | None = None
-        self._passage: Passage | None = None
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
             directory = stack.enter_context(_temporary_directory())
             stack.enter_context(Guard(directory, package_environment()))
-            proxy_port = 0
             if not self._options.servers:
-                proxy_port = free_port(HOST)
-                self._start_broker(directory, proxy_port, stack)
+                self._start_broker(directory, stack)
             options = self._options
             cluster = stack.enter_context(self._cluster())
             self._observer = Observer(cluster, options.source, options.target)
@@ -148,32 +145,34 @@ class Run:
             self._starts = self._observer.ends(options.target)
             self._source_starts = self._observer.ends(options.source)
             self._committed_before = self._observer.committed()
-            addresses = options.servers or [(HOST, proxy_port)]
-            servers = ",".join(address_text(*each) for each in addresses)
+            ports = {address: free_port(HOST) for address in self._observer.brokers()}
+            servers = ",".join(address_text(HOST, port) for port in ports.values())
             self._instances = Instances(options.command, servers, directory, self._timeline)
             stack.callback(self._instances.close)
-            if self._broker is not None:
-                self._tap(self._broker, proxy_port, cluster, stack)
+            self._start_proxies(ports, stack)
+            self._passage = Passage(cluster, self._wiretap, self._instances, self._timeline)
             self._stack = stack.pop_all()
         return self
 
-    def _start_broker(self, directory: Path, proxy_port: int, stack: ExitStack) -> None:
-        broker = ServedBroker(directory, free_port(HOST), free_port(HOST), proxy_port)
+    def _start_broker(self, directory: Path, stack: ExitStack) -> None:
+        broker = ServedBroker(directory, free_port(HOST))
         stack.callback(broker.kill)
         self._print_line("starting a broker")
         broker.start()
         self._broker = broker
 
-    def _tap(
-        self, broker: ServedBroker, proxy_port: int, cluster: Cluster, stack: ExitStack
-    ) -> None:
-        """Start the proxy before the broker."""
+    def _start_proxies(self, ports: Mapping[Address, int], stack: ExitStack) -> None:
+        """Start a proxy before each broker; ``ports`` has its port by the broker's address."""
         options = self._options
         topics = Topics(options.source, options.target, self._observer.topic_ids())
-        wiretap = Wiretap(topics, lambda: self._instances.marks, self._timeline, proxy_port)
-        stack.enter_context(Proxy(broker.port, proxy_port, options.seed, wiretap.tap))
+        wiretap = Wiretap(topics, lambda: self._instances.marks, self._timeline)
+
+        def tap(port: int) -> Callable[[int], Tap]:
+            return lambda client_port: Rerouted(wiretap.tap(client_port, port), ports)
+
+        for address, port in ports.items():
+            stack.enter_context(Proxy(address, port, options.seed, tap(port)))
         self._wiretap = wiretap
-        self._passage = Passage(cluster, wiretap, self._instances, self._timeline)
 
     def __exit__(self, *_error: object) -> None:
         self._stack.close()
@@ -214,23 +213,26 @@ class Run:
 
     def _story(self, violations: Sequence[judge.Finding], events: Sequence[Event]) -> Story:
         """Return the story of the first finding, of the last one if old requests were left out."""
-        wiretap, found = self._wiretap, violations[0]
-        if wiretap is not None and wiretap.is_full:
+        found = violations[0]
+        if self._wiretap.is_full:
             found = [each for each in violations if each.kind == found.kind][-1]
-        calls = [] if wiretap is None else wiretap.calls
+        calls = self._wiretap.calls
         return story_of(found, calls, events, self._options.source, self._options.target)
 
     def _verdict(self) -> judge.Verdict:
-        observed, expectation = self._observed(), self._options.expectation
-        if self._options.own_judge is None:
-            return judge.judge(observed, expectation)
+        observed, own_judge = self._observed(), self._options.own_judge
+        if own_judge is None:
+            return judge.judge(observed, self._options.expectation)
+        return judge.judge_by(self._problems(own_judge), observed, self._options.expectation)
+
+    def _problems(self, own_judge: OwnJudge) -> list[str]:
+        """Return the problems that the user's function finds; raises CommandError."""
         inputs = list(self._read_inputs(COMMITTED))
         outputs = list(self._read_outputs())
         try:
-            problems = list(self._options.own_judge(inputs, outputs) or ())
+            return list(own_judge(inputs, outputs) or ())
         except Exception as error:
             raise CommandError(f"the function judge failed: {error!r}") from error
-        return judge.judge_by(problems, observed, expectation)
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -276,34 +278,41 @@ class Run:
     def _settle(self) -> None:
         """Wait until the inputs are consumed and nothing is open, but not longer than allowed.
 
-        A slow program gets more time while its committed offsets advance.
+        A slow program gets more time while its committed offsets or its outputs advance.
         """
-        consumed = -1
+        before = -1
         for _ in range(_SETTLE_MOST):
-            advanced = sum(map(sum, map(dict.values, self._observer.committed().values())))
-            if advanced <= consumed or self._is_settled_within(self._options.settle_s):
+            advanced = self._advanced()
+            if advanced <= before or self._is_settled_within(self._options.settle_s):
                 return
-            consumed = advanced
+            before = advanced
+
+    def _advanced(self) -> int:
+        """Return a number that grows with committed offsets of the input and with outputs."""
+        offsets = [*self._observer.committed().values(), self._observer.ends(self._options.target)]
+        return sum(sum(each.values()) for each in offsets)
 
     def _is_settled_within(self, within_s: float) -> bool:
         until_s = monotonic() + within_s
         ends, quiet_since_s = self._observer.ends(self._options.target), monotonic()
         while monotonic() < until_s:
             self._instances.supervise()
-            if self._passage is not None:
-                self._passage.step()
+            self._passage.step()
             sleep(_INTERVAL_S)
             now_ends = self._observer.ends(self._options.target)
             if now_ends != ends or self._observer.open_transactions():
                 ends, quiet_since_s = now_ends, monotonic()
-            elif monotonic() - quiet_since_s >= _QUIET_S and self._is_consumed():
-                return True
+            elif monotonic() - quiet_since_s >= _QUIET_S:
+                if self._is_consumed():
+                    return True
+                quiet_since_s = monotonic()
         return False
 
     def _is_consumed(self) -> bool:
         """Return whether the committed offsets of each group are past the last input.
 
-        Without a group that commits offsets, return whether each input has an output.
+        Without a group that commits offsets, return whether each input has an output, or whether
+        the user's function finds nothing.
         """
         inputs = list(self._read_inputs(COMMITTED))
         groups = list(self._groups().values())
@@ -312,8 +321,11 @@ class Run:
             for each in inputs:
                 last[self._options.source, each.partition] = each.offset + 1
             return is_consumed(groups, last)
-        if self._options.own_judge is not None:
-            return True
+        if (own_judge := self._options.own_judge) is not None:
+            try:
+                return not self._problems(own_judge)
+            except CommandError:  # The function may need all outputs.
+                return False
         wanted = {identity for each in inputs for identity in self._identities.of(each)[:1]}
         return wanted <= {
             identity for each in self._read_outputs() for identity in self._identities.of(each)

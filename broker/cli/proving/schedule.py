@@ -23,8 +23,8 @@ KINDS: Final = {
     LOADING: "a coordinator that loads its state",
 }
 """Faults by name, each with its meaning."""
-OF_THE_BROKER: Final = frozenset({BROKER, CUT_BEFORE, CUT_AFTER, SLOW, LOADING})
-"""Faults that need a broker of the command's own, and the proxy before it."""
+OF_THE_BROKER: Final = frozenset({BROKER})
+"""Faults that need a broker of the command's own."""
 BEFORE, AFTER, AT = "before", "after", "at"
 """``how`` of a fault at a request: ``share`` chooses it among those that the program sends."""
 EXPIRES: Final = "session expires"

@@ -12,6 +12,7 @@ import barnabas
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.proving.guard import VARIABLE
 from barnabas.broker.client.wire_client import WireClient
+from barnabas.broker.config.addresses import address_text
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.storage.files.io import private_opener
 from barnabas.storage.runtime.clock import monotonic, sleep
@@ -33,19 +34,12 @@ _OF_BROKERS: Final = ("KAFKA_", "BARNABAS_")
 class ServedBroker:
     """A durable broker: start, kill -9, start again on the same port and data."""
 
-    def __init__(self, directory: Path, port: int, own_port: int, advertised_port: int) -> None:
-        """``own_port``: listener of the command; ``advertised_port``: that of the proxy."""
-        self.port = port
-        self._own_port = own_port
-        self._advertised_port = advertised_port
+    def __init__(self, directory: Path, port: int) -> None:
+        self.address: Final = (HOST, port)
+        """Address of its listener."""
         self._directory = directory
         self._output = directory / "broker.log"
         self._process: subprocess.Popen[bytes] | None = None
-
-    @property
-    def address(self) -> tuple[str, int]:
-        """Address of the listener of the command, which no proxy is before."""
-        return HOST, self._own_port
 
     @property
     def is_running(self) -> bool:
@@ -54,11 +48,8 @@ class ServedBroker:
 
     def start(self) -> None:
         """Start the process, and wait until it accepts requests; raises CommandError."""
-        own = f"COMMAND://{HOST}:{self._own_port}"
         settings = {
-            "listeners": f"PLAINTEXT://{HOST}:{self.port},{own}",
-            "advertised.listeners": f"PLAINTEXT://{HOST}:{self._advertised_port},{own}",
-            "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,COMMAND:PLAINTEXT",
+            "listeners": f"PLAINTEXT://{address_text(*self.address)}",
             "log.dirs": str(self._directory / "data"),
             **_SETTINGS,
         }

@@ -84,7 +84,7 @@ class _Requests:
         """Yield the requests about an input and its outputs, each with its rank."""
         if finding.source is not None:
             yield from self._reads(finding.source)
-            yield from self._commits(finding.source)
+            yield from self._commits(finding.source, self._processes(finding))
         for output in finding.outputs:
             yield from ((_DECISIVE, each) for each in self._writes(output))
 
@@ -146,19 +146,26 @@ class _Requests:
                 yield Event(each.at_s, each.process, f"{text}{each.epoch}: {_result(each)}")
                 return
 
-    def _commits(self, source: Input) -> Iterator[tuple[int, Event]]:
-        """Yield the first commit of each process that passes an input.
-
-        The first one of them that succeeded is decisive. Of the later ones, those of readers count.
-        """
-        readers = {
-            each.process for each in self._calls if _has(each.read, source.partition, source.offset)
+    def _processes(self, finding: Finding) -> set[str]:
+        """Return the processes that have read the input of a finding or written its outputs."""
+        source = finding.source
+        return {
+            each.process
+            for each in self._calls
+            if (source is not None and _has(each.read, source.partition, source.offset))
+            or any(_has(each.written, out.partition, out.offset) for out in finding.outputs)
         }
-        seen = set()
+
+    def _commits(self, source: Input, processes: set[str]) -> Iterator[tuple[int, Event]]:
+        """Yield the first commit that passes an input, and the first one of each process.
+
+        The first one of them that succeeded is decisive.
+        """
+        seen = set[str]()
         rank = _DECISIVE
         for each in self._calls:
             offset = each.offsets.get(source.partition, -1)
-            is_concerned = rank == _DECISIVE or each.process in readers
+            is_concerned = rank == _DECISIVE or each.process in processes
             if offset > source.offset and each.process not in seen and is_concerned:
                 seen.add(each.process)
                 how = (

@@ -87,9 +87,8 @@ class Wiretap:
         topics: Topics,
         marks: Callable[[], Mapping[str, str]],
         timeline: Timeline,
-        port: int,
     ) -> None:
-        """``marks`` returns the names of processes by their marks; ``port`` is the proxy's."""
+        """``marks`` returns the names of processes by their marks."""
         self.topics = topics
         self._kept: deque[Call] = deque(maxlen=CALLS_MAX)
         self.on_moment: Callable[[str, signal.Signals, str], None] = lambda *_arguments: None
@@ -97,7 +96,6 @@ class Wiretap:
         self.now_s = timeline.now_s
         self.note = timeline.note
         self._marks = marks
-        self._port = port
         self.members: dict[str, Call] = {}
         """The last membership of each process."""
         self.owners: dict[str, str] = {}
@@ -121,9 +119,9 @@ class Wiretap:
         """Whether the oldest requests have been left out."""
         return len(self._kept) == CALLS_MAX
 
-    def tap(self, client_port: int) -> ConnectionTap:
-        """Return the tap of a connection."""
-        return ConnectionTap(self, lambda: owner_of(client_port, self._port, self._marks()))
+    def tap(self, client_port: int, proxy_port: int) -> ConnectionTap:
+        """Return the tap of a connection between two ports."""
+        return ConnectionTap(self, lambda: owner_of(client_port, proxy_port, self._marks()))
 
     # -------------------------------------------------------------------------------------- faults
 
@@ -264,15 +262,15 @@ class ConnectionTap:
                 self._wiretap.happened(call, moment)
         return act, response
 
-    def responses(self, data: bytes) -> Act:
-        """Decode responses."""
+    def responses(self, data: bytes) -> bytes:
+        """Decode responses; return them as they are."""
         for frame in self._frames(self._from_broker, data):
             self._outstanding -= 1
             correlation_id = int.from_bytes(frame[:_LENGTH_BYTES], "big", signed=True)
             found = self._pending.pop(correlation_id, None)
             if found is not None:
                 self._response(frame, *found)
-        return Act.FORWARD
+        return data
 
     def closed(self) -> None:
         """Forget the requests without a response."""

@@ -91,6 +91,14 @@ def test_first_inputs_that_were_never_read_are_a_cause_of_lost_ones():
     assert names_of(judge.LOST, late, read(2)) == []
 
 
+def test_story_leaves_out_later_commits_of_processes_without_a_part_in_it():
+    finding = Finding(judge.TWICE, "", SOURCE, (Output(0, 7, ("a",), ""),))
+    calls = [read(1), commit(2, "2"), write(3, 7), commit(4), commit(5, "2"), commit(60, "3")]
+    story = story_of(finding, calls, [], "orders", "invoices")
+    told = [(each.at_s, each.subject) for each in story.events]
+    assert told == [(1, "1"), (2, "2"), (3, "1"), (4, "1")]
+
+
 def test_requests_of_the_command_itself_count_for_nothing():
     assert names_of(judge.TWICE, read(1, ""), write(2, 0, ""), commit(3, "")) == []
 
