@@ -200,7 +200,6 @@ class Disturbance:
 
     def _slow_down(self, fault: Fault, number: int) -> Cure | None:
         """Pause an instance while its transaction times out."""
-        assert self._passage is not None, f"{fault} needs a broker of the command"
         self._wait_for_request(fault, number)
         paused = self._instances.pause(number)
         if paused is None:
