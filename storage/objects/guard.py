@@ -4,8 +4,8 @@ Rules of this file:
 
 1. Brokers write the moment of the index into the guard once a minute. Its numbers never fall, so an
    index that is behind the guard was restored, or is another one.
-2. Such an index would give out session IDs again, and with them keys of objects (F7). It may also
-   lack records that were acknowledged. So no broker starts before an operator accepts the loss.
+2. Such an index may lack records that were acknowledged. So no broker starts before an operator
+   accepts the loss. Keys of objects are not used again in any case (F7): sessions draw their IDs.
 3. The guard is read before the index: what another broker writes meanwhile is in the index, too.
 4. A guard that is overwritten by an older one only lets a loss of that minute pass.
 5. A store without a guard that lacks an object with records is not the cluster's: it has another

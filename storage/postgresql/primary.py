@@ -72,8 +72,9 @@ READS_MOST: Final = 6
 """Number of attempts at a read that the server fails, within about half a second; the caller
 repeats the read much later."""
 
-_FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB", "P0")
-"""Classes of errors that every attempt returns again, and never with a commit."""
+_FINAL: Final = ("22", "23", "2B", "3D", "3F", "42", "BB", "P0001", "P0004")
+"""Errors that every attempt returns again, and never with a commit: classes, and the codes of RAISE
+and ASSERT without another one."""
 
 _DAMAGED: Final = ("XX001", "XX002")
 """Errors of a table or an index whose bytes differ from those that the server has written."""
@@ -161,7 +162,7 @@ def _is_final(error: Exception) -> bool:
     if error.sqlstate is None:
         # Of the driver's own: arguments that cannot be sent.
         return isinstance(error, (psycopg.DataError, psycopg.ProgrammingError))
-    return error.sqlstate[:2] in _FINAL and not _is_failing(error)
+    return error.sqlstate.startswith(_FINAL) and not _is_failing(error)
 
 
 def _is_damage(error: Exception) -> bool:

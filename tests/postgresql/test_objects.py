@@ -120,6 +120,21 @@ def test_flush_that_names_an_object_before_a_store_is_in_use_is_a_bug(
     assert index.commit_flush(session, named(key_of(session), partition)) == COMMITTED
 
 
+def test_sessions_of_a_restored_copy_use_no_key_again_f7(server):
+    """Brokers of both put objects into the same store: one may be late."""
+    server.execute("CREATE DATABASE original")
+    address = server.url.removesuffix("postgres")
+    with closing(WholeIndex.open(f"{address}original")) as original:
+        first = original.register(uuid4(), 1, "", LEASE_MS, "file:///objects")
+    server.execute("CREATE DATABASE restored TEMPLATE original")
+    later = []
+    for name in ("original", "restored"):
+        with closing(WholeIndex.open(address + name)) as index:
+            later.append(index.register(uuid4(), 1, "", LEASE_MS, "file:///objects"))
+    assert len({first, *later, *(key_of(each) for each in (first, *later))}) == 6
+    assert min(later) > first
+
+
 def test_extent_beyond_the_bodies_is_a_bug(index, session, partition):
     with pytest.raises(IndexMisused, match="names more than its payload"):
         index.commit_flush(session, named(key_of(session), partition, length=13))

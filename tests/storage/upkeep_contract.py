@@ -463,9 +463,7 @@ class UpkeepContract:
             leader.replace(partition, *(Extent(*each, 0, b"x") for each in new))
         assert index.extents(partition, 0, most=MANY) == before
 
-    def test_extents_of_another_size_are_not_replaced_if_it_is_to_be_kept_f12(
-        self, index, leader, partition
-    ):
+    def test_extents_of_another_size_are_not_replaced_if_it_is_kept(self, index, leader, partition):
         leader.snapshot(partition, 20)
         before = index.extents(partition, 0, most=MANY)
         size = sum(each.size_bytes for each in before[1:4])

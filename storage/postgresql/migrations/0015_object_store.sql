@@ -8,6 +8,9 @@
 -- 2. The use ends, or another store takes its place, when a broker registers with another setting while
 --    no other session has the store; without any store only if no record is in it.
 -- 3. Both decide under the lock of the sessions that registration holds.
+-- 4. The ID of a session that has a store is drawn, up to 10^9 above the last one. Keys of objects have
+--    it, and are used once (F7): without that a database that is restored to an earlier moment would
+--    give the IDs of the lost sessions again, whose uploads may exist, or arrive late.
 
 CREATE TABLE barnabas.object_store (
     singleton boolean PRIMARY KEY DEFAULT true CHECK (singleton),
@@ -56,6 +59,7 @@ CREATE FUNCTION barnabas.register(
 ) RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     registered bigint;
+    ids regclass := pg_get_serial_sequence('barnabas.sessions', 'session_id');
 BEGIN
     -- No other broker registers or is fenced meanwhile; flushes and heartbeats go on.
     LOCK TABLE barnabas.sessions IN SHARE ROW EXCLUSIVE MODE;
@@ -67,6 +71,9 @@ BEGIN
     PERFORM barnabas.admit_store(new_node_id, own_store);
     UPDATE barnabas.sessions SET state = 'fenced'
         WHERE node_id = new_node_id AND state <> 'fenced';
+    IF own_store IS NOT NULL THEN
+        PERFORM setval(ids, nextval(ids) + floor(random() * 1000000000)::bigint);
+    END IF;
     INSERT INTO barnabas.sessions (token, node_id, endpoints, object_store)
         VALUES (new_token, new_node_id, new_endpoints, own_store)
         RETURNING session_id INTO registered;
