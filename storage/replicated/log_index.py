@@ -292,7 +292,7 @@ class LogIndex(Protocol):
         """Return the same extents with their bytes.
 
         ``within_s``: None to repeat calls of the object store until they succeed; otherwise
-        BlobStoreError is raised if one fails, or has no response within this time.
+        BlobStoreError is raised if one fails, or has no response in this time.
         Raises ObjectDamaged if the object store has not all bytes of them.
         """
 
