@@ -56,7 +56,7 @@ class GroupShard(GroupTable):
         return False
 
     def forget(self) -> None:
-        """Have no effect: the groups are registered nowhere else."""
+        """Ignore the call, since the groups have no other registration."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """Return the effects after a start: the timers of the members that the records contain."""
