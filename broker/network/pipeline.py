@@ -466,7 +466,7 @@ class Pipeline:
         correlation_id: int,
         begun_ns: int,
     ) -> None:
-        """Encode a long response on a thread; the connection handles nothing else until then."""
+        """Encode a long response on a thread, and handle nothing else until then."""
         answer: Deferred[Any] = Deferred()
         answer.response = response
         answer.begun_ns = begun_ns
@@ -547,7 +547,7 @@ class Pipeline:
     def _handle_large(
         self, frame: memoryview, position: int, plan: Plan, correlation_id: int, begun_ns: int
     ) -> None:
-        """Start a large request; until a thread has decoded it, no other one is handled."""
+        """Start a large request, which a thread decodes, and handle no other until then."""
         route, context, version = plan[0], plan[1], plan[2]
         self._intake.is_lent = self._frames.frame_is_owned
         if not self._intake.is_lent:
