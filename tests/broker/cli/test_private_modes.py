@@ -175,7 +175,7 @@ def proof(place: Place) -> None:
 
     place.monkeypatch.setattr(instances.subprocess, "Popen", refuse)
     with pytest.raises(FileNotFoundError):
-        ServedBroker(place.path, 1, 2, 3).start()
+        ServedBroker(place.path, 1).start()
     with pytest.raises(CommandError):
         instances.Instances(["program"], "localhost:1", place.path, Timeline()).start(1)
 
