@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -99,20 +99,37 @@ class Facts:
 
     @property
     def shares_ids(self) -> bool:
-        """Whether two instances use one transactional ID."""
-        return any(
-            len({instance_of(each) for each in processes}) > 1
-            for processes in self.processes_of_ids.values()
-        )
+        """Whether two instances use one transactional ID, and it does not belong to a partition."""
+        return bool(self._shared_ids) and not self.has_ids_of_partitions
+
+    @property
+    def has_ids_of_partitions(self) -> bool:
+        """Whether transactional IDs move between processes that use several, as partitions do."""
+        found = self.processes_of_ids
+        uses = Counter(process for processes in found.values() for process in processes)
+        return any(uses[process] > 1 for each in self._shared_ids for process in found[each])
+
+    @property
+    def _shared_ids(self) -> list[str]:
+        """IDs that several instances have used."""
+        return [
+            each
+            for each, processes in self.processes_of_ids.items()
+            if len({instance_of(process) for process in processes}) > 1
+        ]
 
     @property
     def has_no_fencing(self) -> bool:
-        """Whether no successor used its predecessor's ID, and offsets name no group generation."""
+        """Whether no successor used its predecessor's ID, or offsets name no group generation.
+
+        A program whose IDs belong to partitions needs no generation: their new owner fences.
+        """
         found = self.processes_of_ids
         processes = set[str]().union(*found.values()) if found else set[str]()
         successors = [each for each in processes if each != instance_of(each)]
         is_new_each_time = bool(successors) and all(len(each) == 1 for each in found.values())
-        return is_new_each_time or any(each.generation < 0 for each in self.commits_in_transactions)
+        is_unchecked = any(each.generation < 0 for each in self.commits_in_transactions)
+        return is_new_each_time or (is_unchecked and not self.has_ids_of_partitions)
 
     @property
     def commits_failed_sends(self) -> bool:

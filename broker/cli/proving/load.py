@@ -91,6 +91,11 @@ class Writer:
         if self.error is not None:
             raise CommandError(f"the inputs could not be written: {self.error}")
 
+    @property
+    def left(self) -> int:
+        """Number of inputs up to the limit that have not been written."""
+        return 0 if self._limit is None else self._limit - self.numbers
+
     def abandon(self) -> None:
         """Stop writing soon, even without a broker; the last transaction may stay open."""
         self._is_abandoned = True
@@ -111,7 +116,7 @@ class Writer:
             self._cluster.close()
 
     def _has_enough(self) -> bool:
-        return self._limit is not None and self.numbers >= self._limit
+        return self._limit is not None and not self.left
 
     def _attempt(self, step: Callable[[], None]) -> None:
         """Perform a step; begin a new session after an error that may pass."""

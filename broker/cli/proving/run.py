@@ -254,6 +254,11 @@ class Run:
             self._writer.abandon()
             raise
         self._writer.stop()
+        if left := self._writer.left:
+            self._print_line(
+                f"{left} records of {options.replay} were not written in time: "
+                "--rate and --seconds decide how many are"
+            )
 
     def _wait_for_start(self) -> None:
         """Wait for the first effect of the program; raises NothingTried."""

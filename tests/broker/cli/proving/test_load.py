@@ -81,6 +81,15 @@ def test_each_replayed_record_is_committed_once_though_its_end_fails(shared_brok
     assert values(shared_broker, topic) == sorted(f"v-{n}" for n in range(RECORDS))
 
 
+def test_writer_counts_the_records_that_it_has_not_written(shared_broker):
+    shared_broker.create_topic("long", 3)
+    with writing(shared_broker, "long", 1_000_000) as writer:
+        assert writer.left == 1_000_000
+        wait_until(lambda: writer.numbers, lambda: "no record")
+    assert writer.left == 1_000_000 - writer.numbers
+    assert len(values(shared_broker, "long")) == writer.numbers
+
+
 def test_writer_reports_that_its_last_transaction_does_not_end(own_broker):
     own_broker.create_topic("stuck", 1)
     with (

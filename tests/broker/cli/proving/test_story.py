@@ -50,6 +50,15 @@ def test_right_program_has_no_cause():
         assert names_of(kind, *calls) == []
 
 
+def test_program_with_an_id_for_each_partition_has_no_cause():
+    """The partition of t-2 has moved from one instance to the other; both use no generation."""
+    in_transaction = names.COMMIT_IN_TRANSACTION
+    calls = [begin(0), begin(1, "1", "t-2"), begin(2, "2", "t-2"), write(3, 0, "2", "t-2")]
+    calls += [commit(4, "2", in_transaction, generation=-1), begin(5, "1b")]
+    for kind in judge.MEANINGS:
+        assert names_of(kind, *calls) == []
+
+
 @pytest.mark.parametrize(
     ("calls", "kind", "expected"),
     [
