@@ -8,6 +8,7 @@ import re
 import sys
 from importlib.abc import MetaPathFinder
 from importlib.metadata import (
+    Distribution,
     PackageNotFoundError,
     distribution,
     entry_points,
@@ -44,27 +45,29 @@ def _required_by(name: str, extras: frozenset[str]) -> set[str]:
     return required
 
 
-def _refused() -> set[str]:
-    """Return the modules that `barnabas[test,dev]` does not bring.
-
-    pytest imports the plugins of all that is installed: they are not refused.
-    """
-    at_hand = _required_by("barnabas", frozenset({"test", "dev"})) | {"pip", "setuptools"}
-    at_hand |= {_normalized(each.dist.name) for each in entry_points(group="pytest11") if each.dist}
-    return {
-        module
-        for module, distributions in packages_distributions().items()
-        if at_hand.isdisjoint(map(_normalized, distributions))
-    }
+_AT_HAND = _required_by("barnabas", frozenset({"test", "dev"})) | {"pip", "setuptools"}
+# pytest imports the plugins of all that is installed.
+_AT_HAND |= {_normalized(each.dist.name) for each in entry_points(group="pytest11") if each.dist}
+_REFUSED = {
+    module
+    for module, distributions in packages_distributions().items()
+    if _AT_HAND.isdisjoint(map(_normalized, distributions))
+}
+_from_name = Distribution.from_name
 
 
 class _Refusing(MetaPathFinder):
-    def __init__(self, refused: set[str]) -> None:
-        self._refused = refused
-
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:
-        if name.partition(".")[0] in self._refused:
+        if name.partition(".")[0] in _REFUSED:
             raise ModuleNotFoundError(f"{name} comes with the extra `interop` alone", name=name)
 
 
-sys.meta_path.insert(0, _Refusing(_refused()))
+def _found_at_hand(name: str) -> Distribution:
+    """Return the metadata of a distribution, as where `interop` is not installed."""
+    if _normalized(name) not in _AT_HAND:
+        raise PackageNotFoundError(name)
+    return _from_name(name)
+
+
+sys.meta_path.insert(0, _Refusing())
+Distribution.from_name = _found_at_hand  # type: ignore[method-assign, assignment]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.broker.cli.proving.causes import CAUSES
+from barnabas.spark_connector.session.jars import TESTED_SPARK_VERSIONS
 from tests.checkout import ROOT
 from tests.counterparts.go import built
 from tests.counterparts.jars import KAFKA_VERSION
@@ -126,7 +127,7 @@ SARAMA = Program(
     "Sarama", EXAMPLES / "sarama" / "main.go", _of_go("github.com/IBM/sarama", "sarama"), _go
 )
 KAFKAJS_PROGRAM = Program("kafkajs", EXAMPLES / "kafkajs" / "invoicing.js", KAFKAJS.version, _node)
-SPARK = Program("Spark", EXAMPLES / "with_spark.py", version("pyspark"), _spark)
+SPARK = Program("Spark", EXAMPLES / "with_spark.py", TESTED_SPARK_VERSIONS[0], _spark)
 RIGHT = (KAFKA_PYTHON, CONFLUENT, AIOKAFKA, JAVA, FRANZ_GO, SARAMA, KAFKAJS_PROGRAM)
 
 OUTSIDE = Mistake(
