@@ -37,10 +37,11 @@ class PostgreSqlTransfer:
         self.warning = metastore.warning
         """Warning for the operator about the server's durability, or None."""
 
-    def begin_import(self, token: UUID, node_id: int) -> int:
+    def begin_import(self, token: UUID, node_id: int, object_store: str | None = None) -> int:
         """Start to fill a cluster without topics; returns the session of the import."""
-        statement = "SELECT outcome, session FROM barnabas.begin_import(%s, %s::integer)"
-        ((outcome, session),) = self._primary.execute(statement, (token, node_id))
+        statement = "SELECT outcome, session FROM barnabas.begin_import(%s, %s::integer, %s::text)"
+        named = (token, node_id, object_store)
+        ((outcome, session),) = self._primary.execute(statement, named)
         _require_begun(outcome)
         assert isinstance(session, int), session
         return session

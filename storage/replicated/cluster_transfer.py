@@ -38,11 +38,12 @@ SUPERSEDED = "another import into this cluster has begun meanwhile"
 class ClusterTransfer(Protocol):
     """Imports and exports; see the rules at the head of this module."""
 
-    def begin_import(self, token: UUID, node_id: int) -> int:
+    def begin_import(self, token: UUID, node_id: int, object_store: str | None = None) -> int:
         """Begin to fill a cluster without topics; return the session that leads the imported
         partitions.
 
-        The same token returns the same session. Raises TransferRefused.
+        ``object_store`` names the store that large flushes go into, if any; brokers need it from
+        then on. The same token returns the same session. Raises TransferRefused.
         """
 
     def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+from uuid import uuid4
 
 import pytest
 from kafka import KafkaProducer
 
+from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.guard import GUARD_KEY
+from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.testing import Broker
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.postgresql_servers import Server, own
@@ -160,9 +163,15 @@ def test_directory_is_imported_into_objects_and_exported_from_them(tmp_path):
         assert (done.returncode, done.stderr) == (0, "")
         objects = sum(len(store.bucket.objects[key]) for key in records_of(store))
         assert objects > sum(map(len, values))
+        with (
+            contextlib.closing(PostgreSqlBase(server.url, new_cluster_id="unused")) as base,
+            pytest.raises(StoreUnusable, match="keep records in the object store"),
+        ):
+            base.cluster_index().register(uuid4(), 9, "", 1000)
         member = Member(tmp_path / "member", server.url, **settings_of(store))
         with running([member]):
             assert read(member, "orders") == values
+            member.terminate()  # A dead one would count until the end of its lease.
         done = run("cluster", "export", exported, file)
         assert (done.returncode, done.stderr) == (0, "")
     with Broker(storage=exported) as broker:

@@ -231,7 +231,8 @@ def _import(
     contents = found.metastore.contents()
     transfer = base.transfer(found.metastore.identity.node_id)
     token = random_uuid()
-    session = transfer.begin_import(token, found.metastore.identity.node_id)
+    address = base.object_use.address
+    session = transfer.begin_import(token, found.metastore.identity.node_id, address)
     logs = sorted(found.store.logs.values(), key=lambda log: log.partition_id)
     epoch = found.store.leader_epoch
     with (

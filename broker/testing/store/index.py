@@ -193,7 +193,9 @@ class MemoryIndex(LogUpkeep):
 
     # -- imports and exports -----------------------------------------------------------------------
 
-    def begin_import(self, token: UUID, node_id: int, *, has_topics: bool) -> int:
+    def begin_import(
+        self, token: UUID, node_id: int, object_store: str | None = None, *, has_topics: bool
+    ) -> int:
         """Start an import; see ``ClusterTransfer``.
 
         ``has_topics``: whether the metadata has topics.
@@ -213,7 +215,7 @@ class MemoryIndex(LogUpkeep):
             self.rows.clear()
             self._payloads.clear()
             self.uploads.clear()
-            self._used_store.replace(node_id, None, (), self._has_objects)
+            self._used_store.replace(node_id, object_store, (), self._has_objects)
             self._transfer = Transfer(token, is_import=True)
             return self._begin_session(token, node_id, "", _IMPORT_MS)
 

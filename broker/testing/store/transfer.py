@@ -26,10 +26,11 @@ class MemoryTransfer(Way):
         self._index = index
         self._metastore = metastore
 
-    def begin_import(self, token: UUID, node_id: int) -> int:
+    def begin_import(self, token: UUID, node_id: int, object_store: str | None = None) -> int:
         """See ``ClusterTransfer``."""
         has_topics = bool(self._metastore.load().topics)
-        return self._ask(self._index.begin_import, token, node_id, has_topics=has_topics)
+        begin = self._index.begin_import
+        return self._ask(begin, token, node_id, object_store, has_topics=has_topics)
 
     def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
         """See ``ClusterTransfer``."""
