@@ -214,7 +214,7 @@ async def test_a_walk_that_does_not_get_through_begins_again_later(compacted, mo
     await look()
     assert broker.compact()
     with monkeypatch.context() as patched:
-        patched.setattr(compacted.index, "replace_extents", lambda *_: False)
+        patched.setattr(compacted.index, "replace_extents", lambda *_, **_named: False)
         await look()
     await look()
     assert compacted.counts.bytes_compacted == 0
@@ -230,7 +230,7 @@ def leave_sparse_payloads(upkept, count):
     """
     index = upkept.index
     index._clock = lambda: upkept.clock.now_ms() / 1000
-    leader = Leader(index, lambda *led: assign(index, *led) is not None)
+    leader = Leader(index, lambda *led: assign(index, *led) is not None, store=None)
     one, other = leader.lead(), leader.lead()
     for _ in range(count):
         leader.append(one, other, size=100)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.proving import calls as names
 from barnabas.broker.cli.proving import schedule
 from barnabas.broker.cli.proving.calls import Call, Topics
@@ -17,6 +18,7 @@ from barnabas.broker.cli.proving.disturbance import Disturbance
 from barnabas.broker.cli.proving.faults import Fault
 from barnabas.broker.cli.proving.instances import Instances
 from barnabas.broker.cli.proving.owners import owner_of
+from barnabas.broker.cli.proving.passing import Passage
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.broker.cli.proving.wiretap import Wiretap
 from tests.waiting import wait_until
@@ -89,15 +91,21 @@ def test_kill_leaves_other_instances_alone(instances, child):
 
 @pytest.fixture
 def wiretap(timeline) -> Wiretap:
-    return Wiretap(Topics("orders", "invoices", {}), dict, timeline, 1)
+    return Wiretap(Topics("orders", "invoices", {}), dict, timeline)
+
+
+@pytest.fixture
+def disturbance(instances, timeline, wiretap) -> Disturbance:
+    """Disturbance without a broker of its own; no time passes for its processes."""
+    passage = Passage(Cluster([], 1.0), wiretap, instances, timeline)
+    return Disturbance(instances, timeline, None, wiretap, passage)
 
 
 def performed(disturbance: Disturbance) -> list[str]:
     return [each.fault.kind for each in disturbance.performed]
 
 
-def test_fault_counts_only_if_it_harmed_something(instances, timeline):
-    disturbance = Disturbance(instances, timeline)
+def test_fault_counts_only_if_it_harmed_something(instances, timeline, disturbance):
     assert disturbance.begin(Fault(schedule.PAUSE, client="1")) is None
     assert disturbance.begin(Fault(schedule.BROKER)) is None
     instances.start(1)
@@ -111,8 +119,7 @@ def test_fault_counts_only_if_it_harmed_something(instances, timeline):
     assert times[-1] <= timeline.now_s()
 
 
-def test_faults_of_one_instance_that_overlap_leave_one_process(instances, timeline):
-    disturbance = Disturbance(instances, timeline)
+def test_faults_of_one_instance_that_overlap_leave_one_process(instances, disturbance):
     instances.start(1)
     cures = [
         disturbance.begin(Fault(kind, client=client))
@@ -137,8 +144,7 @@ def test_zombie_runs_beside_its_successor(instances):
     assert [each.name for each in instances.processes] == ["1b", "1"]
 
 
-def test_cut_counts_only_if_its_request_came(instances, timeline, wiretap):
-    disturbance = Disturbance(instances, timeline, None, wiretap)
+def test_cut_counts_only_if_its_request_came(instances, wiretap, disturbance):
     instances.start(1)
     wiretap.answered(Call(names.FETCH, "1", 0.0, read={0: (0, 1)}))
     for calls in ([], [Call(names.PRODUCE, "1", 0.1)]):
@@ -150,8 +156,7 @@ def test_cut_counts_only_if_its_request_came(instances, timeline, wiretap):
     assert performed(disturbance) == [schedule.CUT_BEFORE]
 
 
-def test_end_of_one_fault_leaves_the_request_of_the_next_one(instances, timeline, wiretap):
-    disturbance = Disturbance(instances, timeline, None, wiretap)
+def test_end_of_one_fault_leaves_the_request_of_the_next_one(instances, wiretap, disturbance):
     instances.start(1)
     wiretap.answered(Call(names.FETCH, "1", 0.0, read={0: (0, 1)}))
     end_cut = disturbance.begin(Fault(schedule.CUT_AFTER, client="1"))

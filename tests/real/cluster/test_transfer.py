@@ -243,6 +243,7 @@ class ShortBase:
 
     def __init__(self, base, call: str) -> None:
         self.base = base
+        self.object_use = base.object_use
         self.call = call
 
     def transfer(self, node_id):
