@@ -234,13 +234,24 @@ def test_readers_see_the_same_log_while_it_is_packed_f12(server, index):
     assert server.execute(MISCOUNTED) == []
 
 
+class OlderIndex(WholeIndex):
+    """Index of a broker whose release has no object store."""
+
+    def register(self, token, node_id, endpoints, lease_ms, _store):
+        statement = "SELECT barnabas.register(%s, %s::integer, %s::text, %s::integer)"
+        return self._primary.value(int, statement, token, node_id, endpoints, lease_ms)
+
+    def begin_objects(self, _session):
+        return []
+
+
 def test_payloads_of_the_release_before_are_packed(server):
     """Payloads written and partly deleted before the migration are packed after it."""
     server.execute("CREATE DATABASE older")
     address = server.url.removesuffix("postgres") + "older"
     primary = Primary(address, patience_s=60)
     primary.start(lambda connection: migrate(connection, migrations()[:7]))
-    with closing(WholeIndex(primary, None)) as index, psycopg.connect(address) as connection:
+    with closing(OlderIndex(primary, None)) as index, psycopg.connect(address) as connection:
         connection.autocommit = True
         writer = Writer(index)
         bulk, small, alone = (writer.lead() for _ in range(3))
