@@ -58,7 +58,7 @@ OUTPUTS = {
     "architecture.md": "a picture of the layers, held to by the import contracts",
     "cluster.md": "tests/package/test_cluster_page.py, tests/postgresql/test_cluster_page.py",
     "exactly-once.md": "tests/interop/test_exactly_once.py",
-    "prove.md": "tests/interop/test_proving.py",
+    "prove.md": "tests/interop/test_proving.py, tests/interop/test_proving_spark.py",
     "production.md": "nothing: there is no systemd here, as the page says",
     "monitoring.md": "tests/broker/metrics/test_monitoring_page.py",
     "security/audit.md": "tests/broker/security/test_documentation.py",
