@@ -67,7 +67,7 @@ def state_of(process: int) -> str:
 
 def test_kill_reaches_a_child_in_a_session_of_its_own(instances, child):
     assert instances.kill(1) is True
-    assert state_of(child) == "Z"
+    wait_until(lambda: state_of(child) == "Z", "the child has ended")
     assert instances.kill(1) is False
 
 
