@@ -1,7 +1,7 @@
 """Refuses to import what the extra `interop` alone installs: `pytest -p tests.without_spark`.
 
-Tests are collected while Spark is being installed. A test file that imports Spark, or a library
-that came with it, would fail to be collected on a new checkout, and on no other.
+Tests are collected while Spark is being installed. A test file that imports Spark, or another
+library of that extra, fails to be collected on a new checkout alone.
 """
 
 import re

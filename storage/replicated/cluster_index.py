@@ -121,7 +121,7 @@ class ClusterIndex(Protocol):
     def begin_objects(self, session: int) -> Sequence[int]:
         """Begin to keep records in the session's object store, and return the nodes that lack it.
 
-        Nothing begins unless that is none.
+        If it returns nodes, the records stay in the index.
         """
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:

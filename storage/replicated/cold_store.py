@@ -183,7 +183,7 @@ class ColdConnection:
         self.is_aside = False
         """Whether failed calls are repeated here."""
         self.begun_s = 0.0
-        """Time at which the read began."""
+        """Start time of the read."""
         self._timeout_s = timeout_s
         self._open_blobs = open_blobs
         self._pause = pause

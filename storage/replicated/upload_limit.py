@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-1. The store's "slow down" (503, 429) halves the number, down to one. Attempts that began before the
-   last halving do not halve it again: one burst of refusals counts once.
+1. The store's "slow down" (503, 429) halves the number, down to one. An attempt that is
+   older than the last halving does not halve it again: one burst of refusals counts once.
 2. Each time that 10 s have passed without one, the number grows by one, up to the configured one.
 """
 
@@ -40,7 +40,7 @@ class UploadLimit:
         return self.at_once(now_s) < self._most
 
     def throttled(self, begun_s: float, now_s: float, error: str) -> None:
-        """Note that the store has throttled an attempt that began at ``begun_s``."""
+        """Note that the store has throttled an attempt, whose start was at ``begun_s``."""
         at_once = self.at_once(now_s)
         self._changed_s = now_s
         if begun_s <= self._halved_s or self._most <= 1:

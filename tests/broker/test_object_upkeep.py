@@ -1,6 +1,7 @@
 """When a broker deletes objects and writes the guard, and what waits for the object store."""
 
 import asyncio
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -37,7 +38,7 @@ class Upkept:
         config = SimpleNamespace(objects_delete_delay_ms=0)
         loop = asyncio.get_running_loop()
         host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn, config=config)
-        rows = lambda: MemoryObjectRows(self.index)  # noqa: E731
+        rows = partial(MemoryObjectRows, self.index)
         self.upkeep = ObjectUpkeep(host, lambda: MemoryLogIndex(self.index), self._open, rows)
 
     def _open(self):

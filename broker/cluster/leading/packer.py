@@ -14,7 +14,6 @@ Rules of this file:
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from barnabas.storage.objects.blob_store import BlobStore
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)

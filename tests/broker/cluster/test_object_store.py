@@ -110,7 +110,10 @@ def test_slow_store_delays_no_upkeep_of_the_index(world, monkeypatch):
     monkeypatch.setattr(ScriptedBlobs, "list", hang)
     with one_broker() as (cluster, _):
         (broker,) = cluster.brokers
-        seen = lambda: scrape(broker)("barnabas_cluster_upkeep_timestamp_seconds")  # noqa: E731
+
+        def seen():
+            return scrape(broker)("barnabas_cluster_upkeep_timestamp_seconds")
+
         wait_until(lambda: listed)
         first = seen()
         wait_until(lambda: seen() > first + 30, seconds=120, pause_s=1.0)

@@ -97,7 +97,7 @@ def test_broker_without_the_store_in_use_does_not_start(world):
         assert damaged(cluster) == []
 
 
-def test_broker_without_the_store_ends_if_the_others_have_begun(world):
+def test_broker_without_the_store_ends_if_the_others_use_it(world):
     """The session of the broker has expired before it registers again."""
     with without_store() as (cluster, bodies, open_objects):
         give(cluster, open_objects, 0, 1)
