@@ -10,7 +10,7 @@ from tests.bench.spark_rows import SparkRow
 from tests.bench.starts import StartRow
 
 CLIENT_BOUND_SHARE = 0.5
-TITLES = {"barnabas": "Barnabas", "kafka": "Apache Kafka"}
+TITLES = {"barnabas": "Barnabas", "objects": "Barnabas, objects", "kafka": "Apache Kafka"}
 _METHOD = """\
 Written by `make bench`. Both brokers run on this machine, in the same run, in turn,
 with the same bytes from the same client. It uses raw sockets, batches encoded beforehand,

@@ -1,4 +1,4 @@
-"""`python -m tests.bench.cluster`: three Barnabas and three Apache Kafka 4.3.0 side by side."""
+"""`python -m tests.bench.cluster`: brokers of Barnabas and of Apache Kafka 4.3.0 side by side."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 from tests.bench.cluster import old_records, report, takeovers
 from tests.bench.cluster.rows import ROWS
 from tests.bench.cluster.run import FULL, QUICK, run
+from tests.bench.cluster.sides import SIDES
 from tests.bench.cluster.takeover_report import part_of, with_part, written
 from tests.bench.load import RequestFailed
 from tests.bench.machine import describe
@@ -22,14 +23,14 @@ PAGE = Path(__file__).parents[3] / "docs" / "benchmarks-cluster.md"
 
 
 def main() -> int:
-    """Measure, print the tables; a whole run of both also writes docs/benchmarks-cluster.md."""
+    """Measure, print the tables; a whole run of all also writes docs/benchmarks-cluster.md."""
     arguments = _parser().parse_args()
     if arguments.takeovers:
         return _takeovers(arguments)
     if arguments.old_takeover or arguments.cold_scan:
         return _old_records(arguments)
     rows = [row for row in ROWS if arguments.only is None or row.key in arguments.only]
-    names = ["barnabas", "kafka"] if arguments.clusters == "both" else [arguments.clusters]
+    names = list(SIDES) if arguments.clusters == "all" else [arguments.clusters]
     # Before the run, which is load enough itself: who else was using the machine?
     load = ("load average before", f"{os.getloadavg()[0]:.1f}")
     try:
@@ -44,7 +45,7 @@ def main() -> int:
     )
     page = report.page([*facts, load], results, rows, names)
     print(page)
-    if len(names) == 2 and not arguments.quick and arguments.only is None:
+    if names == list(SIDES) and not arguments.quick and arguments.only is None:
         PAGE.write_text(with_part(page, part_of(PAGE.read_text())))
     return 0
 
@@ -98,7 +99,7 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         help="one row; may be repeated",
     )
-    parser.add_argument("--clusters", choices=["barnabas", "kafka", "both"], default="both")
+    parser.add_argument("--clusters", choices=[*SIDES, "all"], default="all")
     parser.add_argument(
         "--takeovers", action="store_true", help="how long partitions are without a leader"
     )

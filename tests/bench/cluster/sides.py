@@ -1,4 +1,7 @@
-"""The two clusters that are measured: three Barnabas over a PostgreSQL pair, three Apache Kafka."""
+"""The clusters that are measured: two of Barnabas over a PostgreSQL pair, one of Apache Kafka.
+
+One Barnabas keeps all records in PostgreSQL, the other the large ones in an object store.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
 from barnabas.protocol.messages.create_topics import (
@@ -21,9 +26,11 @@ from tests.bench.end_to_end import Peer
 from tests.bench.frames import batch, produce_error_position, produce_frame
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.kafka_cluster import NODES, KafkaNodes
+from tests.counterparts.object_stores import Versitygw
 from tests.counterparts.postgresql_servers import Pair
 from tests.counterparts.usage import CpuTime, cpu_time, tree_bytes, tree_cpu_time
 from tests.counterparts.wire_client import WireClient
+from tests.postgresql.object_stores import BUCKET, settings_of
 from tests.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -98,20 +105,41 @@ class Side:
 @contextmanager
 def barnabas_side() -> Iterator[Side]:
     """Run three brokers over a primary and a synchronous standby; all else is as it comes."""
-    with Pair(**STORE_SETTINGS) as pair, ExitStack() as stack:
-        address = {"barnabas.metadata": pair.url}
+    with (
+        Pair(**STORE_SETTINGS) as pair,
+        _three({"barnabas.metadata": pair.url}) as (brokers, start_up_s),
+    ):
+        yield Side(brokers, start_up_s, lambda: (pair.primary.pid, pair.standby.pid))
+
+
+@contextmanager
+def objects_side() -> Iterator[Side]:
+    """Run three brokers over a pair and an object store, versitygw over a local directory."""
+    with (
+        Pair(**STORE_SETTINGS) as pair,
+        TemporaryDirectory() as directory,
+        Versitygw(Path(directory) / "versitygw") as store,
+    ):
+        store.create_bucket(BUCKET)
+        settings = settings_of(store)
+        # Tests make objects of small flushes, too. Here their size is as it comes.
+        del settings["barnabas.flush.object.min.bytes"]
+        with _three({"barnabas.metadata": pair.url} | settings) as (brokers, start_up_s):
+            yield Side(brokers, start_up_s, lambda: (pair.primary.pid, pair.standby.pid, store.pid))
+
+
+@contextmanager
+def _three(overrides: dict[str, str]) -> Iterator[tuple[Sequence[BarnabasProcess], float]]:
+    """Run three brokers with the settings; yield them, and the seconds of their start."""
+    with ExitStack() as stack:
         brokers = [BarnabasProcess() for _ in range(NODES)]
         for each in brokers:
             stack.callback(each.remove)
-            each.overrides |= address
+            each.overrides |= overrides
         started = time.monotonic()
         with ThreadPoolExecutor(NODES) as threads:
             list(threads.map(BarnabasProcess.start, brokers))
-        yield Side(
-            brokers,
-            time.monotonic() - started,
-            lambda: (pair.primary.pid, pair.standby.pid),
-        )
+        yield brokers, time.monotonic() - started
 
 
 @contextmanager
@@ -121,7 +149,7 @@ def kafka_side() -> Iterator[Side]:
         yield Side(nodes.brokers, max(each.start_up_s for each in nodes.brokers), lambda: ())
 
 
-SIDES = {"barnabas": barnabas_side, "kafka": kafka_side}
+SIDES = {"barnabas": barnabas_side, "objects": objects_side, "kafka": kafka_side}
 
 
 def make_topic(side: Side) -> Layout:
