@@ -89,7 +89,22 @@ def target_table(results: Results, rows: Sequence[Row]) -> list[str]:
                     + _verdict(is_met=ours.rate >= row.rate * theirs.rate),
                 )
             )
+        on_objects = results.rows.get(("objects", row.key))
+        if on_objects is not None and theirs is not None and row.for_each_cpu_second is not None:
+            lines.append(_cpu_line(row, on_objects, theirs, row.for_each_cpu_second))
     return table(lines)
+
+
+def _cpu_line(row: Row, on_objects: Measured, theirs: Measured, minimum: float) -> tuple[str, ...]:
+    ours, kafkas = on_objects.megabytes_for_each_cpu_second, theirs.megabytes_for_each_cpu_second
+    return (
+        f"{row.title}, on an object store",
+        "MB for each CPU second",
+        f"{ours:,.0f}",
+        f"{kafkas:,.0f}",
+        f">= {minimum:.0f} times",
+        f"{ours / kafkas:.2f}, " + _verdict(is_met=ours >= minimum * kafkas),
+    )
 
 
 def measured_table(results: Results, rows: Sequence[Row], names: Sequence[str]) -> list[str]:

@@ -30,6 +30,8 @@ class Row(NamedTuple):
     """Maximum of the median, or None for no target."""
     rate: float | None = None
     """Minimum, as a multiple of Apache Kafka's rate, or None for no target."""
+    for_each_cpu_second: float | None = None
+    """Minimum of MB for each CPU second on an object store, as a multiple of Apache Kafka's."""
 
     @property
     def records_of_one(self) -> int:
@@ -102,6 +104,7 @@ ROWS = (
         records=BULK_RECORDS,
         in_flight=2,
         rate=1.0,
+        for_each_cpu_second=1.0,
     ),
     Row("end-to-end", "end to end, one record", "end-to-end"),
     _transactions("1-inside", "1 producer, inside one broker, 1 partition", 1, 1, 1),

@@ -64,7 +64,7 @@ class Measured(NamedTuple):
     brokers_cpu_s: float
     """CPU time for one record, all brokers together."""
     store_cpu_s: float
-    """CPU time for one record, PostgreSQL's primary and standby together."""
+    """CPU time for one record, the store's processes together."""
     client_share: float
     """Share of one core that the load client uses."""
     again: float
@@ -74,7 +74,12 @@ class Measured(NamedTuple):
     brokers_cpu_s_of_mb: float = 0.0
     """CPU time for one MB of values, all brokers together."""
     store_cpu_s_of_mb: float = 0.0
-    """CPU time for one MB of values, PostgreSQL's primary and standby together."""
+    """CPU time for one MB of values, the store's processes together."""
+
+    @property
+    def megabytes_for_each_cpu_second(self) -> float:
+        """MB of values for each CPU second of brokers and store."""
+        return 1 / (self.brokers_cpu_s_of_mb + self.store_cpu_s_of_mb)
 
 
 @dataclass

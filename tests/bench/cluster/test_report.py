@@ -17,6 +17,13 @@ def test_targets_are_compared_with_the_measurements():
     lines = target_table(results, ROWS)[2:]
     assert sum("missed" in each for each in lines) == 1, "10 ms are more than 8, less than 30"
     assert sum("2.50, met" in each for each in lines) == 8
+    measured = _MEASURED._replace(brokers_cpu_s_of_mb=0.01, store_cpu_s_of_mb=0.01)
+    results.rows["objects", "bulk-three"] = measured
+    results.rows["kafka", "bulk-three"] = measured._replace(store_cpu_s_of_mb=0.0)
+    assert any(
+        "on an object store" in each and "| 50 " in each and "0.50, missed" in each
+        for each in target_table(results, ROWS)
+    )
     results.rows["kafka", "transaction-1-two"] = _MEASURED._replace(rate=51.0)
     assert any("1.96, missed" in each for each in target_table(results, ROWS))
 
