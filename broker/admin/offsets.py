@@ -26,7 +26,8 @@ from barnabas.protocol.messages.list_offsets import (
 
 LATEST, EARLIEST = -1, -2
 UNCOMMITTED: Final = "read_uncommitted"
-ISOLATION: Final = {UNCOMMITTED: 0, "read_committed": 1}
+COMMITTED: Final = "read_committed"
+ISOLATION: Final = {UNCOMMITTED: 0, COMMITTED: 1}
 
 Offsets: TypeAlias = dict[TopicPartition, int]
 

@@ -8,7 +8,14 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from barnabas.broker.admin.exchange import Partition, TopicPartition, partition_text
-from barnabas.broker.admin.offsets import ISOLATION, LATEST, Offsets, offsets_at, offsets_of
+from barnabas.broker.admin.offsets import (
+    COMMITTED,
+    ISOLATION,
+    LATEST,
+    Offsets,
+    offsets_at,
+    offsets_of,
+)
 from barnabas.broker.admin.positions import Position
 from barnabas.broker.cli.arguments import (
     add_server,
@@ -19,8 +26,9 @@ from barnabas.broker.cli.arguments import (
 )
 from barnabas.broker.cli.cluster_view import Cluster
 from barnabas.broker.cli.errors import USAGE, CommandError
-from barnabas.broker.cli.interruption import Interruption
+from barnabas.broker.cli.interruption import Interruption, Wait
 from barnabas.broker.cli.output import Progress, count_text
+from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.records.consumer import Consumer
 from barnabas.broker.cli.records.group_reader import GroupReader
 from barnabas.broker.cli.records.record_text import (
@@ -63,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-e", "--exit", action="store_true", help="stop at the current end")
     parser.add_argument(
-        "--isolation", choices=tuple(ISOLATION), default="read_committed", metavar="LEVEL",
+        "--isolation", choices=tuple(ISOLATION), default=COMMITTED, metavar="LEVEL",
         help="read_committed (default), read_uncommitted",
     )  # fmt: skip
     parser.add_argument(
@@ -92,6 +100,8 @@ def run(arguments: argparse.Namespace) -> int:
         try:
             reader.open()
             _print_all(reader, printer, arguments.max_messages, interruption)
+            if reader.at_end and arguments.isolation == COMMITTED:
+                _warn_of_open_transactions(cluster, list(reader.positions), interruption.wait)
         except KeyboardInterrupt:
             pass  # ``exit_code`` says which signal it was.
         finally:
@@ -115,6 +125,29 @@ def _print_all(
             sys.stdout.buffer.flush()
             reader.printed()
             progress.show(f"{count_text(count, 'record')} read")
+
+
+def _warn_of_open_transactions(
+    cluster: Cluster, read: Sequence[TopicPartition], wait: Wait
+) -> None:
+    """Name each partition whose last stable offset is before its end: the rest was not read."""
+
+    def look_up() -> tuple[Offsets, Offsets]:
+        topics = sorted({topic for topic, _ in read})
+        found = [each for topic in topics for each in cluster.partitions(topic)]
+        partitions = [each for each in found if each.topic_partition in read]
+        ends = cluster.run(offsets_at(partitions, LATEST))
+        # Requested second, and it never decreases: a transaction is open now.
+        return ends, cluster.run(offsets_at(partitions, LATEST, COMMITTED))
+
+    ends, stable = patiently(cluster, look_up, wait)
+    for at, end in ends.items():
+        if stable[at] < end:
+            print_text(
+                f"barnabas: {partition_text(at)}: offsets {stable[at]} to {end - 1} were not "
+                "read, since a transaction is open; `barnabas transactions list-blocking` shows it",
+                file=sys.stderr,
+            )
 
 
 def _printer(arguments: argparse.Namespace) -> Part:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 
 from barnabas.broker.admin.exchange import Partition, TopicPartition, partition_text
@@ -60,6 +60,11 @@ class GroupReader:
     def at_end(self) -> bool:
         """Whether all records were read that existed when the partitions were assigned."""
         return self._to_the_end and self._consumer.at_end
+
+    @property
+    def positions(self) -> Mapping[TopicPartition, int]:
+        """The next offset of each partition that it is assigned."""
+        return self._consumer.positions
 
     def poll(self) -> Iterator[ReceivedRecord]:
         """Yield the records of one round of fetches; raises CommandError."""

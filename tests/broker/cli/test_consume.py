@@ -13,6 +13,7 @@ from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
+from tests.counterparts.transaction_client import TransactionClient
 
 
 @pytest.fixture
@@ -59,6 +60,22 @@ def test_from_somewhere(shell, ten, where):
 @pytest.mark.parametrize("where", ["end", "latest", "10", "@2033-01-01"])
 def test_from_the_end(shell, ten, where):
     assert shell("consume", ten, "-o", where, "-e").lines == []
+
+
+@pytest.mark.parametrize("group", [(), ("-g", "readers")])
+def test_records_behind_an_open_transaction_are_named(own_broker, own_shell, group):
+    own_shell("topics", "create", "two", "-p", "2")
+    own_shell("produce", "two", "-p", "0", stdin=b"a\n")
+    with TransactionClient(own_broker) as client:
+        client.begin("open", "two", 0)
+        ended = own_shell("consume", "two", "-o", "beginning", "-e", *group)
+        assert (ended.exit_code, ended.stdout) == (0, "a\n")
+        assert "barnabas: two-0: offsets 1 to 1 were not read, since a transaction is open" in (
+            ended.stderr
+        )
+        assert "two-1" not in ended.stderr
+        read = ("consume", "two", "-o", "beginning", "-e", "--isolation", "read_uncommitted")
+        assert "not read" not in own_shell(*read).stderr
 
 
 def test_nothing_more_than_what_was_there(shell, ten):
