@@ -492,7 +492,7 @@ controls: $(VENV)/.counterparts ## What the nemesis of a cluster would see, brok
 	@$(PYTEST) --quiet tests/postgresql/broken_rules.py tests/postgresql/full_disk.py $(ARGS)
 
 .PHONY: soak-cluster
-soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker dies every 5 s, for an hour (DURATION=, SEED=; ARGS='--clients spark --brokers objects')
+soak-cluster: $(VENV)/.counterparts ## Clients of a cluster of which a broker dies every 5 s, for an hour (DURATION=, SEED=; ARGS='--clients programs --brokers objects')
 	@$(BIN)/python -m tests.torture.soak_turns --seconds $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: attack

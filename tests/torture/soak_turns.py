@@ -3,7 +3,8 @@
 Rounds of a minute, each on a cluster of its own with the seed after the last one's. `--brokers
 processes` has them be `barnabas serve` on a PostgreSQL pair, `objects` such processes with large
 flushes in versitygw, `embedded` in this process. `--clients` is what uses them: the libraries of
-the torture, Spark with the exactly-once sinks, or Apache Kafka's verifiable tools.
+the torture, Spark with the exactly-once sinks, Apache Kafka's verifiable tools, or the programs of
+examples/proving, one in each round, which `barnabas prove` kills and pauses, too.
 """
 
 from __future__ import annotations
@@ -24,12 +25,21 @@ from typing import NamedTuple
 from barnabas.testing import Cluster
 from tests.counterparts.object_stores import Versitygw
 from tests.counterparts.postgresql_servers import Pair
+from tests.interop.proving import (
+    CONFLUENT,
+    FRANZ_GO,
+    JAVA,
+    KAFKA_PYTHON,
+    PROVED,
+    prove,
+)
 from tests.interop.tools_at_a_cluster import copy_while_brokers_die
 from tests.postgresql.brokers import LEASE_MS, Member, running
 from tests.postgresql.object_stores import BUCKET, settings_of
 from tests.spark.harness import SparkDriver
 from tests.spark.pipelines import write_while_brokers_die
 from tests.torture.embedded_brokers import EmbeddedBrokers
+from tests.torture.killer import Killer
 from tests.torture.process_brokers import ProcessBrokers
 from tests.torture.torture import Say
 from tests.torture.turns import EVERY_S, Brokers, TurnsTorture, told, unexpected
@@ -37,6 +47,7 @@ from tests.workload.access import BROKER_SETTINGS
 
 BROKERS = 3
 ROUND_S = 60.0
+PROGRAMS = (FRANZ_GO, CONFLUENT, JAVA, KAFKA_PYTHON)
 TWO_PHASE = {"transaction.two.phase.commit.enable": "true"}
 COPIED_RECORDS = 600
 
@@ -115,8 +126,19 @@ def _tools(of: Round, say: Say) -> bool:
     return True
 
 
+def _programs(of: Round, say: Say) -> bool:
+    program = PROGRAMS[of.seed % len(PROGRAMS)]
+    say(f"{program.library} {program.version}")
+    servers = ("--bootstrap-server", of.brokers.bootstrap_servers)
+    with Killer(of.brokers) as killer:
+        run = prove(program, of.directory, *servers, "--seconds", of.seconds, "--seed", of.seed)
+        say(f"{run.line(program.name, of.seed)}, {killer.kills} kills of brokers")
+    return run.code == PROVED
+
+
 CLIENTS: dict[str, Callable[[Round, Say], bool]] = {
     "libraries": _libraries,
+    "programs": _programs,
     "spark": _spark,
     "tools": _tools,
 }
