@@ -63,15 +63,15 @@ class NewParts(NamedTuple):
     """Segments of a log at one moment that become parts."""
 
     sealed: Sequence[ReadableSegment]
-    last: LogPart
-    """The part of the last segment, which may take more batches."""
+    active: Sequence[LogPart]
+    """The part of the active segment, which may take more batches, unless it is empty."""
 
     def encode(self) -> list[LogPart]:
         """Return the parts; on any thread, as the indexes of a sealed segment may be on the disk.
 
         Raises Corrupt, OSError.
         """
-        return [*[part_of(segment)[0] for segment in self.sealed], self.last]
+        return [*[part_of(segment)[0] for segment in self.sealed], *self.active]
 
 
 def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] | None:
@@ -85,7 +85,9 @@ def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] 
     if not unknown:
         return [] if is_local(log) else None
     newest = [segment for segment in unknown[:-1] if segment.end_offset > known_offset]
-    return NewParts(newest, part_of(unknown[-1])[0])
+    if unknown[-1] is not log.active:
+        return NewParts([*newest, unknown[-1]], ())
+    return NewParts(newest, [part_of(log.active)[0]])
 
 
 def part_of(segment: ReadableSegment) -> tuple[LogPart, PartFacts]:

@@ -1,7 +1,8 @@
 """Segments that leave the leader's disk, once the store has their records behind a snapshot.
 
 The log's readers get them from the store from then on, as after a takeover. A compacted log keeps
-all of its segments here (``log_parts.py``). On the loop, except ``excess`` and ``facts_of``.
+all of its segments here (``log_parts.py``). On the loop, except ``excess``, ``largest`` and
+``facts_of``.
 """
 
 from __future__ import annotations
@@ -30,6 +31,13 @@ class Leaving(NamedTuple):
     segment: Segment
 
 
+class Staying(NamedTuple):
+    """A log with bytes on the disk that can leave only after a roll and a snapshot."""
+
+    size_bytes: int
+    log: PartitionLog
+
+
 def leaving_of(log: PartitionLog, snapshot_offset: int) -> Iterator[Leaving]:
     """Yield the segments of a log that are complete here, and before its snapshot in the store."""
     if not has_parts(log) or log.directory.is_apart:
@@ -40,19 +48,38 @@ def leaving_of(log: PartitionLog, snapshot_offset: int) -> Iterator[Leaving]:
             yield Leaving(*place, log, segment)
 
 
+def staying_of(log: PartitionLog, leaving: Iterable[Leaving]) -> Staying:
+    """Return the bytes of a log that stay on the disk when the ``leaving`` ones have left."""
+    if not has_parts(log):
+        return Staying(0, log)
+    size_bytes = sum(segment.disk_bytes for segment in log.local_segments)
+    return Staying(size_bytes - sum(each.segment.disk_bytes for each in leaving), log)
+
+
+def largest(staying: Iterable[Staying], excess_bytes: int) -> list[PartitionLog]:
+    """Return the logs with the most bytes, so many that they have ``excess_bytes`` together."""
+    found = []
+    for size_bytes, log in sorted(staying, key=lambda each: -each.size_bytes):
+        if excess_bytes <= 0 or not size_bytes:
+            break
+        excess_bytes -= size_bytes
+        found.append(log)
+    return found
+
+
 def excess(leaving: Iterable[Leaving], kept_bytes: int, left_bytes: int = 0) -> list[Leaving]:
     """Return the oldest segments, so that the others have at most ``kept_bytes``.
 
     ``left_bytes``: free space of the disk; if it is negative, as many bytes leave at least.
     """
     segments = sorted(leaving, key=lambda each: each[:3])
-    excess_bytes = sum(each.segment.size_bytes for each in segments) - kept_bytes
+    excess_bytes = sum(each.segment.disk_bytes for each in segments) - kept_bytes
     excess_bytes = max(excess_bytes, -left_bytes)
     found = []
     for each in segments:
         if excess_bytes <= 0:
             break
-        excess_bytes -= each.segment.size_bytes
+        excess_bytes -= each.segment.disk_bytes
         found.append(each)
     return found
 

@@ -11,8 +11,10 @@ Rules of this file:
    (``storage/replicated/log_parts.py``).
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
-4. Sealed segments of which the store has all records, before a snapshot, leave the disk once they
-   are more than the cache may have (``storage/replicated/offloading.py``).
+4. The segments on the disk have at most the bytes of the cache, except those of compacted logs.
+   When they have more, the oldest sealed ones leave of which the store has all records, before a
+   snapshot (``storage/replicated/offloading.py``). If that is not enough, the logs with the most
+   bytes get a new active segment and a snapshot, so that all of their records can leave.
 5. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
    of sessions that ended long ago. Objects have an upkeep of their own (``object_upkeep.py``).
 6. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
@@ -40,8 +42,10 @@ from barnabas.storage.replicated.offloading import (
     Leaving,
     excess,
     facts_of,
+    largest,
     leaving_of,
     offload,
+    staying_of,
 )
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
@@ -264,8 +268,8 @@ class Upkeep:
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
 
     async def _offload(self) -> None:
-        """Remove the oldest segments from the disk, beyond the size of the cache, and as many bytes
-        as the disk lacks after the cache has shrunk.
+        """Remove segments from the disk, beyond the size of the cache, and as many bytes as the
+        disk lacks after the cache has shrunk.
         """
         cold = self._cold
         if cold is None:
@@ -275,9 +279,8 @@ class Upkeep:
         except OSError as error:
             logger.warning("free space unknown, the cache keeps its size error=%s", error)
             return
-        if self._host.clock.now_ms() < self._garbage_due_ms:
-            return
         leaving: list[Leaving] = []
+        staying = []
         looked_at = 0
         for log, kept in [*self._kept.items()]:
             looked_at += len(log.segments)
@@ -285,13 +288,41 @@ class Upkeep:
                 looked_at = len(log.segments)
                 await next_turn()
             if is_here(self._logs, log):
-                leaving += leaving_of(log, kept.snapshot_offset)
-        most = partial(excess, leaving, cold.cache.max_bytes, left_bytes)
-        for each in await self._rounds.aside(most):
-            facts = await self._read(each.log, partial(facts_of, each))
-            await next_turn()
-            if facts is not None and is_here(self._logs, each.log):
-                self.counts.segments_offloaded += offload(each, facts, cold)
+                able = [*leaving_of(log, kept.snapshot_offset)]
+                leaving += able
+                staying.append(staying_of(log, able))
+        kept_bytes = cold.cache.max_bytes - sum(each.size_bytes for each in staying)
+        most = partial(excess, leaving, kept_bytes, left_bytes)
+        oldest = await self._rounds.aside(most)
+        for each in oldest:
+            await self._leave(each, cold)
+        gone_bytes = sum(each.segment.disk_bytes for each in oldest)
+        kept_bytes -= sum(each.segment.disk_bytes for each in leaving) - gone_bytes
+        for log in largest(staying, -min(kept_bytes, left_bytes + gone_bytes)):
+            await self._leave_whole(log, cold)
+        if self._logs.wants_checkpoint:
+            self._logs.checkpoint()  # It removes the files.
+
+    async def _leave(self, leaving: Leaving, cold: ColdStore) -> None:
+        """Remove a segment from the disk, unless its indexes cannot be read."""
+        facts = await self._read(leaving.log, partial(facts_of, leaving))
+        await next_turn()
+        if facts is not None and is_here(self._logs, leaving.log):
+            self.counts.segments_offloaded += offload(leaving, facts, cold)
+
+    async def _leave_whole(self, log: PartitionLog, cold: ColdStore) -> None:
+        """Remove all segments of a log from the disk, the active one included.
+
+        Those whose files are not complete yet leave in the next round.
+        """
+        kept = self._kept.get(log)
+        if kept is None or log.closed or not has_parts(log) or not is_here(self._logs, log):
+            return
+        if log.active.size_bytes:
+            log.roll(self._logs.journal.group_for(0))
+        if await self._keep_snapshot(log, kept):
+            for each in [*leaving_of(log, kept.snapshot_offset)]:
+                await self._leave(each, cold)
 
     async def _read(self, log: PartitionLog, read: Callable[[], Result]) -> Result | None:
         """Return the result of ``read``, or None if the files of the log cannot be read."""
