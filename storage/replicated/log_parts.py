@@ -59,6 +59,11 @@ def has_parts(log: PartitionLog) -> bool:
     return log.cleaning.compacted_offset <= log.log_start_offset
 
 
+def unstored_bytes(log: PartitionLog) -> int:
+    """Return the size of the segments that this leader has not loaded as parts; on the loop."""
+    return sum(segment.size_bytes for segment in log.segments if not segment.is_stored)
+
+
 class NewParts(NamedTuple):
     """Segments of a log at one moment that become parts."""
 

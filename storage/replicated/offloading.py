@@ -31,8 +31,8 @@ class Leaving(NamedTuple):
     segment: Segment
 
 
-class Staying(NamedTuple):
-    """A log with bytes on the disk that can leave only after a roll and a snapshot."""
+class LogBytes(NamedTuple):
+    """Some bytes of a log: those on the disk, for example, or those without a snapshot."""
 
     size_bytes: int
     log: PartitionLog
@@ -48,18 +48,21 @@ def leaving_of(log: PartitionLog, snapshot_offset: int) -> Iterator[Leaving]:
             yield Leaving(*place, log, segment)
 
 
-def staying_of(log: PartitionLog, leaving: Iterable[Leaving]) -> Staying:
-    """Return the bytes of a log that stay on the disk when the ``leaving`` ones have left."""
+def staying_of(log: PartitionLog, leaving: Iterable[Leaving]) -> LogBytes:
+    """Return the bytes of a log that stay on the disk when the ``leaving`` ones have left.
+
+    They can leave after a roll and a snapshot.
+    """
     if not has_parts(log):
-        return Staying(0, log)
+        return LogBytes(0, log)
     size_bytes = sum(segment.disk_bytes for segment in log.local_segments)
-    return Staying(size_bytes - sum(each.segment.disk_bytes for each in leaving), log)
+    return LogBytes(size_bytes - sum(each.segment.disk_bytes for each in leaving), log)
 
 
-def largest(staying: Iterable[Staying], excess_bytes: int) -> list[PartitionLog]:
+def largest(sizes: Iterable[LogBytes], excess_bytes: int) -> list[PartitionLog]:
     """Return the logs with the most bytes, so many that they have ``excess_bytes`` together."""
     found = []
-    for size_bytes, log in sorted(staying, key=lambda each: -each.size_bytes):
+    for size_bytes, log in sorted(sizes, key=lambda each: -each.size_bytes):
         if excess_bytes <= 0 or not size_bytes:
             break
         excess_bytes -= size_bytes

@@ -8,7 +8,9 @@ Rules of this file:
    ``snapshot_bytes``, or after ``snapshot_ms`` if the log has grown. It is also due for garbage
    before a log start that the last snapshot does not cover, for segments that were compacted here,
    and once for a long log that was loaded whole. With it go the parts of the log before it
-   (``storage/replicated/log_parts.py``).
+   (``storage/replicated/log_parts.py``). The logs with the most bytes after their snapshots get one
+   earlier, so that all logs together have at most ``unread_bytes`` of them, which their next
+   leaders have to read. Compacted logs are not counted: they are read whole.
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
 4. The segments on the disk have at most the bytes of the cache, except those of compacted logs.
@@ -36,10 +38,17 @@ from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.errors import Corrupt, StoreDamaged
 from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
-from barnabas.storage.replicated.log_parts import NewParts, has_parts, is_local, new_parts
+from barnabas.storage.replicated.log_parts import (
+    NewParts,
+    has_parts,
+    is_local,
+    new_parts,
+    unstored_bytes,
+)
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.offloading import (
     Leaving,
+    LogBytes,
     excess,
     facts_of,
     largest,
@@ -87,6 +96,11 @@ class UpkeepSettings:
     snapshot_bytes: int = 64 * 1024 * 1024
     """Bytes appended to a log after which a snapshot is due."""
     snapshot_ms: int = 60_000
+    unread_bytes: int = 512 * 1024 * 1024
+    """Maximum size of the records after the snapshots of all logs. Two brokers that take over these
+    logs read them within 5 s if the store gives each of them 50 MB/s. A thousand logs that get
+    16 MB/s together stay below it by snapshots after ``snapshot_ms``; with 100 MB/s they need about
+    100 snapshots a second."""
     retry_ms: int = 30_000
     """Pause before an unfinished compaction of a log in the store is tried again."""
     forget_ms: int = 600_000
@@ -103,6 +117,8 @@ class _Kept:
     time_ms: int
     appended_bytes: int
     """Number of bytes appended when the snapshot was taken."""
+    inherited_bytes: int = 0
+    """Size of the records after the snapshot when the log was loaded, until the next snapshot."""
     snapshot_offset: int = 0
     swaps: int = 0
     """Number of swaps of segments that the store has followed."""
@@ -185,6 +201,7 @@ class Upkeep:
     async def run_once(self) -> None:
         """Run one round of all that is due; raises IndexClosed."""
         await for_each_log(self._logs, self._kept, self._maintain)
+        await self._limit_unread()
         await self._offload()
         await self._collect_garbage()
         await self._pack()
@@ -195,7 +212,8 @@ class Upkeep:
         now_ms = self._host.clock.now_ms()
         kept = self._kept.get(log)
         if kept is None:
-            kept = self._kept[log] = _Kept(now_ms, log.appended_bytes)
+            inherited_bytes = unstored_bytes(log)
+            kept = self._kept[log] = _Kept(now_ms, log.appended_bytes, inherited_bytes)
         if log.config.is_compacted and not is_local(log):
             if await self._keep_snapshot(log, kept):
                 self._reload(log)
@@ -205,6 +223,20 @@ class Upkeep:
             is_kept = await self._keep_snapshot(log, kept)
             if is_kept and awaits_compaction:
                 await self._compact(log, kept)
+
+    async def _limit_unread(self) -> None:
+        """Keep snapshots of the logs with the most bytes after theirs, above the limit of all."""
+        unread = []
+        for number, (log, kept) in enumerate([*self._kept.items()], start=1):
+            if number % LOGS_PER_TURN == 0:
+                await next_turn()
+            if has_parts(log):
+                grown_bytes = log.appended_bytes - kept.appended_bytes
+                unread.append(LogBytes(kept.inherited_bytes + grown_bytes, log))
+        excess_bytes = sum(each.size_bytes for each in unread) - self._settings.unread_bytes
+        for log in largest(unread, excess_bytes):
+            if is_here(self._logs, log):
+                await self._keep_snapshot(log, self._kept[log])
 
     def _is_due(self, log: PartitionLog, kept: _Kept, now_ms: int) -> bool:
         grown_bytes = log.appended_bytes - kept.appended_bytes
@@ -239,7 +271,7 @@ class Upkeep:
         led = (session, log.partition_id, log.leader_epoch)
         if not await self._rounds.aside(partial(self._index.put_snapshot, *led, snapshot, parts)):
             return False
-        kept.time_ms, kept.appended_bytes = now_ms, appended_bytes
+        kept.time_ms, kept.appended_bytes, kept.inherited_bytes = now_ms, appended_bytes, 0
         kept.snapshot_offset = snapshot.next_offset
         self.counts.snapshots += 1
         return True
