@@ -78,6 +78,11 @@ class NewParts(NamedTuple):
         """
         return [*[part_of(segment)[0] for segment in self.sealed], *self.active]
 
+    def note_stored(self) -> None:
+        """Note that the store has the parts, which later snapshots leave out; on the loop."""
+        for segment in self.sealed:
+            segment.is_stored = not isinstance(segment, Segment)
+
 
 def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] | None:
     """Return the parts that end after ``known_offset`` up to the log's end; on the loop.
@@ -86,13 +91,38 @@ def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] 
     """
     if not has_parts(log):
         return []
-    unknown = [each for each in log.segments if each.size_bytes and not each.is_stored]
-    if not unknown:
+    segments = [each for each in log.segments if each.size_bytes]
+    if all(each.is_stored for each in segments):
         return [] if is_local(log) else None
-    newest = [segment for segment in unknown[:-1] if segment.end_offset > known_offset]
-    if unknown[-1] is not log.active:
-        return NewParts([*newest, unknown[-1]], ())
-    return NewParts(newest, [part_of(log.active)[0]])
+    unknown = (at for at, each in enumerate(segments) if _is_unknown(each, known_offset))
+    newest = segments[next(unknown, -1) :]
+    if newest[-1] is log.active:
+        return NewParts(newest[:-1], [part_of(log.active)[0]])
+    return NewParts(newest, ())
+
+
+def _is_unknown(segment: ReadableSegment, known_offset: int) -> bool:
+    if isinstance(segment, Segment):
+        return segment.end_offset > known_offset
+    return not segment.is_stored
+
+
+def joined_facts(base_offset: int, first: PartFacts, second: PartFacts) -> PartFacts:
+    """Return the facts of two parts as those of one; the first begins at ``base_offset``."""
+    offsets, times = OffsetIndex(base_offset), TimeIndex(base_offset)
+    transactions = TransactionIndex()
+    position = 0
+    for facts in (first, second):
+        for offset, at in facts.indexes.offsets.entries():
+            offsets.append(offset, position + at)
+        for timestamp, offset in facts.indexes.times.entries():
+            times.maybe_append(timestamp, offset)
+        for aborted in facts.transactions:
+            transactions.append(aborted)
+        position += facts.size_bytes
+    index = SegmentIndex(base_offset, INDEX_STEP_BYTES)
+    index.resume(offsets, times)
+    return PartFacts(position, index, transactions)
 
 
 def part_of(segment: ReadableSegment) -> tuple[LogPart, PartFacts]:

@@ -96,6 +96,7 @@ async def test_thousand_partitions_with_large_segments_fit_a_small_disk(upkept):
     logs = upkept.broker.store.logs
     assert all(len(read_all(logs[number])) == TURNS for number in (1, 2, PARTITIONS))
     assert len(logs[PARTITIONS].segments) == 1, "a compacted log stays as it is"
+    assert max(len(log.segments) for log in logs.values()) <= 2, "pieces that left are joined"
 
 
 @pytest.mark.parametrize("upkept", [FewLeader], indirect=True)

@@ -258,14 +258,16 @@ class Upkeep:
         """Store a snapshot of all appended records; return False if the log is not led here any
         more.
         """
-        snapshot, parts = take_snapshot(log), new_parts(log, kept.snapshot_offset)
+        snapshot, found = take_snapshot(log), new_parts(log, kept.snapshot_offset)
         appended_bytes, now_ms = log.appended_bytes, self._host.clock.now_ms()
         await self._durable(log)
         session = self._session()
         if session is None or not is_here(self._logs, log):
             return False
-        if isinstance(parts, NewParts):
-            parts = await self._read(log, parts.encode)
+        if not isinstance(found, NewParts):
+            parts = found
+        else:
+            parts = await self._read(log, found.encode)
             if parts is None or self._session() != session:
                 return False
         led = (session, log.partition_id, log.leader_epoch)
@@ -273,6 +275,8 @@ class Upkeep:
             return False
         kept.time_ms, kept.appended_bytes, kept.inherited_bytes = now_ms, appended_bytes, 0
         kept.snapshot_offset = snapshot.next_offset
+        if isinstance(found, NewParts):
+            found.note_stored()
         self.counts.snapshots += 1
         return True
 
