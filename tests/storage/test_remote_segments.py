@@ -12,7 +12,7 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
-from barnabas.storage.replicated.log_parts import covering_parts
+from barnabas.storage.replicated.log_parts import covering_parts, new_parts
 from barnabas.storage.replicated.log_reading import head_of
 from barnabas.storage.replicated.offloading import excess, facts_of, leaving_of, offload
 from barnabas.storage.replicated.remote_segment import RemoteSegment
@@ -275,6 +275,19 @@ def test_segments_that_one_could_not_have_held_stay_apart(index, config):
     leader, cold = Broker(index, config, 0), Cold(index)
     in_pieces(leader, cold, 3)
     assert len(leader.log.segments) == 4
+
+
+def test_indexes_of_the_last_segment_are_read_aside_once_it_is_sealed(index, leader, monkeypatch):
+    leader.roll()
+    leader.checkpoint()
+    *_, last, active = leader.log.segments
+    assert active is leader.log.active
+    last.release_file()
+    with monkeypatch.context() as patched:
+        patched.setattr(last.directory, "read_file", None)
+        found = new_parts(leader.log, last.end_offset)
+    (part,) = found.encode()
+    assert part[:2] == (last.base_offset, last.end_offset)
 
 
 def test_oldest_segments_leave_a_disk_that_lacks_space(index, leader):
