@@ -112,9 +112,9 @@ class ClusterConfig(ObjectsConfig):
         "barnabas.cache.max.bytes", ConfigType.LONG, 1024 * 1024 * 1024, Between(0)
     )
     """Bytes of old records that a broker of a cluster keeps in log.dirs after consumers have read
-    them from the store, and as many bytes of full segments that it has written itself. With 0 it
-    keeps all segments, and loads each log whole when it becomes its leader. While the disk has less
-    than 256 MiB free beside barnabas.disk.reserve.bytes, it keeps fewer."""
+    them from the store, and as many bytes of segments that it has written itself, of all partitions
+    together. With 0 it keeps all segments, and loads each log whole when it becomes its leader.
+    While the disk has less than 256 MiB free beside barnabas.disk.reserve.bytes, it keeps fewer."""
     cold_read_timeout_ms: int = setting(
         "barnabas.cold.read.timeout.ms", ConfigType.INT, 10_000, Between(1)
     )

@@ -15,7 +15,7 @@ class ReadableSegment:
     """Batches from ``base_offset`` up to ``end_offset``; sizes in bytes of the batches."""
 
     is_stored = False
-    """Whether the facts of the segment are in the store, from this leader or another one."""
+    """Whether the facts of a segment that is not on this disk are in the store as one part."""
 
     def __init__(self, base_offset: int, *, created_ms: int) -> None:
         """An empty segment; ``created_ms`` stands for the timestamps of records without one."""

@@ -100,6 +100,11 @@ class Segment(ReadableSegment):
         """Path of the `.log` file."""
         return self.directory.file_path(self.stem + LOG_SUFFIX)
 
+    @property
+    def disk_bytes(self) -> int:
+        """Bytes that the log file takes on the disk at most, with those reserved ahead."""
+        return max(self.size_bytes, self._allocated_bytes)
+
     # The loop's side
 
     def reserve(self, last_offset: int, max_timestamp: int, size: int) -> int:

@@ -1,6 +1,6 @@
 """The files of a log that hold snapshots of its producer state."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from functools import partial
 
 from barnabas.storage.journal.journal import Operation
@@ -34,10 +34,10 @@ class SnapshotFiles:
         self.batches_since = 0
         return partial(directory.write_file, file_stem(offset) + SNAPSHOT_SUFFIX, data)
 
-    def take_superseded(self, segments: Sequence[ReadableSegment]) -> list[str]:
+    def take_superseded(self, segments: Iterable[ReadableSegment]) -> list[str]:
         """Return the names of files that are not needed once the newest one is durable.
 
-        As Kafka does, those at the start of an existing segment are kept.
+        As Kafka does, those at the start of one of ``segments`` are kept.
         """
         if self.offsets <= {self.newest_offset}:
             return []  # As with most of thousands of logs that a checkpoint walks over.

@@ -59,19 +59,29 @@ def has_parts(log: PartitionLog) -> bool:
     return log.cleaning.compacted_offset <= log.log_start_offset
 
 
+def unstored_bytes(log: PartitionLog) -> int:
+    """Return the size of the segments that this leader has not loaded as parts; on the loop."""
+    return sum(segment.size_bytes for segment in log.segments if not segment.is_stored)
+
+
 class NewParts(NamedTuple):
     """Segments of a log at one moment that become parts."""
 
     sealed: Sequence[ReadableSegment]
-    last: LogPart
-    """The part of the last segment, which may take more batches."""
+    active: Sequence[LogPart]
+    """The part of the active segment, which may take more batches, unless it is empty."""
 
     def encode(self) -> list[LogPart]:
         """Return the parts; on any thread, as the indexes of a sealed segment may be on the disk.
 
         Raises Corrupt, OSError.
         """
-        return [*[part_of(segment)[0] for segment in self.sealed], self.last]
+        return [*[part_of(segment)[0] for segment in self.sealed], *self.active]
+
+    def note_stored(self) -> None:
+        """Note that the store has the parts, which later snapshots leave out; on the loop."""
+        for segment in self.sealed:
+            segment.is_stored = not isinstance(segment, Segment)
 
 
 def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] | None:
@@ -81,11 +91,38 @@ def new_parts(log: PartitionLog, known_offset: int) -> NewParts | list[LogPart] 
     """
     if not has_parts(log):
         return []
-    unknown = [each for each in log.segments if each.size_bytes and not each.is_stored]
-    if not unknown:
+    segments = [each for each in log.segments if each.size_bytes]
+    if all(each.is_stored for each in segments):
         return [] if is_local(log) else None
-    newest = [segment for segment in unknown[:-1] if segment.end_offset > known_offset]
-    return NewParts(newest, part_of(unknown[-1])[0])
+    unknown = (at for at, each in enumerate(segments) if _is_unknown(each, known_offset))
+    newest = segments[next(unknown, -1) :]
+    if newest[-1] is log.active:
+        return NewParts(newest[:-1], [part_of(log.active)[0]])
+    return NewParts(newest, ())
+
+
+def _is_unknown(segment: ReadableSegment, known_offset: int) -> bool:
+    if isinstance(segment, Segment):
+        return segment.end_offset > known_offset
+    return not segment.is_stored
+
+
+def joined_facts(base_offset: int, first: PartFacts, second: PartFacts) -> PartFacts:
+    """Return the facts of two parts as those of one; the first begins at ``base_offset``."""
+    offsets, times = OffsetIndex(base_offset), TimeIndex(base_offset)
+    transactions = TransactionIndex()
+    position = 0
+    for facts in (first, second):
+        for offset, at in facts.indexes.offsets.entries():
+            offsets.append(offset, position + at)
+        for timestamp, offset in facts.indexes.times.entries():
+            times.maybe_append(timestamp, offset)
+        for aborted in facts.transactions:
+            transactions.append(aborted)
+        position += facts.size_bytes
+    index = SegmentIndex(base_offset, INDEX_STEP_BYTES)
+    index.resume(offsets, times)
+    return PartFacts(position, index, transactions)
 
 
 def part_of(segment: ReadableSegment) -> tuple[LogPart, PartFacts]:

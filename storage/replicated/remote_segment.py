@@ -1,5 +1,7 @@
 """A segment of a log that lies before its snapshot, and whose records only the store has."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 
 from barnabas.storage.log.index import SegmentIndex
@@ -7,7 +9,7 @@ from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment_read import ReadPlan
 from barnabas.storage.replicated.cold_store import ColdStore
 from barnabas.storage.replicated.log_index import LogPart
-from barnabas.storage.replicated.log_parts import PartFacts
+from barnabas.storage.replicated.log_parts import PartFacts, joined_facts
 from barnabas.storage.replicated.remote_file import RemoteFile, RemoteSpan
 
 
@@ -23,14 +25,22 @@ class RemoteSegment(ReadableSegment):
         *,
         created_ms: int,
         is_stored: bool = True,
+        first_timestamp_ms: int = -1,
     ) -> None:
-        """``is_stored``: see ``ReadableSegment``."""
+        """``is_stored``: see ``ReadableSegment``.
+
+        ``first_timestamp_ms``: that of the first batch, or -1 if it is not known.
+        """
         super().__init__(part.base_offset, created_ms=created_ms)
         self.is_stored = is_stored
+        self.first_timestamp_ms = first_timestamp_ms
         self.end_offset = part.next_offset
         self.size_bytes = self.written_bytes = facts.size_bytes
         self.transactions = facts.transactions
         self._index = facts.indexes
+        self._facts = facts
+        self._cold = cold
+        self._partition_id = partition_id
         self._file = RemoteFile(cold, partition_id, part.base_offset, part.next_offset)
 
     @property
@@ -42,6 +52,19 @@ class RemoteSegment(ReadableSegment):
     def max_timestamp_ms(self) -> int:
         """The largest timestamp in the segment; -1 when no record has one."""
         return self._index.max_timestamp
+
+    def joined(self, part: LogPart, facts: PartFacts) -> RemoteSegment:
+        """Return a segment that has the next part, too."""
+        base_offset = self.base_offset
+        return RemoteSegment(
+            self._partition_id,
+            LogPart(base_offset, part.next_offset, b""),
+            joined_facts(base_offset, self._facts, facts),
+            self._cold,
+            created_ms=self.created_ms,
+            is_stored=False,
+            first_timestamp_ms=self.first_timestamp_ms,
+        )
 
     @property
     def data_end_offset(self) -> int:

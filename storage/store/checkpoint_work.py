@@ -101,7 +101,8 @@ class CheckpointWork:
             self.swaps.append(pending.swap)
             self.obsolete.append(partial(self._finish_swap, log, pending))
         self.obsolete += [segment.remove for segment in log.take_dropped_segments()]
-        for name in log.snapshots.take_superseded(log.segments):
+        local = (segment for segment in log.segments if isinstance(segment, Segment))
+        for name in log.snapshots.take_superseded(local):
             self.obsolete.append(partial(log.directory.unlink, name))
         self.partitions.append(checkpoint_of(log))
         return effort

@@ -68,6 +68,8 @@ async def upkept(monkeypatch):
             log.append(batch())
     made.broker.engine.settle()
     made.broker.checkpoint()
+    active = [log.active.disk_bytes for log in made.broker.store.logs.values()]
+    made.upkeep._cold.cache.max_bytes = sum(active)
     yield made
     made.upkeep.stop()
     made.upkeep._cold.close()

@@ -41,6 +41,7 @@ WAIT_MS = 30_000
 FOR_OLD = {"min_bytes": 0, "max_wait_ms": WAIT_MS}
 """Limits of a fetch that waits for old records, and not for others."""
 SHORT_WAIT_MS = 500
+MIB = 1024 * 1024
 TIMEOUT_S = 10
 """barnabas.cold.read.timeout.ms"""
 
@@ -225,10 +226,10 @@ def test_deleted_old_records_leave_the_segments(cluster, client, taken_over):
 
 
 def test_full_segments_leave_the_disk_of_their_leader():
-    small = {"barnabas.cache.max.bytes": str(1024 * 1024)}
+    small = {"barnabas.cache.max.bytes": str(MIB)}
     records = [b"%d" % number + bytes(200_000) for number in range(24)]
     with Cluster(brokers=1, config=small) as cluster:
-        cluster.create_topic("t", configs={"segment.bytes": str(1024 * 1024)})
+        cluster.create_topic("t", configs={"segment.bytes": str(MIB)})
         client = WireClient("client", [cluster.brokers[0].address], 1)
         client.produce(T, batch(records[0]))
         cluster.clock.advance(seconds=5)
@@ -240,10 +241,31 @@ def test_full_segments_leave_the_disk_of_their_leader():
         def has_room():
             cluster.clock.advance(seconds=30)
             sealed = log.local_segments[:-1]
-            return sum(segment.size_bytes for segment in sealed) <= 1024 * 1024
+            return sum(segment.size_bytes for segment in sealed) <= MIB
 
         wait_until(has_room, "the oldest segments are off the disk")
         assert isinstance(log.segments[0], RemoteSegment)
+        assert read(cluster) == records
+        client.routing.close()
+
+
+def test_active_segment_larger_than_the_disk_leaves_it():
+    small = {"barnabas.cache.max.bytes": str(MIB), "barnabas.disk.reserve.bytes": str(MIB)}
+    records = [b"%d" % number + bytes(200_000) for number in range(40)]
+    with Cluster(brokers=1, config=small) as cluster:
+        cluster.create_topic("t")
+        disk = cluster.brokers[0].server.logs.file_system
+        disk.capacity_bytes = disk.used_bytes + 5 * MIB
+        client = WireClient("client", [cluster.brokers[0].address], 1)
+        for number, record in enumerate(records):
+            client.produce(T, batch(record))
+            if number % 5 == 4:
+                cluster.clock.advance(seconds=30)
+                log = leader_log(cluster)
+                wait_until(
+                    lambda log=log: sum(each.size_bytes for each in log.local_segments) <= MIB,
+                    "records off the disk",
+                )
         assert read(cluster) == records
         client.routing.close()
 
@@ -253,7 +275,7 @@ def test_cache_gives_way_to_records_when_the_disk_fills(cluster, client, taken_o
     disk = broker.server.logs.file_system
     assert read(cluster) == values(MANY)
     assert scrape(broker)("barnabas_cache_bytes") > 0
-    disk.capacity_bytes = disk.used_bytes + broker.server.config.disk_reserve_bytes + 1024 * 1024
+    disk.capacity_bytes = disk.used_bytes + broker.server.config.disk_reserve_bytes + MIB
     wait_until(lambda: scrape(broker)("barnabas_cache_bytes") == 0, "an empty cache")
     produce(client, MANY, 2)
     assert read(cluster) == values(MANY + 2)

@@ -6,6 +6,7 @@ Sizes and numbers of reads are asserted; times are printed (`pytest -s`).
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import perf_counter, process_time
@@ -76,6 +77,33 @@ class Leader:
         self.flushes += 1
 
 
+class CountedBase:
+    """A base whose connections count their queries for logs, by the method called."""
+
+    def __init__(self, base):
+        self.queries = Counter()
+        self._base = base
+
+    def log_index(self):
+        return CountedIndex(self._base.log_index(), self.queries)
+
+    def __getattr__(self, name):
+        return getattr(self._base, name)
+
+
+class CountedIndex:
+    """A connection that counts."""
+
+    def __init__(self, index, queries):
+        self._index = index
+        self._queries = queries
+
+    def __getattr__(self, name):
+        if name in ("recent_beginnings", "beginnings", "extents", "parts", "partition"):
+            self._queries[name] += 1
+        return getattr(self._index, name)
+
+
 def placed(offset, value):
     data = bytearray(batch(value=value))
     place_batch(data, 0, len(data), offset, 0)
@@ -106,15 +134,16 @@ def test_takeover_reads_what_follows_the_snapshots(server, base, count, first):
     write_sparse(server, leader)
     for at in range(3):
         leader.flush(SNAPSHOT + at, lambda offset: placed(offset, b"v" * 1000))
+    counted = CountedBase(base)
     disk = SimulatedFileSystem()
     disk.make_directory(ROOT, exist_ok=True)
     cold = ColdStore(
-        base.log_index,
+        counted.log_index,
         partial(open_blob_store, base),
         BlockCache(disk, ROOT, CACHE_MIB * MIB),
         lambda: NOW_MS,
     )
-    logs, store = StoredLogs(base, cold), new_store(disk, ROOT)
+    logs, store = StoredLogs(counted, cold), new_store(disk, ROOT)
     logs.begin(leader.session)
 
     def load(partition_id):
@@ -130,8 +159,9 @@ def test_takeover_reads_what_follows_the_snapshots(server, base, count, first):
     size = sum(log.size_bytes for log in loaded)
     print(
         f"\n{count} logs with {size / 2**30:.1f} GiB taken over in {perf_counter() - begun:.2f} s,"
-        f" {process_time() - begun_cpu:.2f} s of this process's CPU"
+        f" {process_time() - begun_cpu:.2f} s of this process's CPU, {dict(counted.queries)}"
     )
+    assert counted.queries.total() < count
     assert size > count * EXTENTS * MIB
     assert {log.high_watermark for log in loaded} == {SNAPSHOT + 3}
     local = sum(each.size_bytes for log in loaded for each in log.local_segments)

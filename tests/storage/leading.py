@@ -68,6 +68,12 @@ class Broker:
         self.store.checkpoint()
         self.engine.settle()
 
+    def roll(self):
+        """Begin a new segment, unless the active one is empty."""
+        if self.log.active.size_bytes:
+            self.log.roll(self.store.journal.group_for(0))
+            self.engine.settle()
+
     def delete_records(self, offset):
         self.log.delete_records(offset)
         self.engine.settle()

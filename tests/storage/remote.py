@@ -38,7 +38,10 @@ class Cold:
 def parts_of(log, known_offset):
     """Return the parts of a log after ``known_offset``, as upkeep stores them."""
     parts = new_parts(log, known_offset)
-    return parts.encode() if isinstance(parts, NewParts) else parts
+    if not isinstance(parts, NewParts):
+        return parts
+    parts.note_stored()
+    return parts.encode()
 
 
 def keep_parts(broker, known_offset=0, *, before=()):

@@ -12,7 +12,7 @@ from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, LogConfig
 from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
-from barnabas.storage.replicated.log_parts import covering_parts
+from barnabas.storage.replicated.log_parts import covering_parts, new_parts
 from barnabas.storage.replicated.log_reading import head_of
 from barnabas.storage.replicated.offloading import excess, facts_of, leaving_of, offload
 from barnabas.storage.replicated.remote_segment import RemoteSegment
@@ -79,6 +79,8 @@ class History:
         elif name == "offload":
             offload_all(self.leader.log, self.kept_offset, amount * 10, self.cold)
             self.leader.checkpoint()
+        elif name == "roll":
+            self.leader.roll()
         elif name == "within":  # The snapshot is of an offset inside an extent.
             self.times.add(timestamp)
             self.leader.log.append(batch(timestamp=timestamp))
@@ -101,6 +103,7 @@ STEPS = st.lists(
                 "collect",
                 "keep",
                 "within",
+                "roll",
                 "offload",
             ]
         ),
@@ -235,6 +238,56 @@ def test_segments_leave_the_disk_once_the_store_has_them(index, leader):
     leader.append(*[batch() for _ in range(20)])
     keep_parts(leader, end)
     assert parts_found(index) == [segment.base_offset for segment in log.segments]
+
+
+def in_pieces(leader, cold, count, **more):
+    """Let ``count`` segments of a batch each leave the disk, one after the other."""
+    kept_offset = 0
+    for number in range(count):
+        leader.append(batch(timestamp=NOW_MS + number, **more))
+        leader.roll()
+        kept_offset = keep_parts(leader, kept_offset)
+        assert offload_all(leader.log, kept_offset, 0, cold) == 1
+    leader.checkpoint()
+
+
+def test_small_segments_that_leave_the_disk_become_one(index):
+    leader, cold = Broker(index, CONFIG, 0), Cold(index)
+    in_pieces(leader, cold, 20)
+    size = leader.log.size_bytes // 20
+    *remote, _ = leader.log.segments
+    assert [each.size_bytes for each in remote[:-1]] == [CONFIG.segment_bytes // size * size] * (
+        len(remote) - 1
+    )
+    keep_parts(leader, leader.log.next_offset)
+    assert parts_found(index) == [segment.base_offset for segment in remote]
+    assert len(read_all(leader.log)) == 20
+    assert_same(
+        RemoteBroker(index, CONFIG, 1, cold).log,
+        Broker(index, CONFIG, 2).log,
+        {NOW_MS, NOW_MS + 7, NOW_MS + 19},
+    )
+
+
+@pytest.mark.parametrize("config", [{"segment_ms": 0}, {"segment_bytes": 100}])
+def test_segments_that_one_could_not_have_held_stay_apart(index, config):
+    config = replace(CONFIG, **config)
+    leader, cold = Broker(index, config, 0), Cold(index)
+    in_pieces(leader, cold, 3)
+    assert len(leader.log.segments) == 4
+
+
+def test_indexes_of_the_last_segment_are_read_aside_once_it_is_sealed(index, leader, monkeypatch):
+    leader.roll()
+    leader.checkpoint()
+    *_, last, active = leader.log.segments
+    assert active is leader.log.active
+    last.release_file()
+    with monkeypatch.context() as patched:
+        patched.setattr(last.directory, "read_file", None)
+        found = new_parts(leader.log, last.end_offset)
+    (part,) = found.encode()
+    assert part[:2] == (last.base_offset, last.end_offset)
 
 
 def test_oldest_segments_leave_a_disk_that_lacks_space(index, leader):

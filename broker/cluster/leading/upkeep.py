@@ -8,11 +8,15 @@ Rules of this file:
    ``snapshot_bytes``, or after ``snapshot_ms`` if the log has grown. It is also due for garbage
    before a log start that the last snapshot does not cover, for segments that were compacted here,
    and once for a long log that was loaded whole. With it go the parts of the log before it
-   (``storage/replicated/log_parts.py``).
+   (``storage/replicated/log_parts.py``). The logs with the most bytes after their snapshots get one
+   earlier, so that all logs together have at most ``unread_bytes`` of them, which their next
+   leaders have to read. Compacted logs are not counted: they are read whole.
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
-4. Sealed segments of which the store has all records, before a snapshot, leave the disk once they
-   are more than the cache may have (``storage/replicated/offloading.py``).
+4. The segments on the disk have at most the bytes of the cache, except those of compacted logs.
+   When they have more, the oldest sealed ones leave of which the store has all records, before a
+   snapshot (``storage/replicated/offloading.py``). If that is not enough, the logs with the most
+   bytes get a new active segment and a snapshot, so that all of their records can leave.
 5. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
    of sessions that ended long ago. Objects have an upkeep of their own (``object_upkeep.py``).
 6. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
@@ -34,14 +38,23 @@ from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.turns import next_turn
 from barnabas.storage.errors import Corrupt, StoreDamaged
 from barnabas.storage.replicated.log_index import NO_SPACE, StoredSpace
-from barnabas.storage.replicated.log_parts import NewParts, has_parts, is_local, new_parts
+from barnabas.storage.replicated.log_parts import (
+    NewParts,
+    has_parts,
+    is_local,
+    new_parts,
+    unstored_bytes,
+)
 from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.offloading import (
     Leaving,
+    LogBytes,
     excess,
     facts_of,
+    largest,
     leaving_of,
     offload,
+    staying_of,
 )
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
@@ -83,6 +96,11 @@ class UpkeepSettings:
     snapshot_bytes: int = 64 * 1024 * 1024
     """Bytes appended to a log after which a snapshot is due."""
     snapshot_ms: int = 60_000
+    unread_bytes: int = 512 * 1024 * 1024
+    """Maximum size of the records after the snapshots of all logs. Two brokers that take over these
+    logs read them within 5 s if the store gives each of them 50 MB/s. A thousand logs that get
+    16 MB/s together stay below it by snapshots after ``snapshot_ms``; with 100 MB/s they need about
+    100 snapshots a second."""
     retry_ms: int = 30_000
     """Pause before an unfinished compaction of a log in the store is tried again."""
     forget_ms: int = 600_000
@@ -99,6 +117,8 @@ class _Kept:
     time_ms: int
     appended_bytes: int
     """Number of bytes appended when the snapshot was taken."""
+    inherited_bytes: int = 0
+    """Size of the records after the snapshot when the log was loaded, until the next snapshot."""
     snapshot_offset: int = 0
     swaps: int = 0
     """Number of swaps of segments that the store has followed."""
@@ -181,6 +201,7 @@ class Upkeep:
     async def run_once(self) -> None:
         """Run one round of all that is due; raises IndexClosed."""
         await for_each_log(self._logs, self._kept, self._maintain)
+        await self._limit_unread()
         await self._offload()
         await self._collect_garbage()
         await self._pack()
@@ -191,7 +212,8 @@ class Upkeep:
         now_ms = self._host.clock.now_ms()
         kept = self._kept.get(log)
         if kept is None:
-            kept = self._kept[log] = _Kept(now_ms, log.appended_bytes)
+            inherited_bytes = unstored_bytes(log)
+            kept = self._kept[log] = _Kept(now_ms, log.appended_bytes, inherited_bytes)
         if log.config.is_compacted and not is_local(log):
             if await self._keep_snapshot(log, kept):
                 self._reload(log)
@@ -201,6 +223,20 @@ class Upkeep:
             is_kept = await self._keep_snapshot(log, kept)
             if is_kept and awaits_compaction:
                 await self._compact(log, kept)
+
+    async def _limit_unread(self) -> None:
+        """Keep snapshots of the logs with the most bytes after theirs, above the limit of all."""
+        unread = []
+        for number, (log, kept) in enumerate([*self._kept.items()], start=1):
+            if number % LOGS_PER_TURN == 0:
+                await next_turn()
+            if has_parts(log):
+                grown_bytes = log.appended_bytes - kept.appended_bytes
+                unread.append(LogBytes(kept.inherited_bytes + grown_bytes, log))
+        excess_bytes = sum(each.size_bytes for each in unread) - self._settings.unread_bytes
+        for log in largest(unread, excess_bytes):
+            if is_here(self._logs, log):
+                await self._keep_snapshot(log, self._kept[log])
 
     def _is_due(self, log: PartitionLog, kept: _Kept, now_ms: int) -> bool:
         grown_bytes = log.appended_bytes - kept.appended_bytes
@@ -222,21 +258,25 @@ class Upkeep:
         """Store a snapshot of all appended records; return False if the log is not led here any
         more.
         """
-        snapshot, parts = take_snapshot(log), new_parts(log, kept.snapshot_offset)
+        snapshot, found = take_snapshot(log), new_parts(log, kept.snapshot_offset)
         appended_bytes, now_ms = log.appended_bytes, self._host.clock.now_ms()
         await self._durable(log)
         session = self._session()
         if session is None or not is_here(self._logs, log):
             return False
-        if isinstance(parts, NewParts):
-            parts = await self._read(log, parts.encode)
+        if not isinstance(found, NewParts):
+            parts = found
+        else:
+            parts = await self._read(log, found.encode)
             if parts is None or self._session() != session:
                 return False
         led = (session, log.partition_id, log.leader_epoch)
         if not await self._rounds.aside(partial(self._index.put_snapshot, *led, snapshot, parts)):
             return False
-        kept.time_ms, kept.appended_bytes = now_ms, appended_bytes
+        kept.time_ms, kept.appended_bytes, kept.inherited_bytes = now_ms, appended_bytes, 0
         kept.snapshot_offset = snapshot.next_offset
+        if isinstance(found, NewParts):
+            found.note_stored()
         self.counts.snapshots += 1
         return True
 
@@ -264,8 +304,8 @@ class Upkeep:
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
 
     async def _offload(self) -> None:
-        """Remove the oldest segments from the disk, beyond the size of the cache, and as many bytes
-        as the disk lacks after the cache has shrunk.
+        """Remove segments from the disk, beyond the size of the cache, and as many bytes as the
+        disk lacks after the cache has shrunk.
         """
         cold = self._cold
         if cold is None:
@@ -275,9 +315,8 @@ class Upkeep:
         except OSError as error:
             logger.warning("free space unknown, the cache keeps its size error=%s", error)
             return
-        if self._host.clock.now_ms() < self._garbage_due_ms:
-            return
         leaving: list[Leaving] = []
+        staying = []
         looked_at = 0
         for log, kept in [*self._kept.items()]:
             looked_at += len(log.segments)
@@ -285,13 +324,41 @@ class Upkeep:
                 looked_at = len(log.segments)
                 await next_turn()
             if is_here(self._logs, log):
-                leaving += leaving_of(log, kept.snapshot_offset)
-        most = partial(excess, leaving, cold.cache.max_bytes, left_bytes)
-        for each in await self._rounds.aside(most):
-            facts = await self._read(each.log, partial(facts_of, each))
-            await next_turn()
-            if facts is not None and is_here(self._logs, each.log):
-                self.counts.segments_offloaded += offload(each, facts, cold)
+                able = [*leaving_of(log, kept.snapshot_offset)]
+                leaving += able
+                staying.append(staying_of(log, able))
+        kept_bytes = cold.cache.max_bytes - sum(each.size_bytes for each in staying)
+        most = partial(excess, leaving, kept_bytes, left_bytes)
+        oldest = await self._rounds.aside(most)
+        for each in oldest:
+            await self._leave(each, cold)
+        gone_bytes = sum(each.segment.disk_bytes for each in oldest)
+        kept_bytes -= sum(each.segment.disk_bytes for each in leaving) - gone_bytes
+        for log in largest(staying, -min(kept_bytes, left_bytes + gone_bytes)):
+            await self._leave_whole(log, cold)
+        if self._logs.wants_checkpoint:
+            self._logs.checkpoint()  # It removes the files.
+
+    async def _leave(self, leaving: Leaving, cold: ColdStore) -> None:
+        """Remove a segment from the disk, unless its indexes cannot be read."""
+        facts = await self._read(leaving.log, partial(facts_of, leaving))
+        await next_turn()
+        if facts is not None and is_here(self._logs, leaving.log):
+            self.counts.segments_offloaded += offload(leaving, facts, cold)
+
+    async def _leave_whole(self, log: PartitionLog, cold: ColdStore) -> None:
+        """Remove all segments of a log from the disk, the active one included.
+
+        Those whose files are not complete yet leave in the next round.
+        """
+        kept = self._kept.get(log)
+        if kept is None or log.closed or not has_parts(log) or not is_here(self._logs, log):
+            return
+        if log.active.size_bytes:
+            log.roll(self._logs.journal.group_for(0))
+        if await self._keep_snapshot(log, kept):
+            for each in [*leaving_of(log, kept.snapshot_offset)]:
+                await self._leave(each, cold)
 
     async def _read(self, log: PartitionLog, read: Callable[[], Result]) -> Result | None:
         """Return the result of ``read``, or None if the files of the log cannot be read."""
