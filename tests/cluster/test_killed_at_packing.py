@@ -105,7 +105,7 @@ DEATHS = [
     for brokers in (1, 2)
     for is_done in (False, True)
 ]
-"""One broker follows itself, of two the other one. In `make test` each step has one of its sides."""
+"""One broker follows itself, of two the other one. In `make test` each dies on one side."""
 
 
 @pytest.mark.parametrize(("brokers", "step", "is_done"), DEATHS)
