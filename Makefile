@@ -74,15 +74,19 @@ test: ## Everything that must be green, and the seconds of each part
 	[ -z "$$failed" ] || { echo "make test: $$failed failed" >&2; exit 1; }; \
 	printf '\nmake test: all passed\n'
 
-# Compiling keeps a processor busy, and the checks and the packages another one. In a new checkout
-# collecting takes what is left of both.
+# Compiling keeps a processor busy, and what is installed the network; then the checks and the packages
+# do, beside each other. In a new checkout collecting takes what is left.
 .PHONY: check-and-prepare
 check-and-prepare: $(VENV)/.dev $(VENV)/.compiler ## What `make test` begins with: checks and packages, beside them the compiling
 	@$(MAKE) --no-print-directory $(COMPILED)/.built & compiling=$$!; \
 	$(MAKE) --no-print-directory build/.collected & collecting=$$!; \
-	{ $(MAKE) --no-print-directory check && $(MAKE) --no-print-directory $(VENV)/.counterparts \
-		&& $(MAKE) --no-print-directory package; } || { kill $$compiling $$collecting; exit 1; }; \
+	{ $(MAKE) --no-print-directory $(VENV)/.counterparts \
+		&& $(MAKE) --no-print-directory check-and-package; } || { kill $$compiling $$collecting; exit 1; }; \
 	wait $$compiling; wait $$collecting
+
+.PHONY: check-and-package
+check-and-package: $(VENV)/.interop ## Both at once: each of them keeps one processor busy
+	$(call both,package,check)
 
 # ------------------------------------------------------------------------------------------------ set-up
 

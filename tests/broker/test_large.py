@@ -67,7 +67,7 @@ UNREAD = 500
 """Pipelined requests; of far fewer the responses fit into the buffers of a socket."""
 
 APIS = [route.name for route in ROUTES if route.key != PRODUCE_KEY]
-DRAWN = random.Random(SEED).sample(APIS, len(APIS) // 3)
+DRAWN = random.Random(SEED).sample(APIS, len(APIS) // 6)
 """The APIs of `make test`, each with one request. All have all of their requests at night."""
 CASES = [
     *(case(name, one_drawn, in_test=True) for name in DRAWN),

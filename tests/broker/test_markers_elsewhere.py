@@ -50,6 +50,7 @@ from tests.broker.moves import (
 from tests.crash.transaction_client import Producer, committed_offset, persistent
 from tests.crash.transaction_life import batches_of
 from tests.history.logs import partition_history
+from tests.products import case
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -164,8 +165,14 @@ def test_end_of_a_transaction_is_answered_while_another_broker_is_dead(
     assert owed_by_broker(brokers[0]) == {}
 
 
-@GENERATIONS
-@pytest.mark.parametrize("end", ["stop", "kill"])
+@pytest.mark.parametrize(
+    ("generation", "end"),
+    [
+        case(generation, end, in_test=(generation == CLASSIC) == (end == "kill"))
+        for generation in (CLASSIC, TRANSACTIONS_V2)
+        for end in ("stop", "kill")
+    ],
+)
 def test_coordinator_that_ends_in_between_is_followed_by_one_that_sends_all_again(
     cluster, brokers, wire, generation, end
 ):

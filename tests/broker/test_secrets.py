@@ -63,17 +63,15 @@ def test_the_command_that_shows_settings(tmp_path, form):
     assert "[hidden]" in done.stdout
 
 
-@pytest.mark.parametrize("command", ["serve", "config"])
 @pytest.mark.parametrize(
-    "key",
+    ("command", "key", "value"),
     [
-        "barnabas.http.bearer.token",
-        "barnabas.scram.credentials",
-        "listener.name.sasl_plaintext.plain.sasl.jaas.config",
-        "ssl.keystore.password",
+        ("serve", "barnabas.http.bearer.token", SECRET),
+        ("config", "barnabas.scram.credentials", SECRET),
+        ("config", "listener.name.sasl_plaintext.plain.sasl.jaas.config", f"${{env:A}}{SECRET}"),
+        ("serve", "ssl.keystore.password", f"${{env:A}}{SECRET}"),
     ],
 )
-@pytest.mark.parametrize("value", [SECRET, f"${{env:A}}{SECRET}"])
 def test_no_secret_is_an_argument(tmp_path, command, key, value):
     error = error_of(barnabas(command, f"-X{key} = {value}", cwd=tmp_path), 2)
     assert error == (

@@ -111,25 +111,23 @@ def test_every_topic_key_of_kafka_is_there():
     assert ours == ["barnabas.record.validation.enable", "barnabas.replication.factor"]
 
 
-@pytest.mark.parametrize("row", KAFKA_TOPIC_CONFIGS, ids=lambda row: row[0])
-def test_topic_keys_are_what_kafka_says(row):
-    name, kind, default, limits, synonyms = row
-    key = TOPIC_CONFIGS[name]
-    assert key.type.name == kind
-    assert (key.default_text if key.default is not None else "null") == default
-    assert (",".join(key.synonyms) or "-") == synonyms
-    assert (accepted(key.validator) != limits) == (name in OTHER_LIMITS)
+def test_topic_keys_are_what_kafka_says():
+    for name, kind, default, limits, synonyms in KAFKA_TOPIC_CONFIGS:
+        key = TOPIC_CONFIGS[name]
+        assert key.type.name == kind, name
+        assert (key.default_text if key.default is not None else "null") == default, name
+        assert (",".join(key.synonyms) or "-") == synonyms, name
+        assert (accepted(key.validator) != limits) == (name in OTHER_LIMITS), name
 
 
-@pytest.mark.parametrize("row", KAFKA_BROKER_CONFIGS, ids=lambda row: row[0])
-def test_broker_keys_are_what_kafka_says(row):
-    name, kind, default, limits, update = row
-    key = BROKER_CONFIGS[name]
-    assert key.type.name == kind
-    assert (key.update.value != update) == (name in OTHER_UPDATE_MODES)
-    default_text = key.default_text if key.default is not None else "null"
-    assert (default_text != default) == (name in OTHER_DEFAULTS)
-    assert (accepted(key.validator) != limits) == (name in OTHER_LIMITS)
+def test_broker_keys_are_what_kafka_says():
+    for name, kind, default, limits, update in KAFKA_BROKER_CONFIGS:
+        key = BROKER_CONFIGS[name]
+        assert key.type.name == kind, name
+        assert (key.update.value != update) == (name in OTHER_UPDATE_MODES), name
+        default_text = key.default_text if key.default is not None else "null"
+        assert (default_text != default) == (name in OTHER_DEFAULTS), name
+        assert (accepted(key.validator) != limits) == (name in OTHER_LIMITS), name
 
 
 def test_keys_that_kafka_does_not_have_say_so():

@@ -20,6 +20,7 @@ from barnabas.storage.objects.guard import GUARD_KEY
 from barnabas.storage.replicated.segment_packing import PackLimits
 from tests.cluster.objects import Bucket, give_clusters_a_bucket, keep_up_all_the_time
 from tests.cluster.test_old_records import T, produce, read, values
+from tests.products import case
 from tests.storage.leading import MANY
 from tests.waiting import wait_until
 from tests.workload.wire_client import WireClient
@@ -67,15 +68,15 @@ def bucket(monkeypatch) -> Bucket:
     return give_clusters_a_bucket(monkeypatch)
 
 
-@pytest.fixture(params=[1, 2], ids=["itself", "another"])
-def cluster(request, monkeypatch, bucket) -> Iterator[Cluster]:
+@pytest.fixture
+def cluster(brokers, monkeypatch, bucket) -> Iterator[Cluster]:
     settings = packer.PackerSettings(
         PackLimits(object_bytes_min=100, extents_max=5), look_ms=20, retry_ms=20
     )
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
     keep_up_all_the_time(monkeypatch, snapshot_ms=50)
     config = {"barnabas.flush.object.min.bytes": "1", "barnabas.objects.delete.delay.ms": "1000"}
-    with Cluster(brokers=request.param, config=config) as running:
+    with Cluster(brokers=brokers, config=config) as running:
         running.create_topic("t")
         yield running
 
@@ -98,8 +99,16 @@ def packed_end(cluster):
     return max((each.next_offset for each in packed(cluster)), default=0)
 
 
-@pytest.mark.parametrize("is_done", [False, True], ids=["before", "after"])
-@pytest.mark.parametrize("step", STEPS)
+DEATHS = [
+    case(brokers, step, is_done, in_test=is_done == ((brokers + number) % 2 == 0))
+    for number, step in enumerate(STEPS)
+    for brokers in (1, 2)
+    for is_done in (False, True)
+]
+"""One broker follows itself, of two the other one. In `make test` each dies on one side."""
+
+
+@pytest.mark.parametrize(("brokers", "step", "is_done"), DEATHS)
 def test_broker_that_dies_while_it_packs_leaves_the_log_as_it_was(
     cluster, client, bucket, monkeypatch, step, is_done
 ):

@@ -1,5 +1,7 @@
 """Every schema, row by row, against the definitions inside Apache Kafka 4.3.0's own jars."""
 
+from typing import Any
+
 import pytest
 
 from barnabas.protocol.generate.schema import Schema
@@ -67,15 +69,13 @@ def kafka_name(schema: Schema, section: str) -> str:
     return schema.name + SUFFIXES.get(section, "")
 
 
-@pytest.mark.parametrize(
-    ("schema", "section"),
-    [
-        pytest.param(schema, section, id=kafka_name(schema, section))
-        for schema in SCHEMAS.values()
-        for section in schema.sections
-    ],
-)
-def test_a_schema_states_the_same_facts_as_kafka(documents, schema, section):
+@pytest.mark.parametrize("schema", SCHEMAS.values(), ids=lambda schema: schema.name)
+def test_a_schema_states_the_same_facts_as_kafka(documents, schema):
+    for section in schema.sections:
+        check_facts(documents, schema, section)
+
+
+def check_facts(documents: dict[str, Any], schema: Schema, section: str) -> None:
     ours = schema_definition(schema, section)
     own = [row.path for row in ours.rows if row.tag is not None and row.tag >= FIRST_TAG_OF_OURS]
     rows = [row for row in ours.rows if not is_within(row.path, own)]

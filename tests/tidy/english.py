@@ -7,16 +7,14 @@ advice for a writer; text in backquotes and in blocks of code is not checked.
 from __future__ import annotations
 
 import ast
-import io
 import re
 import sys
-import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.tidy.source import PACKAGES, ROOT, Source, sources
+from tests.tidy.source import PACKAGES, ROOT, Source, comments_and_strings, sources
 
 SENTENCE_WORDS_MAX: Final = 40
 SUBCLAUSES_MAX: Final = 3
@@ -154,8 +152,9 @@ STARTS: Final[dict[str, Rule]] = {
 
 NAMES: Final = re.compile(r"(?:^|_)(?:told|whoever|nobody|somebody|looks|who|go_on|hang_up)(?:_|$)")
 _DEFINITIONS: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_WITH_MESSAGE: Final = (ast.Raise, ast.Call)
 _WORDS: Final = {name: re.compile(rule.pattern, re.IGNORECASE) for name, rule in WORDS.items()}
-_ANY_WORD: Final = re.compile("|".join(rule.pattern for rule in WORDS.values()), re.IGNORECASE)
+_ANY_WORD: Final = re.compile("|".join(rule.pattern for rule in WORDS.values()))
 _STARTS: Final = {name: re.compile(rule.pattern) for name, rule in STARTS.items()}
 _CODE: Final = re.compile(r"``.+?``|`[^`]*`|\]\([^)]*\)", re.DOTALL)
 _FENCED: Final = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
@@ -182,7 +181,7 @@ def word_hits(text: str, line: int) -> Iterator[Hit]:
     """Yield the hits of the rules of words in a text that begins in ``line``."""
     text = _CODE.sub(_blank, text)
     # Most texts have no hit at all.
-    if _ANY_WORD.search(text) is None:
+    if _ANY_WORD.search(text.lower()) is None:
         return
     for name, pattern in _WORDS.items():
         for match in pattern.finditer(text):
@@ -216,7 +215,7 @@ def source_hits(source: Source) -> list[Hit]:
     for node in source.nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             hits += _docstring_hits(str(node.value.value), node.lineno)
-        elif isinstance(node, ast.Raise | ast.Call) and not is_test:
+        elif isinstance(node, _WITH_MESSAGE) and not is_test:
             hits += _message_hits(node)
         elif isinstance(node, _DEFINITIONS) and NAMES.search(node.name) and not is_test:
             hits.append(Hit(node.lineno, "name", node.name))
@@ -254,17 +253,27 @@ _LEVELS: Final = {"debug", "info", "warning", "error", "exception", "critical"}
 
 def _comment_hits(text: str) -> Iterator[Hit]:
     block: list[str] = []
-    start = 0
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            if not block:
-                start = token.start[0]
-            block.append(token.string.lstrip("# "))
-        elif block and token.type not in {tokenize.NL, tokenize.NEWLINE}:
-            comment = "\n".join(block)
+    line = start = 1
+    end = 0
+    for match in comments_and_strings(text):
+        between = text[end : match.start()]
+        is_comment = match[0].startswith("#")
+        if block and not (is_comment and between.isspace()):
+            yield from _block_hits(block, start)
             block = []
-            yield from word_hits(comment, start)
-            yield from sentence_hits(comment, start)
+        line += between.count("\n")
+        if is_comment:
+            start = start if block else line
+            block.append(match[0].lstrip("# "))
+        line += match[0].count("\n")
+        end = match.end()
+    yield from _block_hits(block, start)
+
+
+def _block_hits(block: list[str], start: int) -> Iterator[Hit]:
+    comment = "\n".join(block)
+    yield from word_hits(comment, start)
+    yield from sentence_hits(comment, start)
 
 
 def pages() -> list[Path]:

@@ -57,11 +57,12 @@ def suites() -> set[str]:
     """Return the parts of `make test`, the targets that they call, and both of two at once."""
     (parts,) = re.findall(r"^PARTS := (.+)", MAKEFILE, re.MULTILINE)
     found = set()
-    for part in parts.split():
-        recipe = RULES[part]["recipe"]
+    pending = parts.split()
+    while pending:
+        recipe = RULES[part := pending.pop()]["recipe"]
         both = re.search(r"\$\(call both,([\w-]+),([\w-]+)\)", recipe)
-        called = re.findall(r"\$\(MAKE\) --no-print-directory ([\w-]+)(?![\w/-])", recipe)
-        found |= {*both.groups()} if both else {part, *called}
+        pending += re.findall(r"\$\(MAKE\) --no-print-directory ([\w-]+)(?![\w/-])", recipe)
+        found |= {*both.groups()} if both else {part}
     return found
 
 

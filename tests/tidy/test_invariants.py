@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import ast
-import io
 import re
-import tokenize
 from collections.abc import Iterator
 from functools import cache
 from pathlib import PurePosixPath
 
 import pytest
 
-from tests.tidy.source import GENERATED, ROOT, parsed
+from tests.tidy.source import GENERATED, ROOT, comments_and_strings, parsed
 from tests.tidy.test_tidy import texts
 
 PAGE = "docs/invariants.md"
@@ -52,9 +50,7 @@ def prose(name: str, text: str) -> str:
     """Return the prose of a file: comments and strings of Python, else everything."""
     if not name.endswith(".py"):
         return text
-    kinds = {tokenize.COMMENT, tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", -1)}
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    return "\n".join(token.string for token in tokens if token.type in kinds)
+    return "\n".join(match[0] for match in comments_and_strings(text))
 
 
 def cited(text: str, families: str) -> set[str]:
@@ -153,7 +149,10 @@ def lost_pages(name: str, text: str) -> list[str]:
     """
     folder = (ROOT / name).parent
     lost = []
-    for number, line in enumerate(ADDRESS.sub("", text).splitlines(), 1):
+    for number, written in enumerate(text.splitlines(), 1):
+        if ".md" not in written and "§" not in written:
+            continue
+        line = ADDRESS.sub("", written)
         for match in MARKDOWN.finditer(line):
             page_name = match[0].lstrip("/")
             places = [ROOT / page_name, folder / page_name]

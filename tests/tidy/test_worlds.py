@@ -6,6 +6,7 @@ Tests that need the machine are in tests/real/. Tests of ``UNITS`` wait only in 
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,7 @@ def enters(source: Source) -> bool:
     )
 
 
+@cache
 def folders() -> set[Path]:
     """Return the folders of which every test runs in a World."""
     return {

@@ -90,7 +90,7 @@ def looked(piece, *, newest_first, rows=10, kept_bytes=4096, low=0, filter_=None
 
 @pytest.mark.parametrize("newest_first", [True, False])
 def test_one_record_of_a_batch_exists_at_a_time(newest_first):
-    batch = batch_of(numbered(0, 20_000), compression.GZIP)
+    batch = batch_of(numbered(0, 10_000), compression.GZIP)
     expanded_bytes = sum(len(each) for each in compression.expand(1, batch[61:], MIB * 64))
     tracemalloc.start()
     found = looked(piece_of(batch), newest_first=newest_first)
