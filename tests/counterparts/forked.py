@@ -1,4 +1,4 @@
-"""Brokers as processes that are forked by one that has imported `barnabas serve`.
+"""Brokers and commands as processes that are forked by one that has imported `barnabas serve`.
 
 Importing takes 0.5 of the 0.6 seconds of processor time of a start. Run as a script, this is the
 process that forks: for each command line that it reads from a socket it forks a process that runs
@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 # What a broker has imported when it is ready.
@@ -34,7 +35,7 @@ MESSAGE_BYTES_MAX = 1 << 20
 
 
 class ForkedProcess:
-    """Process of a broker, with the methods of ``subprocess.Popen`` that the tests call."""
+    """Process of a command, with the methods of ``subprocess.Popen`` that the tests call."""
 
     def __init__(self, parent: Forks, pid: int) -> None:
         self.pid = pid
@@ -51,7 +52,7 @@ class ForkedProcess:
         """Return the exit code of the process, or raise ``subprocess.TimeoutExpired``."""
         code = self._exit_code(timeout)
         if code is None:
-            raise subprocess.TimeoutExpired("barnabas serve", timeout or 0.0)
+            raise subprocess.TimeoutExpired("barnabas", timeout or 0.0)
         return code
 
     def send_signal(self, number: int) -> None:
@@ -76,8 +77,30 @@ class ForkedProcess:
         return self.returncode
 
 
+class PipedProcess(ForkedProcess):
+    """Process whose two outputs are read from pipes, as text."""
+
+    def __init__(self, parent: Forks, pid: int, stdout: int, stderr: int) -> None:
+        super().__init__(parent, pid)
+        self.stdout = os.fdopen(stdout, encoding="utf-8")
+        self.stderr = os.fdopen(stderr, encoding="utf-8")
+
+    def communicate(self, timeout: float | None = None) -> tuple[str, str]:
+        """Read both outputs to their ends; the process is killed after ``timeout`` seconds."""
+        with ThreadPoolExecutor(1) as beside, self.stdout, self.stderr:
+            errors = beside.submit(self.stderr.read)
+            late = threading.Timer(timeout or threading.TIMEOUT_MAX, self.kill)
+            late.start()
+            try:
+                output = self.stdout.read()
+                self.wait(timeout)
+            finally:
+                late.cancel()
+            return output, errors.result()
+
+
 class Forks:
-    """Process that forks brokers, all with one environment."""
+    """Process that forks brokers and commands, with one environment unless another is given."""
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self._lock = threading.Lock()
@@ -94,7 +117,25 @@ class Forks:
     def start(self, arguments: Sequence[str], output: IO[bytes]) -> ForkedProcess:
         """Run ``barnabas`` with ``arguments``, which writes all that it prints to ``output``."""
         message = {"arguments": arguments, "directory": os.getcwd()}
-        return ForkedProcess(self, self.ask(message, output.fileno()))
+        return ForkedProcess(self, self.ask(message, output.fileno(), output.fileno()))
+
+    def start_piped(
+        self, arguments: Sequence[str], directory: str, environment: Mapping[str, str]
+    ) -> PipedProcess:
+        """Run ``barnabas`` in a directory, in place of the environment in the one given."""
+        message = {
+            "arguments": arguments,
+            "directory": directory,
+            "environment": dict(environment),
+        }
+        stdout, its_stdout = os.pipe()
+        stderr, its_stderr = os.pipe()
+        try:
+            pid = self.ask(message, its_stdout, its_stderr)
+        finally:
+            os.close(its_stdout)
+            os.close(its_stderr)
+        return PipedProcess(self, pid, stdout, stderr)
 
     def close(self) -> None:
         """End the process; the processes that it has forked continue."""
@@ -110,25 +151,23 @@ class Forks:
         return int(response)
 
 
-_started: list[Forks] = []
+_started: dict[frozenset[tuple[str, str]], Forks] = {}
 _starting = threading.Lock()
 
 
 def forks(environment: Mapping[str, str]) -> Forks:
-    """Return the process that forks the brokers of this process of tests; the first call starts it.
-
-    ``environment`` is the same in each call.
-    """
+    """Return the process that forks for this process of tests; the first call starts it."""
+    key = frozenset(environment.items())
     with _starting:
-        if not _started:
-            _started.append(Forks(environment))
-    return _started[0]
+        if key not in _started:
+            _started[key] = Forks(environment)
+    return _started[key]
 
 
-def _fork_on_request(connection: socket.socket) -> tuple[dict[str, Any], int] | None:
-    """Serve a socket to its end; in a forked process, return the message and its output."""
+def _fork_on_request(connection: socket.socket) -> tuple[dict[str, Any], list[int]] | None:
+    """Serve a socket to its end; in a forked process, return the message and its two outputs."""
     while True:
-        text, descriptors, _, _ = socket.recv_fds(connection, MESSAGE_BYTES_MAX, 1)
+        text, descriptors, _, _ = socket.recv_fds(connection, MESSAGE_BYTES_MAX, 2)
         if not text:
             return None
         message = json.loads(text)
@@ -138,8 +177,9 @@ def _fork_on_request(connection: socket.socket) -> tuple[dict[str, Any], int] | 
         else:
             response = os.fork()
             if response == 0:
-                return message, descriptors[0]
-            os.close(descriptors[0])
+                return message, descriptors
+            for each in descriptors:
+                os.close(each)
         connection.send(b"%d" % response)
 
 
@@ -155,11 +195,14 @@ def _serve(descriptor: int) -> int:
         request = _fork_on_request(connection)
     if request is None:
         return 0
-    message, output = request
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.close(output)
+    message, outputs = request
+    for number, output in enumerate(outputs, start=1):
+        os.dup2(output, number)
+        os.close(output)
     os.chdir(message["directory"])
+    if "environment" in message:
+        os.environ.clear()
+        os.environ.update(message["environment"])
     sys.argv = [str(program.__file__), *message["arguments"]]
     return int(program.main())
 

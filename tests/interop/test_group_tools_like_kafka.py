@@ -10,8 +10,6 @@ from __future__ import annotations
 import itertools
 import json
 import re
-import subprocess
-import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -44,6 +42,7 @@ from tests.counterparts.kafka_tools import ToolResult, run_tool
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
 from tests.interop.recorded_kafka import Barnabas, plain
+from tests.interop.test_kafka_python_admin import run
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -281,15 +280,7 @@ def run_script(broker: BrokerProcess) -> dict[str, Said]:
 
 
 def run_kafka_python(broker: BrokerProcess, *arguments: str) -> ToolResult:
-    command = [sys.executable, "-m", "kafka.admin", "-b", broker.bootstrap_servers]
-    answer = subprocess.run(
-        [*command, "--format", "json", "groups", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    return ToolResult(answer.returncode, answer.stdout)
+    return ToolResult(*run(broker.bootstrap_servers, "groups", *arguments))
 
 
 SETTINGS = {

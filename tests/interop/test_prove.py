@@ -53,16 +53,10 @@ UNCOMMITTED = RIGHT.replace('"read_committed"', '"read_uncommitted"')
 WORDS = ("prove", "--input", "orders", "--output", "invoices", "--seconds", "4", "--seed", "5")
 
 
-def tried(directory: Path, program: str, *more: str):
+def tried(directory: Path, program: str, *more: str, prove=run):
     path = directory / "program.py"
     path.write_text(program)
-    return run_alone(*WORDS, *more, "--", sys.executable, str(path), "{instance}")
-
-
-def test_right_program_is_proved(tmp_path):
-    ended = tried(tmp_path, RIGHT)
-    assert ended.exit_code == 0, ended.stdout + ended.stderr
-    assert ended.stdout.splitlines()[-1] == "PROVED"
+    return prove(*WORDS, *more, "--", sys.executable, str(path), "{instance}")
 
 
 def test_slow_program_gets_time_while_it_advances(tmp_path):
@@ -120,13 +114,6 @@ def test_slow_program_without_a_group_gets_time_until_its_judge_is_content(tmp_p
     assert run_proof(options).verdict.is_proved
 
 
-def test_program_that_reads_uncommitted_inputs_is_not_proved(tmp_path):
-    ended = tried(tmp_path, UNCOMMITTED, "--faults", "none")
-    assert ended.exit_code == 1, ended.stdout + ended.stderr
-    assert "from an aborted transaction: " in ended.stdout
-    assert ended.stdout.splitlines()[-1] == "NOT PROVED"
-
-
 def test_existing_broker_is_not_harmed_itself(tmp_path):
     with Broker() as broker:
         ended = tried(tmp_path, RIGHT, "-b", broker.bootstrap_servers, "--format", "json")
@@ -138,9 +125,12 @@ def test_existing_broker_is_not_harmed_itself(tmp_path):
 
 def test_story_on_an_existing_cluster_names_the_cause(tmp_path):
     with Cluster(brokers=3) as cluster:
-        ended = tried(tmp_path, UNCOMMITTED, "-b", cluster.bootstrap_servers, "--faults", "none")
+        there = ("-b", cluster.bootstrap_servers, "--faults", "none")
+        ended = tried(tmp_path, UNCOMMITTED, *there, prove=run_alone)
     assert ended.exit_code == 1, ended.stdout + ended.stderr
+    assert "from an aborted transaction: " in ended.stdout
     assert "docs/prove.md#read-uncommitted" in ended.stdout
+    assert ended.stdout.splitlines()[-1] == "NOT PROVED"
 
 
 def test_own_judge_and_own_records_decide(tmp_path):
@@ -172,7 +162,8 @@ def invoicing_uncommitted(servers: str, instance: int) -> None:
 
 
 def test_function_is_proved_in_a_test():
-    proof = prove(invoicing, source="orders", target="invoices", seconds=4, seed=6)
+    words = {"source": "orders", "target": "invoices", "seconds": 3, "seed": 6}
+    proof = prove(invoicing, faults=("pause",), **words)
     assert proof.verdict.once == proof.verdict.inputs > 0
 
 
@@ -197,7 +188,7 @@ def test_program_that_ends_at_once_is_reported_with_its_last_words(tmp_path):
 
 
 def test_program_that_cannot_be_started_is_named():
-    ended = run_alone(*WORDS, "--format", "json", "--", "/no/such/program")
+    ended = run(*WORDS, "--format", "json", "--", "/no/such/program")
     assert ended.exit_code == 2
     reason = json.loads(ended.stdout)["reason"]
     assert reason.startswith("the program cannot be started: /no/such/program: No such file")
@@ -205,7 +196,7 @@ def test_program_that_cannot_be_started_is_named():
 
 
 def test_run_without_a_broker_has_no_verdict():
-    ended = run_alone(*WORDS, "-b", f"127.0.0.1:{free_port('127.0.0.1')}", "--", "/bin/true")
+    ended = run(*WORDS, "-b", f"127.0.0.1:{free_port('127.0.0.1')}", "--", "/bin/true")
     assert ended.exit_code == 2, ended.stdout + ended.stderr
 
 
@@ -221,7 +212,8 @@ def test_run_without_a_temporary_directory_has_no_verdict(tmp_path, monkeypatch)
 def test_verdict_that_cannot_be_printed_is_not_a_proof(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(RIGHT)
-    words = command(*WORDS, "--faults", "none", "--", sys.executable, str(path), "{instance}")
+    briefly = ("--faults", "none", "--seconds", "1", "--instances", "1")
+    words = command(*WORDS, *briefly, "--", sys.executable, str(path), "{instance}")
     with subprocess.Popen(words, env=environment(), stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.close()
@@ -229,13 +221,13 @@ def test_verdict_that_cannot_be_printed_is_not_a_proof(tmp_path):
 
 
 def test_missing_program_is_a_wrong_use():
-    ended = run_alone(*WORDS)
+    ended = run(*WORDS)
     assert ended.exit_code == 2
     assert ended.stderr == ("barnabas: no program: add -- and its command line, or --spark FILE\n")
 
 
 def test_output_that_is_the_input_is_a_wrong_use():
-    ended = run_alone("prove", "--input", "orders", "--output", "orders", "--", "/bin/true")
+    ended = run("prove", "--input", "orders", "--output", "orders", "--", "/bin/true")
     assert ended.exit_code == 2
     assert ended.stderr == "barnabas: --input and --output are one topic: orders\n"
 

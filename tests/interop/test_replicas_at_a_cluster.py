@@ -60,26 +60,21 @@ def leave_hanging(cluster, index):
 def test_find_hanging_at_each_replica(cluster):
     """Two of the three brokers lead other partitions, and one of them none that hangs."""
     leave_hanging(cluster, 0)
-    commands = [
-        (name, "--broker-id", str(node_id), *more)
-        for node_id in range(BROKERS)
-        for name, *more in (
-            ("find-hanging",),
-            ("describe-producers", "--topic", TOPIC, "--partition", "0"),
-        )
-    ]
+    finding = [("find-hanging", "--broker-id", str(node_id)) for node_id in range(BROKERS)]
+    follower = str((cluster.leader(TOPIC, 0) + 1) % BROKERS)
+    describing = ("describe-producers", "--broker-id", follower)
+    commands = [*finding, (*describing, "--topic", TOPIC, "--partition", "0")]
     with ThreadPoolExecutor(2) as tools:
-        printed = list(
-            tools.map(lambda each: rows(run(cluster, kafka_tools.TRANSACTIONS, *each)), commands)
+        *hangs, producers = tools.map(
+            lambda each: rows(run(cluster, kafka_tools.TRANSACTIONS, *each)), commands
         )
-    for found in printed[::2]:
+    for found in hangs:
         (hanging,) = found
         place = hanging["Topic"], hanging["Partition"], hanging["StartOffset"]
         assert (*place, hanging["ProducerId"]) == (TOPIC, "0", "0", str(PRODUCER_ID))
-    for found in printed[1::2]:
-        (producer,) = found
-        assert producer["ProducerId"] == str(PRODUCER_ID)
-        assert producer["CurrentTransactionStartOffset"] == "0"
+    (producer,) = producers
+    assert producer["ProducerId"] == str(PRODUCER_ID)
+    assert producer["CurrentTransactionStartOffset"] == "0"
 
 
 def described(cluster):

@@ -11,12 +11,14 @@ from py4j import java_gateway, protocol
 from tests.counterparts import kafka_tools
 from tests.counterparts.kafka_tools import ToolResult, run_tool, run_tool_alone
 from tests.counterparts.tool_host import HostEnded, ToolHost, run_hosted
+from tests.products import case, for_the_night
 
 CLUSTER = "org.apache.kafka.tools.ClusterTool"
 """A tool whose parser of arguments calls `System.exit`."""
+A_FAILURE = "a broker's error"
 COMMANDS = {
     "success": (kafka_tools.TOPICS, "--describe"),
-    "a broker's error": (kafka_tools.TOPICS, "--describe", "--topic", "gone"),
+    A_FAILURE: (kafka_tools.TOPICS, "--describe", "--topic", "gone"),
     "an unknown option": (kafka_tools.TOPICS, "--nonsense"),
     "no option": (kafka_tools.CONSUMER_GROUPS,),
 }
@@ -28,7 +30,7 @@ def printed(result: ToolResult) -> ToolResult:
     return result._replace(output=re.sub(r"^\S+Z ", "", "\n".join(lines), flags=re.MULTILINE))
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [case(each, in_test=each == A_FAILURE) for each in COMMANDS])
 def test_hosted_tool_prints_and_exits_as_alone(broker, name):
     main_class, *arguments = COMMANDS[name]
     where = ("--bootstrap-server", broker.bootstrap_servers)
@@ -50,6 +52,7 @@ def test_hosted_tool_exits_the_same_beside_pyspark(broker, name, monkeypatch):
     assert printed(run_tool(main_class, *where, *arguments)) == plain
 
 
+@for_the_night(beside="tests/interop/test_tool_host.py::test_hosted_tool_prints_and_exits_as_alone")
 def test_tools_with_static_counts_run_again_in_the_same_process(broker, create_topic):
     where = ("--bootstrap-server", broker.bootstrap_servers, "--topic", create_topic())
     host = ToolHost()
@@ -71,6 +74,7 @@ def run(host: ToolHost, main_class: str, *arguments: str, stdin: str = "") -> To
     return ToolResult(*host.run(main_class, arguments, stdin, {}, timeout_s=60))
 
 
+@for_the_night(beside="tests/interop/test_tool_host.py::test_hosted_tool_prints_and_exits_as_alone")
 def test_host_with_a_thread_of_a_tool_is_not_reused(broker):
     host = ToolHost()
     try:

@@ -1,7 +1,8 @@
 """Consume, transform, produce: every input takes effect once, in spite of kills at any time.
 
 ``barnabas prove`` tries the workers of each library: it kills, pauses and adds instances, and kills
-the broker. At Apache Kafka it disturbs the workers alone.
+the broker. At Apache Kafka it disturbs the workers alone. By day test_proving.py has a program on
+kafka-python.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST
 from tests.groups.scenario import BROKER_SETTINGS
 from tests.interop.transform_worker import GAVE_UP, WORKERS, command_line
+from tests.products import case
 from tests.seeds import SEED
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -33,7 +35,9 @@ def servers(broker_class, tmp_path):
         yield [(HOST, broker.port)]
 
 
-@pytest.mark.parametrize("library", WORKERS)
+@pytest.mark.parametrize(
+    "library", [case(each, in_test=each != "kafka-python") for each in WORKERS]
+)
 def test_every_input_is_in_the_committed_output_once(library, servers, monkeypatch, say):
     monkeypatch.setenv("PYTHONPATH", PYTHONPATH)
     command = command_line(library, "application")

@@ -1,4 +1,7 @@
-"""The real command as a process, in its own directory and without KAFKA_ variables of the user."""
+"""The real command as a process, in its own directory and without KAFKA_ variables of the user.
+
+Its process is forked by one that has imported the command, unless ``forked`` is False.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ import sys
 
 from tests.counterparts import probe
 from tests.counterparts.barnabas_process import BarnabasProcess
+from tests.counterparts.forked import forks
 
 READY = (
     "[KafkaServer id=1] started: Transitioning from RECOVERY to RUNNING (Kafka Server started)\n"
@@ -29,23 +33,35 @@ def environment(more=None):
     return {**kept, "PYTHONPATH": BarnabasProcess.packages, "COLUMNS": "80", **(more or {})}
 
 
+PARENTS_ENVIRONMENT = {**environment(), "PYTHONSAFEPATH": "1"}
+PARENTS_ENVIRONMENT.pop("PYTEST_CURRENT_TEST", None)
+
+
 def command(*arguments):
     return [sys.executable, "-m", "barnabas", *map(str, arguments)]
 
 
-def barnabas(*arguments, cwd, env=None, timeout_s=120):
-    """Run a command to its end. Nothing may ever look like a traceback."""
-    result = subprocess.run(
+def start(*arguments, cwd, env=None, forked=BarnabasProcess.is_forked):
+    """Start a command whose outputs are pipes."""
+    if forked:
+        parent = forks(PARENTS_ENVIRONMENT)
+        return parent.start_piped([*map(str, arguments)], str(cwd), environment(env))
+    return subprocess.Popen(
         command(*arguments),
         cwd=cwd,
         env=environment(env),
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=timeout_s,
-        check=False,
     )
-    assert "Traceback" not in result.stderr + result.stdout
-    return result
+
+
+def barnabas(*arguments, cwd, env=None, timeout_s=120):
+    """Run a command to its end. Nothing may ever look like a traceback."""
+    process = start(*arguments, cwd=cwd, env=env)
+    stdout, stderr = process.communicate(timeout=timeout_s)
+    assert "Traceback" not in stderr + stdout
+    return subprocess.CompletedProcess(arguments, process.returncode, stdout, stderr)
 
 
 def error_of(result, exit_code):
@@ -66,9 +82,17 @@ class Served:
     """``with Served(tmp_path) as broker:`` a broker process that has said it is ready."""
 
     def __init__(
-        self, directory, *arguments, env=None, port=None, more_listeners="", own_listeners=False
+        self,
+        directory,
+        *arguments,
+        env=None,
+        port=None,
+        more_listeners="",
+        own_listeners=False,
+        forked=BarnabasProcess.is_forked,
     ):
         """``own_listeners``: the arguments say where the broker listens, and about HTTP."""
+        self._forked = forked
         self.port = port or free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._directory = directory
@@ -82,14 +106,8 @@ class Served:
             self._where.clear()
 
     def __enter__(self):
-        self.process = subprocess.Popen(
-            command("serve", *self._where[:1], *self._arguments, *self._where[1:]),
-            cwd=self._directory,
-            env=environment(self._env),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        words = ("serve", *self._where[:1], *self._arguments, *self._where[1:])
+        self.process = start(*words, cwd=self._directory, env=self._env, forked=self._forked)
         self.listening = []
         self.ready_line = self._line()
         while self.ready_line.startswith("listening on "):
@@ -115,6 +133,6 @@ class Served:
         return self.process.returncode, self.ready_line + stdout, stderr
 
     def __exit__(self, *_):
-        if self.process.poll() is None:
-            self.process.kill()
-        self.process.communicate()
+        self.process.kill()
+        if not self.process.stdout.closed:
+            self.process.communicate()

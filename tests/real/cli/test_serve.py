@@ -17,7 +17,7 @@ from tests.real.cli.command import READY, Served, barnabas, error_of, free_port
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_drains_and_ends_well(number, tmp_path):
-    with Served(tmp_path) as broker:
+    with Served(tmp_path, forked=False) as broker:
         assert stat.S_IMODE((tmp_path / "data").stat().st_mode) == 0o700
         exit_code, stdout, _ = broker.stop(number)
     assert (exit_code, stdout) == (0, READY)
