@@ -18,7 +18,7 @@ class ReadableSegment:
     """Whether the facts of the segment are in the store, from this leader or another one."""
 
     def __init__(self, base_offset: int, *, created_ms: int) -> None:
-        """An empty segment; ``created_ms`` stands for the timestamps of records without one."""
+        """Create an empty segment; ``created_ms`` is the timestamp of records that have none."""
         self.base_offset = base_offset
         self.end_offset = base_offset
         self.size_bytes = 0
