@@ -175,4 +175,4 @@ class NotACache(StorageError):
 
 
 class IndexClosed(Exception):
-    """The index was closed while a call waited for its answer."""
+    """The index was closed while a call waited for its response."""

@@ -33,7 +33,7 @@ async def response_to(outcome: Any, route: Route) -> Any:  # noqa: ANN401
 
 
 class _Caller:
-    """Stands where an answer expects its connection."""
+    """Receives the response of a direct call, in place of a connection."""
 
     def __init__(self) -> None:
         self.future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

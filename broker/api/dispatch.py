@@ -69,7 +69,7 @@ class ResponseSink(Protocol):
     """Receiver of a Deferred's response: its connection, or a wrapper of the connection."""
 
     def answered(self, deferred: Deferred[Any]) -> None:
-        """Receive a complete answer."""
+        """Receive a complete response."""
 
     def bug(self, name: str, error: BaseException) -> None:
         """Report an internal error, after which the request has no response."""
@@ -79,7 +79,7 @@ class ResponseSink(Protocol):
 
 
 class Waiter(ResponseSink, Protocol):
-    """A run that awaits an answer."""
+    """A run that awaits a response."""
 
     def settle(self, value: Any) -> None:  # noqa: ANN401
         """Receive the response, or None without one."""
@@ -108,7 +108,7 @@ class Usage(NamedTuple):
 
 
 class Deferred(Generic[Response]):
-    """An answer that comes later, by callback. The connection handles what follows meanwhile.
+    """A response that comes later, by callback. The connection handles what follows meanwhile.
 
     ``complete`` is called on the loop's thread, once; it encodes and queues, and never runs another
     handler. A run may await it.
@@ -267,7 +267,7 @@ class RequestContext:
 
 
 class DurableAnswer(Deferred[Any]):
-    """The answer to ``requests`` Produce requests in a row, which a commit group completes.
+    """The response to ``requests`` Produce requests in a row, which a commit group completes.
 
     It waits for the journal group that holds the last of their batches: groups become durable in
     order, so what the other partitions wrote is durable before it.

@@ -313,7 +313,7 @@ class Run(Generic[Response]):
             logger.exception("cleanup after a disconnected client failed: api=%s", name)
 
     def _release(self) -> tuple[Deferred[Any] | None, Owner | None, Any]:
-        """Drop all references to the request and its answer, and return them."""
+        """Drop all references to the request and its response, and return them."""
         held = self._answer, self._owner, self._request
         self.coroutine = self._answer = self._owner = self._request = self.on_idle = None
         return held

@@ -84,7 +84,7 @@ class Durability:
 def respond_to(respond: Callable[[Response], object], response: Response, topic_name: str) -> None:
     """Call ``respond``; an error in it is logged.
 
-    What was decided is done, and others wait behind this answer.
+    What was decided is done, and others wait behind this response.
     """
     try:
         respond(response)

@@ -5,7 +5,7 @@
 | ``Durable(group)`` | a commit group, from its construction on | None, or the store's Refusal |
 | ``Watch`` (``waiting.py``) | bytes in logs, or the end of the time for them | whether they came |
 | ``TransactionEnded(coordinator, key)`` | the end of a transaction, or of the time for it | None |
-| ``Asked(coordinators, question, wait_ms)`` | the word of another broker | its answer |
+| ``Asked(coordinators, question, wait_ms)`` | the word of another broker | its response |
 | ``Aside(start)`` | work on a thread | what it returns or raises |
 | ``Until(clock, delay_ms)`` | a time | None |
 | ``Turn()`` | the next slice of the loop's time | None |

@@ -240,8 +240,8 @@ class Progress:
     """A line on standard error that is overwritten, if standard error is a terminal.
 
     ``with Progress() as progress: progress.show("1,000 records")``. ``output_waits``: no other
-    output is printed meanwhile, so that both can share one screen. ``lines``: always separate
-    lines, also on a terminal.
+    output is printed meanwhile, so that both can share one screen. With ``lines`` each text is a
+    line of its own, also on a terminal.
     """
 
     def __init__(self, *, output_waits: bool = False, lines: bool = False) -> None:

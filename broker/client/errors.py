@@ -43,7 +43,7 @@ class TokenUnavailable(Exception):
 
 
 class TlsIsSpoken(Malformed):
-    """The answer to a plain request is a TLS alert."""
+    """The response to a plain request is a TLS alert."""
 
 
 def printable(text: str) -> str:

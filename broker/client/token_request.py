@@ -125,7 +125,7 @@ class _Request:
 
     def _answered(self) -> tuple[int, bytes]:
         self._connection.connect()
-        # The connection lets go of it before an answer without a length is read.
+        # The connection lets go of it before a response without a length is read.
         self._socket = self._connection.sock
         if self._is_given_up:
             raise TimeoutError
@@ -168,7 +168,7 @@ def _urlencoded(text: str) -> str:
     return quote_plus(text, safe="*").replace("~", "%7E")  # As java.net.URLEncoder does it.
 
 
-# ----------------------------------------------------------------------------------- the answer
+# ----------------------------------------------------------------------------------- the response
 
 
 def _read(endpoint: TokenEndpoint, status: int, data: bytes) -> Token:

@@ -42,7 +42,7 @@ Number = TypeVar("Number", int, float)
 _URL: Final = re.compile(r"(?i:https?)://[!-~]+")
 _GRANT: Final = "client_credentials"
 _OPTIONS: Final = {CLIENT_ID: "clientId", CLIENT_SECRET: "clientSecret", SCOPE: "scope"}
-"""Names of these settings in the JAAS line of older configurations."""
+"""Names of the token settings in the JAAS line of older configurations."""
 _IN_LIBRDKAFKA: Final = {CLIENT_ID: LIBRDKAFKA_CLIENT_ID, CLIENT_SECRET: LIBRDKAFKA_CLIENT_SECRET}
 _EXTENSION: Final = "extension_"
 _TLS_OPTIONS: Final = CLIENT_KEYS - {*LIBRDKAFKA, VERIFICATION}

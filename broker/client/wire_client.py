@@ -43,7 +43,7 @@ _TLS_ALERT: Final = b"\x15\x03"
 class WireClient:
     """One blocking connection; every wait for the broker is bounded by ``timeout_seconds``.
 
-    Raises OSError when the connection is lost, Malformed when an answer is not Kafka's, and
+    Raises OSError when the connection is lost, Malformed when a response is not Kafka's, and
     KafkaError UNSUPPORTED_VERSION when the two sides have no version in common. After the first two
     it is closed: whether the last requests arrived is not known. With ``tls`` the broker's
     certificate has to be for the host of ``address``, unless the context says otherwise.

@@ -123,7 +123,7 @@ class SecurityConfig(OAuthConfig):
     controller_quota_window_size_seconds: int = setting(
         "controller.quota.window.size.seconds", INT, 1, at_least(1)
     )
-    """Length of one of them."""
+    """Length of one window in which controller mutations are counted."""
 
     # ---------- HTTP
     http_bearer_token: str | None = setting(

@@ -116,7 +116,7 @@ class TopicKeys:
     flush_messages: Final = _key(
         "flush.messages", LONG, LONG_MAX, at_least(1), ("log.flush.interval.messages",)
     )
-    """Accepted for compatibility: every acknowledged record is synced before its answer."""
+    """Accepted for compatibility: every acknowledged record is synced before its response."""
     flush_ms: Final = _key(
         "flush.ms",
         LONG,
@@ -124,7 +124,7 @@ class TopicKeys:
         at_least(0),
         ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
     )
-    """Accepted for compatibility: every acknowledged record is synced before its answer."""
+    """Accepted for compatibility: every acknowledged record is synced before its response."""
     follower_replication_throttled_replicas: Final = _key(
         "follower.replication.throttled.replicas", LIST, (), THROTTLED
     )

@@ -190,7 +190,7 @@ async def _perform_later(
 def refusal(
     error: KafkaError, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> Answer:
-    """Return an error as an answer."""
+    """Return an error as a response."""
     shown = Error(error.code.name, error.message)
     if status is None:
         status = STATUS.get(error.code, 500)

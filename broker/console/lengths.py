@@ -19,7 +19,7 @@ NAME_MOST: Final = 32_767
 TOPIC_MOST: Final = 249
 FILTER_MOST: Final = 1024
 CURSOR_MOST: Final = 64 * 1024
-"""Cursors have names of groups in them, in Base64."""
+"""Maximum length of a cursor, which contains names of groups in Base64."""
 PARTITIONS_NAMED_MOST: Final = 100
 """Partitions that one text may name: as many as are put in one order at a time."""
 RANGES_MOST: Final = 1000

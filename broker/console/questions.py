@@ -76,7 +76,7 @@ class Question:
     """Slots of requests that read records."""
     jobs: Jobs = field(default_factory=Jobs)
     accepts_events: bool = False
-    """Whether the answer may be a stream of events."""
+    """Whether the response may be a stream of events."""
     refusals: int = field(init=False)
     """Number of refused flushes at the time of the request."""
 

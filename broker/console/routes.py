@@ -39,7 +39,7 @@ from barnabas.protocol.errors import ErrorCode, KafkaError
 
 @dataclass(frozen=True, slots=True)
 class StreamRoute:
-    """A path whose answer does not end."""
+    """A path whose response does not end."""
 
     template: str
     summary: str

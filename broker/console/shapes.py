@@ -354,7 +354,7 @@ class Waiting:
 
     transactions: int
     hanging: int
-    """Number of those transactions that no coordinator ends."""
+    """Number of hanging transactions: no coordinator ends them."""
     partitions: int
     records: Wide
     """Offsets that are not yet visible to ``read_committed`` consumers."""

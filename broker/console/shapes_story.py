@@ -297,7 +297,7 @@ class SparkQueryRow:
     open_transactions: int
     """Number of open transactions of the sink, as far as they are visible."""
     open_transactional_ids: tuple[str, ...]
-    """The first of them."""
+    """The first transactional ids with an open transaction."""
     open_since_ms: Wide | None
     """Start of the oldest one."""
     inputs: tuple[InputLag, ...]

@@ -1,4 +1,4 @@
-"""Runs the decisions of a coordinator: decide, append and apply in one go; the answer waits.
+"""Runs the decisions of a coordinator: decide, append and apply in one go; the response waits.
 
 Rules of this file:
 
@@ -6,19 +6,19 @@ Rules of this file:
   all that its partition's log holds is durable** (D1, O9), also if the command itself wrote
   nothing: what it read may not be durable yet. The journal is one total order of which a crash
   leaves a prefix, so a decision can never be durable without what it was decided upon. Therefore no
-  command waits for another one, and the commits of one group share a sync. An answer waits for the
+  command waits for another one, and the commits of one group share a sync. A response waits for the
   last group with something of its partition, not for later ones, which may be refused.
 * In a cluster a flush may be refused. All that is not durable is dropped with it, and every log
   with something of it is closed: the partition is lost as a whole, with its state, its timers and
   its parked commands, and is read again. Answers on their way become errors.
 * Exceptions:
   1. A key with a long decision, and a partition with a large marker, hold commands (``slices.py``).
-  2. A command that waits for other members of its group is parked under its ticket. Its answer
+  2. A command that waits for other members of its group is parked under its ticket. Its response
      waits for the decision that gives it.
   3. A response that tells a client nothing new (``Decision.is_known``) leaves at once, so that
      members keep their sessions while the disk, or the store of the cluster, is slow.
   4. A timer of a group that expires while its partition waits for the disk is decided after that: a
-     member does not know its next step before its answer has left.
+     member does not know its next step before its response has left.
 * A record that is refused has changed nothing; a journal that fails ends the process (D9), and so
   does a mistake in applying what is appended. A mistake in deciding only fails its command.
 """
@@ -270,7 +270,7 @@ class Runner(Generic[MachineT]):
     def _expire_late(self, shard: Shard[MachineT], expiry: Expiry, since_s: float) -> None:
         """Decide the command of a timer that had to wait for the disk.
 
-        If the disk was slow the timer is postponed instead, once: a client whose answer has only
+        If the disk was slow the timer is postponed instead, once: a client whose response has only
         just left gets that time to continue.
         """
         if (self._host.clock.monotonic() - since_s) * 1000 >= RETRY_MS:

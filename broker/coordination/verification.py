@@ -4,8 +4,8 @@ A batch goes into the log only while its transaction is open with that partition
 version 11 the client has added the partition, and here it is verified; from version 12 on writing
 adds it, before the data in the same journal. Nothing is awaited between the decision of this
 broker's coordinator and the append, so no marker can slip in between (P6). If another broker is the
-coordinator it is queried first (R1), and its answer is judged here once more, with a guard for each
-partition, which such a marker drops (``verification_guards.py``).
+coordinator it is queried first (R1), and its response is judged here once more. A guard for each
+partition is dropped by such a marker (``verification_guards.py``).
 
 An open transaction of a producer id belongs to its transactional id only, for which a client needs
 its permission. Apache Kafka 4.3.0 trusts any client that knows the producer id. Under access

@@ -61,7 +61,7 @@ class Leaders:
         """Return some partitions of a topic, by index, as the client sees them."""
         self._describe(topic)
         last = None if limit is None else first + limit
-        described = topic.described[first:last]  # The answer may be encoded while this grows.
+        described = topic.described[first:last]  # The response may be encoded while this grows.
         if self._reaches_all and self._names_offline:
             return described
         return [self._visible(each) for each in described]

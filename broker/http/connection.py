@@ -1,4 +1,4 @@
-"""One connection to the HTTP port: requests in turn, each with its answer."""
+"""One connection to the HTTP port: requests in turn, each with its response."""
 
 from __future__ import annotations
 
@@ -66,9 +66,9 @@ class HttpConnection(asyncio.Protocol):
         self._body: Iterator[Piece] | None = None
         self._stream: Stream | None = None
         self._holding: Holding | None = None
-        """Memory of the answer that is being written."""
+        """Memory of the response that is being written."""
         self._is_finishing = False
-        """Whether an answer is complete and waits for its client."""
+        """Whether a response is complete and waits for its client."""
         self._framing: Framing | None = None
         """Framing of the current response, or None between requests."""
         self._is_told_to_continue = False
@@ -180,13 +180,13 @@ class HttpConnection(asyncio.Protocol):
             piece = next(body)
         except StopIteration:
             self._finish(framing.end)
-        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this answer, no more
+        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this response, no more
             self._failed(error)
         else:
             self._transport.write(framing.piece(piece))
             self._send_next()
 
-    # ------------------------------------------------------------------------------ the answer
+    # ------------------------------------------------------------------------------ the response
 
     def _handle(self, request: Request) -> None:
         self._is_told_to_continue = False
@@ -195,7 +195,7 @@ class HttpConnection(asyncio.Protocol):
         self._set_deadline(ANSWER_SECONDS, self.abort)
         try:
             answer = self._port.answer(request, self.host)
-        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this answer, no more
+        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this response, no more
             self._failed(error)
             return
         if isinstance(answer, Answer):
@@ -206,7 +206,7 @@ class HttpConnection(asyncio.Protocol):
     async def _answer_later(self, pending: Awaitable[Answer], request: Request) -> None:
         try:
             answer = await pending
-        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this answer, no more
+        except Exception as error:  # noqa: BLE001  the top frame: a bug ends this response, no more
             self._failed(error)
         else:
             self._answering = None
@@ -248,7 +248,7 @@ class HttpConnection(asyncio.Protocol):
         self._send_next()
 
     def _send_whole(self, answer: Answer, body: tuple[Piece, ...], *, is_head: bool) -> None:
-        """Write an answer of known length: in pieces if it is long."""
+        """Write a response of known length: in pieces if it is long."""
         framing = self._framing
         assert framing is not None
         framing.chunked = False

@@ -34,7 +34,7 @@ class Progress(Protocol):
 
 
 class Observed(Protocol):
-    """Parts of the broker that these pages use."""
+    """Parts of the broker that the pages of the HTTP port use."""
 
     stage: Stage
     failure: BaseException | None

@@ -45,7 +45,7 @@ SHORT_PATHS: Final = PROBES | {METRICS}
 PROBES_MAX: Final = 8
 """Maximum number of connections with a response for probes and Prometheus in progress."""
 STREAMS_MAX: Final = 16
-"""Connections at a time that get an answer without an end."""
+"""Connections at a time that get a response without an end."""
 BACKLOG: Final = 512
 """Connections that may come in one turn of the loop; the kernel lets one more try in a second."""
 
@@ -64,7 +64,7 @@ class HttpServer:
         clock: Clock,
         memory: AnswerMemory | None = None,
     ) -> None:
-        """``memory`` is the budget of all answers; a new one of the default size if None."""
+        """``memory`` is the budget of all responses; a new one of the default size if None."""
         self.clock = clock
         self.memory = AnswerMemory() if memory is None else memory
         self._asking: ConnectionSlots[HttpConnection] = ConnectionSlots(ASKING_MAX)
@@ -123,7 +123,7 @@ class HttpServer:
         self._make_room(slots.enter(connection, connection.host))
 
     def streams(self, connection: HttpConnection) -> None:
-        """Move a connection to those whose answer does not end."""
+        """Move a connection to those whose response does not end."""
         self._answered.leave(connection)
         self._make_room(self._streams.enter(connection, connection.host))
 

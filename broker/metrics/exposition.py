@@ -1,7 +1,7 @@
 """Writes metrics in Prometheus' text format, piece by piece.
 
-Not through prometheus-client: it builds the whole answer at once (100,000 samples hold the loop for
-0.6 s) and costs 25 ms of start-up; its parser checks this in the tests.
+Not through prometheus-client: it builds the whole response at once (100,000 samples hold the loop
+for 0.6 s) and costs 25 ms of start-up; its parser checks this in the tests.
 """
 
 from __future__ import annotations

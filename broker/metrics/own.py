@@ -1,4 +1,4 @@
-"""Family 3: what only this broker has, by Prometheus' rules: base units, one unit per metric."""
+"""Metrics that only Barnabas has, named by Prometheus' rules: base units, one unit per metric."""
 
 from __future__ import annotations
 

@@ -184,7 +184,7 @@ class FrameBudget:
     ) -> None:
         """``now_s`` is a monotonic clock.
 
-        After ``on_contested``, ``judge`` wants to be called every JUDGE_SECONDS until it returns
+        After ``on_contested``, the caller calls ``judge`` every JUDGE_SECONDS until it returns
         False.
         """
         self.limit_bytes = limit_bytes

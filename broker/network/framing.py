@@ -10,7 +10,7 @@ from barnabas.protocol.errors import ErrorCode, Malformed
 from barnabas.protocol.wire import skip_tags
 
 Chunks: TypeAlias = list[Any]
-"""Pieces of an answer: bytes, bytearrays or memoryviews of bytes, and slices of files in a Fetch's
+"""Pieces of a response: bytes, bytearrays or memoryviews of bytes, and slices of files in a Fetch's
 (``barnabas.storage.files.io.FileSlice``), which are sent from where they are."""
 
 _pack_answer_header: Final = Struct(">ii").pack_into
@@ -32,7 +32,7 @@ def encoded(
     correlation_id: int,
     flexible: bool,  # noqa: FBT001
 ) -> tuple[Chunks, int]:
-    """Return an answer with length and header in front, and its size in bytes."""
+    """Return a response with length and header in front, and its size in bytes."""
     head = bytearray(9 if flexible else 8)  # a flexible header ends with "no tags", which is 0
     chunks = encode(response, version, head)
     size = len(head) if len(chunks) == 1 else sum(map(len, chunks))
@@ -52,7 +52,7 @@ def skip_header_tags(frame: memoryview, position: int) -> int:
 
 
 def range_answer(route: Route, correlation_id: int) -> bytes:
-    """Return the answer to an ApiVersions request of a version that is not served.
+    """Return the response to an ApiVersions request of a version that is not served.
 
     A v0 body with error 35 and the range of key 18 alone, as Apache Kafka writes it.
     """

@@ -536,7 +536,7 @@ class Pipeline:
         version: int,
         request: Any,  # noqa: ANN401
     ) -> Deferred[Any] | None:
-        """Start a run; return the answer that it completes, or has completed, or None."""
+        """Start a run; return the response that it completes, or has completed, or None."""
         answer: Deferred[Any] = Deferred()
         answer.run = run
         answer.route = route

@@ -26,7 +26,7 @@ from barnabas.storage.files.io import FileSlice
 RECORD_BYTES: Final = 16 * 1024
 """Plain text of a record. OpenSSL is emptied after each: its memory keeps the size it once had."""
 JOINED_BYTES: Final = 4 * 1024
-"""Pieces of an answer that are smaller than this share a record."""
+"""Pieces of a response that are smaller than this share a record."""
 PIECE_BYTES: Final = 64 * 1024
 """Maximum number of bytes read from a file at once."""
 BATCH_BYTES: Final = 128 * 1024

@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 async def open_aside(engine: LoopEngine, home: Home, work: Callable[[], Result]) -> Result:
     """Run ``work`` on a thread, while the loop responds to probes; return its result.
 
-    A cancelled call makes ``home`` give up, and ends after the thread has ended.
+    If the call is cancelled, ``home`` gives up, and the call ends after the thread.
     """
     opening = engine.answer_of(work)
     try:

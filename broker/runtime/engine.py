@@ -17,8 +17,8 @@ Answer = TypeVar("Answer")
 class LoopEngine:
     """The Engine of a running broker (see ``barnabas.storage.store.store_parts.Engine``).
 
-    ``after`` runs behind every callback from storage: a journal group makes many answers ready, and
-    this is where they leave together. Once ``dead``, nothing that storage still says is heard.
+    ``after`` runs after every callback from storage: a commit group makes many responses ready, and
+    ``after`` sends them together. Once ``dead`` is set, callbacks of storage have no effect.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, after: Callback) -> None:

@@ -125,7 +125,7 @@ Command: TypeAlias = (
 
 
 class Outcome(NamedTuple):
-    """The answer to a command."""
+    """The response to a command."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: int = NO_PRODUCER_ID

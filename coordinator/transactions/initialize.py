@@ -89,7 +89,7 @@ def _bump(
     if expected == NO_EPOCH:
         last_epoch = NO_EPOCH
     elif expected == transaction.last_epoch:
-        # The same request again: its answer was lost, its epoch was not (C8).
+        # The same request again: its response was lost, its epoch was not (C8).
         return _begun(shard, transaction, command, now)
     elif command.expected == transaction.producer:
         last_epoch = transaction.producer_epoch

@@ -1,4 +1,4 @@
-"""The client's side of a login, without I/O: which request comes next, and what its answer means.
+"""The client's side of a login, without I/O: which request comes next, and what its response means.
 
 ApiVersions, SaslHandshake, then SaslAuthenticate until the mechanism has said all::
 

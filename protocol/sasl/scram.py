@@ -120,7 +120,7 @@ class _Conversation(NamedTuple):
     user: str
     nonce: str
     messages: str
-    """The client's first message without its header, and the server's answer."""
+    """The client's first message without its header, and the server's response."""
 
 
 class ScramServer:

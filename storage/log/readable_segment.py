@@ -18,7 +18,7 @@ class ReadableSegment:
     """Whether the facts of a segment that is not on this disk are in the store as one part."""
 
     def __init__(self, base_offset: int, *, created_ms: int) -> None:
-        """An empty segment; ``created_ms`` stands for the timestamps of records without one."""
+        """Create an empty segment; ``created_ms`` is the timestamp of records that have none."""
         self.base_offset = base_offset
         self.end_offset = base_offset
         self.size_bytes = 0

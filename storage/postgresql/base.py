@@ -129,12 +129,12 @@ class PostgreSqlBase:
         return self._open(PostgreSqlObjectRows.begin, self._primary())
 
     def transfer(self, node_id: int) -> PostgreSqlTransfer:
-        """Return a way to fill the cluster, or to have it written out, as a node."""
+        """Return the calls by which ``node_id`` imports into the cluster or exports it."""
         metastore = self.metastore(node_id)
         return PostgreSqlTransfer(self._primary(), metastore)
 
     def metastore(self, node_id: int) -> PostgreSqlMetaStore:
-        """Return the metadata of the cluster as a node has it."""
+        """Return the metadata of the cluster, opened by ``node_id``."""
 
         def begin(primary: Primary) -> PostgreSqlMetaStore:
             try:

@@ -150,14 +150,14 @@ class PostgreSqlLogIndex:
         return [extent_of(*row) for row in self._read(_EXTENTS, named, most, most_bytes)]
 
     def bodies(self, extents: Sequence[Extent], within_s: float | None = None) -> list[Extent]:
-        """Return the same extents with their bytes."""
+        """Return ``extents``, each with its bytes."""
         if self._objects is not None:
             return self._objects.bodies(extents, within_s)
         self._require_here(extents)
         return list(extents)
 
     def headers(self, extents: Sequence[Extent]) -> list[Sequence[FooterBatch]]:
-        """Return the batches of extents as footers have them."""
+        """Return the headers of the batches in each extent, in the form of an object's footer."""
         if self._objects is not None:
             return self._objects.headers(extents)
         self._require_here(extents)

@@ -382,7 +382,7 @@ class Primary:
                     if isinstance(error, NotDurable) and not judged:
                         raise
                     if is_final:
-                        self.last_error = ""  # It was an answer.
+                        self.last_error = ""  # It was a response.
                         raise _raised(error) from error
                     self.attempts_failed += 1
                     self.last_error = _in_words(error)

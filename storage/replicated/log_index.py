@@ -418,7 +418,7 @@ class LogIndex(Protocol):
         """
 
     def skip_number(self, session: int, number: int) -> None:
-        """Use up a number of the session's packing lane without a segment: its keys are dead."""
+        """Use up a number of the session's packing lane; no segment is written under its keys."""
 
     def close(self) -> None:
         """End every wait, on any thread."""

@@ -46,7 +46,7 @@ _READ_BYTES: Final = 1024 * 1024
 
 
 class PackLimits(NamedTuple):
-    """Sizes of packing."""
+    """Sizes and counts that bound the packing of segments."""
 
     segment_bytes: int = 64 * 1024 * 1024
     """Size from which a portion gets no further extents."""

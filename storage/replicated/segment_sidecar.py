@@ -75,7 +75,7 @@ class Facts(NamedTuple):
     """Facts about a part of a log that its leader knows, besides the batches."""
 
     aborted: Iterable[AbortedTransaction]
-    """The aborted transactions whose markers lie in it."""
+    """The aborted transactions whose markers lie in the segment."""
     leader_epochs: Iterable[tuple[int, int]]
 
 

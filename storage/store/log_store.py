@@ -324,9 +324,10 @@ class LogStore:
                 self._when_written.pop(log)()
 
     def _drop(self, groups: int | None, moved: frozenset[int]) -> None:
-        """Forget all groups that are not durable, of which the oldest ``groups`` were refused.
+        """Forget all commit groups that are not durable.
 
-        ``groups`` is ``None`` if the session was lost, and with it every log.
+        The oldest ``groups`` of them were refused. ``groups`` is ``None`` if the session was lost,
+        and with it every log.
         """
         try:
             assert self.files is None, "a journal in files refuses nothing"

@@ -39,7 +39,7 @@ class ApacheKafka(BrokerProcess):
         self._controller_port = free_port()
 
     def prepare(self) -> None:
-        properties = self._properties() | self.overrides
+        properties = self.properties() | self.overrides
         lines = [f"{key}={value}\n" for key, value in properties.items()]
         self._properties_path.write_text("".join(lines))
         if not (self.data_directory / "meta.properties").exists():
@@ -61,7 +61,8 @@ class ApacheKafka(BrokerProcess):
     def _properties_path(self) -> Path:
         return self.directory / "server.properties"
 
-    def _properties(self) -> dict[str, str]:
+    def properties(self) -> dict[str, str]:
+        """Return the configuration without the overrides of a test."""
         return {
             "process.roles": "broker,controller",
             "node.id": "1",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from barnabas.broker.config.loading.loader import load_config
+from barnabas.broker.config.loading.properties import parse_properties, properties_text
 from barnabas.protocol.messages.alter_client_quotas import (
     ALTER_CLIENT_QUOTAS,
     AlterClientQuotasRequest,
@@ -31,7 +34,10 @@ from barnabas.protocol.messages.describe_client_quotas import (
 from barnabas.storage.adoption.kraft_metadata import read_kraft_metadata
 from barnabas.storage.files.io import LocalFileSystem
 from tests.broker.security.wire import Wire
+from tests.checkout import ROOT
+from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.broker_process import HOST, BrokerProcess
+from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
 from tests.counterparts.wire_client import WireClient
 from tests.interop.recorded_kafka import Barnabas, plain
 from tests.waiting import wait_until
@@ -166,3 +172,26 @@ def test_users_acls_and_quotas_of_a_stopped_kafka(kafka, tmp_path, snapshots):
         barnabas.start()
         with WireClient(barnabas) as client:
             assert plain(seen(client)) == stopped.observed
+
+
+def test_migration_page_shows_the_log_of_a_takeover(kafka, tmp_path, caplog):
+    caplog.set_level("INFO")
+    stopped = kafka.stopped("snapshots-False", administered, tmp_path, **CONTROLLED)
+    with stopped.open(Barnabas(tmp_path, node_id="1", **CONTROLLED)) as barnabas:
+        logged = caplog.text if isinstance(barnabas, EmbeddedBarnabas) else barnabas.output()
+    page = (ROOT / "docs" / "migration.md").read_text()
+    (block,) = re.findall(r"^```text\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    for line in block.splitlines():
+        _, event = line.split(maxsplit=1)
+        pattern = re.sub(r"\d+", r"\\d+", re.escape(event)).replace("/var/lib/kafka/data", r"\S+")
+        assert re.search(pattern, logged), line
+
+
+def test_properties_of_a_kafka_node_load_as_the_migration_page_says(tmp_path):
+    """The controller's keys have no effect, and no key is unknown or refused."""
+    kafka = ApacheKafka(tmp_path, **CONTROLLED)
+    found = load_config(parse_properties(properties_text(kafka.properties() | kafka.overrides)))
+    assert {"process.roles", "controller.quorum.voters"} <= {*found.ignored}
+    assert found.unknown == ()
+    assert found.config.log_dirs == str(kafka.data_directory)
+    assert found.config.super_users == CONTROLLED["super_users"]

@@ -58,6 +58,7 @@ OUTPUTS = {
     "architecture.md": "a picture of the layers, held to by the import contracts",
     "cluster.md": "tests/package/test_cluster_page.py, tests/postgresql/test_cluster_page.py",
     "exactly-once.md": "tests/interop/test_exactly_once.py",
+    "migration.md": "tests/interop/test_access_adoption.py",
     "prove.md": "tests/interop/test_proving.py, tests/interop/test_proving_spark.py",
     "production.md": "nothing: there is no systemd here, as the page says",
     "monitoring.md": "tests/broker/metrics/test_monitoring_page.py",
@@ -76,6 +77,28 @@ NOT_HERE = {
 }
 """Pages with blocks of another kind, and what looks after those."""
 
+RUN_BY = {
+    "README.md": "tests/interop/test_documents.py",
+    "backup.md": "tests/interop/test_documents.py",
+    "clients/librdkafka.md": "tests/interop/test_documents.py",
+    "clients/python.md": "tests/interop/test_documents.py",
+    "cluster.md": "tests/package/test_kubernetes.py",
+    "console.md": "tests/interop/test_documents.py",
+    "container.md": "tests/package/test_compose.py",
+    "helm.md": "tests/package/test_chart.py",
+    "migration.md": "tests/interop/test_documents.py",
+    "monitoring.md": "tests/broker/metrics/test_monitoring_page.py",
+    "prove.md": "tests/interop/test_documents.py",
+    "quickstart.md": "tests/interop/test_documents.py",
+    "security.md": "tests/interop/test_documents.py",
+    "security/acls.md": "tests/interop/test_documents.py",
+    "spark-cluster.md": "tests/interop/test_documents.py",
+    "spark-recipes.md": "tests/spark_connector/test_documentation.py",
+    "spark.md": "tests/interop/test_documents.py",
+    "testing.md": "tests/interop/test_documents.py",
+    "transactions.md": "tests/interop/test_documents.py",
+}
+"""The test file that runs the `sh` and `python` blocks of a page, or parts of them."""
 
 BROKEN = ("offsets-outside", "read-uncommitted", "auto-commit")
 """Causes of what docs/prove.md breaks, in its order."""
@@ -231,6 +254,23 @@ def test_every_block_is_looked_after():
                 assert OUTPUTS.get(name), f"{name}: nothing compares {block.text[:60]}"
 
 
+def test_each_page_with_blocks_to_run_has_a_test_that_runs_them():
+    found = {}
+    for page in PAGES:
+        name = page.relative_to(ROOT).as_posix().removeprefix("docs/")
+        # An indented fence is not found by BLOCK: a list continues with a block at its margin.
+        fences = re.findall(r"^ *```", page.read_text(), re.MULTILINE)
+        outside = name != "CONTRIBUTING.md"  # It shows how a handler begins.
+        assert not outside or len(fences) == 2 * len(blocks_of(page)), name
+        if {each.language for each in blocks_of(page)} & {"sh", "python"}:
+            found[name] = RUN_BY.get(name)
+    assert found == RUN_BY
+    for name, test in RUN_BY.items():
+        folder, _, file = name.rpartition("/")
+        text = (ROOT / test).read_text()
+        assert file in text or f'"{folder}").glob("*.md")' in text, f"{test} does not read {name}"
+
+
 @pytest.mark.timeout(1200)
 def test_the_readme(shell):
     assert run_page(shell, "README.md") == 6
@@ -275,9 +315,9 @@ def test_migration(shell):
     some_topics(shell)
     with Broker() as other:
         address = other.bootstrap_servers
-        for block in blocks_of(ROOT / "docs/migration.md"):
-            for line in block.text.splitlines():
-                shell.sh(line.replace("localhost:9093", address))
+        (block,) = [each for each in blocks_of(ROOT / "docs/migration.md") if each.language == "sh"]
+        for line in block.text.splitlines():
+            shell.sh(line.replace("localhost:9093", address))
         copied = ("consume", "orders", "--offset", "beginning", "--exit", "-b", address)
         assert len(lines_of(shell, *copied)) == 100
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -142,6 +145,39 @@ def rendered(request, tmp_path):
     objects = {each["kind"]: each for each in documents}
     assert len(objects) == len(documents)
     return request.param, objects, result.stdout
+
+
+def installs_of_the_page():
+    """Return the arguments of each `helm install` of docs/helm.md."""
+    page = (ROOT / "docs" / "helm.md").read_text()
+    blocks = re.findall(r"^```sh\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return [
+        shlex.split(block.replace("\\\n", "").removeprefix("helm install ")) for block in blocks
+    ]
+
+
+def values_of(arguments):
+    """Return the values of `--set` among the arguments, as Helm nests them."""
+    values = {}
+    for option, given in itertools.pairwise(arguments):
+        if option == "--set":
+            path, _, text = given.partition("=")
+            *parents, last = path.split(".")
+            inner = values
+            for each in parents:
+                inner = inner.setdefault(each, {})
+            inner[last] = yaml.safe_load(text)
+    return values
+
+
+def test_schema_accepts_the_values_of_the_page():
+    installs = installs_of_the_page()
+    assert len(installs) == 2
+    for name, chart, *arguments in installs:
+        assert (name, chart) == ("barnabas", "docker/chart")
+        values = values_of(arguments)
+        assert values["image"] == {"repository": "registry.example/barnabas"}
+        jsonschema.validate(with_defaults(values), SCHEMA, jsonschema.Draft7Validator)
 
 
 @for_the_night(beside="tests/package/test_chart.py::test_schema_accepts")

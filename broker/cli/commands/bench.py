@@ -243,7 +243,7 @@ def _sends(
 
 
 class _Flying(NamedTuple):
-    """One request without its answer."""
+    """One request without its response."""
 
     broker: Connection
     records: int

@@ -60,7 +60,7 @@ class Checked:
     repair: Repair
     consequences: list[str]
     is_refused: bool
-    """Whether a broker would not start from it."""
+    """Whether a broker would refuse to start from the directory."""
 
     @property
     def problems(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""``barnabas completion``: what a shell completes, made from the parsers of all commands."""
+"""``barnabas completion``: print a completion script, made from the parsers of all commands."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Options:
     start_s: float = 60.0
     """Time for the program to consume its first input."""
     settle_s: float = 120.0
-    """Time for the program to consume all inputs after the last fault, or to advance."""
+    """Time, after the last fault, in which the program must consume all inputs or make progress."""
     servers: Sequence[Address] = ()
     """Brokers that exist, in place of one that the run starts: only the program is disturbed."""
     own_judge: OwnJudge | None = None

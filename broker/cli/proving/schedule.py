@@ -26,9 +26,9 @@ KINDS: Final = {
 OF_THE_BROKER: Final = frozenset({BROKER})
 """Faults that need a broker of the command's own."""
 BEFORE, AFTER, AT = "before", "after", "at"
-"""``how`` of a fault at a request: ``share`` chooses it among those that the program sends."""
+"""Values of ``how`` for a fault at a request of the program, which ``share`` chooses."""
 EXPIRES: Final = "session expires"
-"""``how`` of a pause that outlasts the session timeout."""
+"""Value of ``how`` for a pause that is longer than the session timeout."""
 
 _WEIGHTS: Final = {
     KILL: 9,

@@ -163,7 +163,7 @@ class GroupMember:
             [JoinGroupRequestProtocol(_ASSIGNOR, encode_subscription(self._topics))],
             None,
         )
-        # The first answer, which comes at once, brings the id without which one cannot leave.
+        # The first response, which comes at once, brings the id without which one cannot leave.
         with self._wait() if self._member_id else nullcontext():
             joined = self._ask(JOIN_GROUP, request)
         if joined.error_code == ErrorCode.MEMBER_ID_REQUIRED:

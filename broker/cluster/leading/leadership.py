@@ -93,7 +93,7 @@ class Shards(Protocol):
     """The coordinators, each of whose partitions is one of an internal topic."""
 
     def gain(self, topic: str, index: int) -> None:
-        """Start to serve the keys of a partition whose log is loaded and in its segments."""
+        """Start to serve the keys of a partition whose log is loaded."""
 
     def lose(self, topic: str, index: int) -> None:
         """Stop serving the keys of a partition, if they are served here."""

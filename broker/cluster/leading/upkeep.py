@@ -78,7 +78,7 @@ PACKED_BYTES_AT_ONCE: Final = 4 * 1024 * 1024
 """Maximum number and total size of the extents that one transaction of the store packs. It packs a
 single payload of any size. A flush has as many bytes."""
 PACKS_PER_ROUND: Final = 4
-"""Maximum number of these transactions in one round."""
+"""Maximum number of packing transactions in one round."""
 SESSIONS_AT_ONCE: Final = 100
 """Maximum number of sessions deleted in one transaction of the store."""
 

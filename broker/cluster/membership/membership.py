@@ -59,7 +59,7 @@ GAINED_AT_ONCE: Final = 64
 """Maximum number of logs whose beginnings come with a poll. It covers an ordinary hand-over, and
 keeps a poll short after a broker has failed."""
 GAINED_BYTES: Final = 4 * 1024 * 1024
-"""Maximum size of those beginnings, so that a poll stays short."""
+"""Maximum size of the beginnings of gained logs that one poll reads, so that it stays short."""
 
 _NOTHING_PLANNED: Final = -1
 """Value in the place of a snapshot's version."""
@@ -215,7 +215,7 @@ class Membership:
         return self.view.leader_of(partition_id).epoch
 
     def plan_by(self, rules: Rules) -> None:
-        """Plan by these rules from now on, if this broker plans. Call it on the event loop."""
+        """Plan by ``rules`` from now on, if this broker plans. Call it on the event loop."""
         if rules != self._rules:
             self._rules = rules
             self.view.plan_by(rules)

@@ -29,7 +29,7 @@ _PASSWORDS: Final = {
     "KAFKA_SSL_TRUSTSTORE_CREDENTIALS": "ssl.truststore.password",
 }
 VARIABLES: Final = frozenset((*_STORES, *_PASSWORDS))
-"""All of them."""
+"""Names of all environment variables with a secret."""
 
 
 def image_secrets(environment: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:

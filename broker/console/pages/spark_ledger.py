@@ -73,7 +73,7 @@ class LedgerEntry(NamedTuple):
     transactions: tuple[str, ...] = ()
     """Transactional ids of its tasks, or none if one transaction has the whole batch."""
     is_pinned: bool = False
-    """Whether these have no timeout."""
+    """Whether the transactions have no timeout."""
     sources: tuple[str, ...] = ()
     """Topics that it was read from."""
     sinks: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Transactional ids, and whose open transactions readers wait for.
 
-What is in memory is in the journal, but perhaps not durable: every answer waits until it is (C14).
+The state in memory is in the journal, but perhaps not durable: each response waits for that (C14).
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class _Line(NamedTuple):
 
 
 async def export(question: Question) -> Answer:
-    """Return an answer with one line for each record."""
+    """Return a response with one line for each record."""
     check_shown(question)
     with question.places.take(question.access) as place:
         pace = place.pace

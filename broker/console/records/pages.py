@@ -123,7 +123,7 @@ async def describe_one(question: Question) -> Answer:
 
 
 def _head_of_one(question: Question, partition: Partition, offset: int) -> str:
-    """Return the fields that precede the record in an answer of one."""
+    """Return the fields that precede the record in a response of one."""
     log = partition.log_here()
     previous = offset - 1 if offset > log.log_start_offset else None
     following = offset + 1 if offset + 1 < log.high_watermark else None

@@ -42,7 +42,7 @@ class Place:
         self._holding.hold(size_bytes)
 
     def answered(self, answer: Answer) -> Answer:
-        """Return the answer that keeps the place until it is written."""
+        """Return the response that keeps the place until it is written."""
         self._is_answered = True
         return replace(answer, holding=self._holding)
 
@@ -57,7 +57,7 @@ class Place:
         self._is_displaced = task.cancel()
 
     def __exit__(self, *_: object) -> None:
-        """End the threads, and give the place back unless an answer keeps it.
+        """End the threads, and give the place back unless a response keeps it.
 
         Raises KafkaError if it was displaced.
         """

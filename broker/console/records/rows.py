@@ -1,4 +1,4 @@
-"""Found records as rows of an answer, in JSON; on a thread."""
+"""Found records as rows of a response, in JSON; on a thread."""
 
 from __future__ import annotations
 

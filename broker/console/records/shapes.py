@@ -111,7 +111,7 @@ class Scanned:
     """Records that are too large for the filter, and are left out."""
     partitions: tuple[PartitionScan, ...]
     unread: tuple[UnreadRange, ...]
-    """The first of them."""
+    """The first ranges that were not read."""
 
 
 @dataclass(frozen=True, slots=True)

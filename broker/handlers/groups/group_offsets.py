@@ -259,7 +259,7 @@ def _commit_errors(
 
 
 class _GroupAnswers:
-    """The answers of the groups that a request names: a word to wait for.
+    """The responses of the groups that a request names, collected until the last one arrives.
 
     It is complete when each group has answered, or one with an error that closes the connection.
     The connection handles nothing else meanwhile: a request of 30 bytes has all offsets of a group

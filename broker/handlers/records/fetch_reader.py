@@ -1,4 +1,4 @@
-"""Reads the partitions of one Fetch, as often as it takes, and builds the answer."""
+"""Reads the partitions of one Fetch, as often as it takes, and builds the response."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ this and one batch each."""
 PARTITIONS_PER_SLICE: Final = 250
 _NOTHING: Final = memoryview(b"")
 _LEADER_IS_ANOTHER: Final = (ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCED_LEADER_EPOCH)
-"""Errors of a client that has to turn to another broker, or to the same one in its newer epoch."""
+"""Errors after which a client must use another leader, or a newer epoch of this one."""
 
 
 class Readable:

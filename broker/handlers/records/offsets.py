@@ -2,7 +2,7 @@
 
 Version notes. OffsetForLeaderEpoch: v3 adds the replica that asks; it makes no difference, there is
 one replica. DeleteRecords: nothing changed but the encoding.
-Knowingly absent: ``timeout_ms`` of DeleteRecords; the answer comes when the new start is durable.
+Knowingly absent: ``timeout_ms`` of DeleteRecords; the response comes when the new start is durable.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ _FIXED_FROM: Final = 8
 """Position in a frame after the correlation id."""
 _INDEX_AND_SIZE_BYTES: Final = 4 + 5
 _SENTINEL: Final = 0x7EADBEEF
-"""Stands for the partition index while an answer is learned; the bytes behind it never hold it."""
+"""Stands for the partition index while a response is learned; the bytes behind it never hold it."""
 
 _integer: Final = Struct(">i").unpack_from
 _producer: Final = Struct(">qh").unpack_from

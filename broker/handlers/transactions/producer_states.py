@@ -1,6 +1,6 @@
 """DescribeProducers 0: what partitions know of their producers, to find a transaction that hangs.
 
-The answer comes from where appends are judged, so it is what the next batch will meet (KIP-664).
+The response comes from where appends are judged, so it is what the next batch will meet (KIP-664).
 Of partitions that another broker leads it comes from there (``producers_elsewhere.py``).
 """
 

@@ -71,7 +71,7 @@ ASKED_MS: Final = 5_000
 
 
 # Parts are as good as one: no offset counts before its transaction is committed (O2), which the
-# producer asks for behind the answer.
+# producer asks for behind the response.
 BY_PARTITION: Final = by("topics.partitions", elements=2000)
 
 CommitAnswer: TypeAlias = (

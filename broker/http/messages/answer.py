@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from barnabas.broker.http.messages.answer_memory import Holding
 
 WITHOUT_BODY: Final = frozenset((204, 304))
-"""Statuses whose answers end with the head; a length would be that of another answer's body."""
+"""Statuses whose responses have no body, and so no length."""
 
 Piece: TypeAlias = str | bytes | memoryview
 JSON: Final = "application/json"
@@ -57,16 +57,16 @@ class Answer:
     body: tuple[Piece, ...] | Iterable[Piece] | Stream
     headers: Mapping[str, str] = field(default_factory=dict)
     holding: Holding | None = None
-    """Released once the answer is written, or its connection has ended."""
+    """Released once the response is written, or its connection has ended."""
 
 
 def text(status: int, words: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """Return an answer of one line."""
+    """Return a response of one line."""
     return Answer(status, "text/plain; charset=utf-8", (words + "\n",), headers or {})
 
 
 def json_answer(status: int, content: object, headers: Mapping[str, str] | None = None) -> Answer:
-    """Return an answer in JSON."""
+    """Return a response in JSON."""
     return Answer(status, JSON, (_indented(content) + "\n",), headers or {})
 
 

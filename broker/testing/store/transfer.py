@@ -1,4 +1,4 @@
-"""One broker's way to fill a cluster in the memory of a process, or to have it written out."""
+"""The calls by which one broker imports into a cluster in memory, or exports it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class MemoryTransfer(Way):
     def __init__(
         self, index: MemoryIndex, metastore: MemoryMetaStore, link: Link | None = None
     ) -> None:
-        """``metastore`` is its own; ``link``: see ``Way``."""
+        """``metastore`` has the metadata to fill; ``Way`` describes ``link``."""
         super().__init__(link)
         self._index = index
         self._metastore = metastore

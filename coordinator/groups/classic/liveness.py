@@ -139,7 +139,7 @@ def _session_is_over(turn: Turn, member_id: str) -> Decision:
             return NOTHING
         waits = member_id in group.joining or member_id in group.syncing
         if waits and not member.is_new:
-            return NOTHING  # It waits for the others; its session starts again with its answer.
+            return NOTHING  # It waits for the others; its session starts again with its response.
     was_member = member_id in group.members
     turn.remove(member_id)
     if group.state is State.PREPARING_REBALANCE:

@@ -30,7 +30,7 @@ Matches = Mapping[str, frozenset[str]]
 
 
 class CompiledPatterns:
-    """Compiled expressions, of which the least recently used leave where bytes run out."""
+    """Cache of compiled expressions, limited in bytes; the least recently used leave first."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

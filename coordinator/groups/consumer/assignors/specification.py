@@ -14,7 +14,7 @@ class Subscriber:
     """One member, for an assignor."""
 
     topic_ids: frozenset[bytes]
-    """The topics it wants; all of them exist."""
+    """The topics that the member subscribes to; all of them exist."""
     instance_id: str | None = None
     target: Partitions = field(default_factory=dict)
     """The previous assignment, which a sticky assignor keeps as far as it can."""
