@@ -415,7 +415,10 @@ class BrokerServer:
             self._member.register_metrics(self.metrics, self.leadership, self.readers)
 
     def _brokers(self) -> Brokers:
-        return Brokers(self.view, None if self._member is None else self._member.misses)
+        member = self._member
+        if member is None:
+            return Brokers(self.view)
+        return Brokers(self.view, member.misses, member.object_use)
 
     def _make_sockets(self) -> None:
         """Create the listeners and their security, without binding addresses."""

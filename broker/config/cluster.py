@@ -20,6 +20,9 @@ from barnabas.broker.config.types import (
 
 METADATA: Final = "barnabas.metadata"
 STORAGE: Final = "barnabas.storage"
+FLUSH_OBJECT_MIN: Final = "barnabas.flush.object.min.bytes"
+FLUSH_OBJECT_MIN_BYTES: Final = 256 * 1024
+"""Default with an object store: below it an upload costs more than the storage for a month."""
 CORDONED: Final = "cordoned.log.dirs"
 """The setting of a broker that is to lead nothing."""
 TRANSACTION_WAIT: Final = "barnabas.transaction.wait.ms"
@@ -88,11 +91,21 @@ class ClusterConfig(ObjectsConfig):
     """Address of the PostgreSQL that the brokers of a cluster share, postgresql://...; of several
     hosts the primary is used. Metadata and records are kept there, and log.dirs is a cache. Without
     one the broker is alone."""
-    flush_object_min_bytes: int = setting(
-        "barnabas.flush.object.min.bytes", ConfigType.INT, 1024 * 1024, Between(1)
-    )
+    flush_object_min_bytes: int = setting(FLUSH_OBJECT_MIN, ConfigType.INT, 1024 * 1024, Between(1))
     """Size in bytes from which a flush of a cluster's broker stores its records before the commit,
-    several flushes at once. A smaller flush has its records in the commit."""
+    several flushes at once. A smaller flush has its records in the commit. With an object store the
+    default is 262144."""
+    flush_ms: int = setting("barnabas.flush.ms", ConfigType.INT, 250, Between(0, 5000))
+    """Maximum time for which a broker with an object store collects records before a flush, while
+    they arrive so fast that the flush becomes an object. 0: each flush leaves at once."""
+    flush_max_bytes: int = setting(
+        "barnabas.flush.max.bytes",
+        ConfigType.INT,
+        8 * 1024 * 1024,
+        Between(1024 * 1024, 64 * 1024 * 1024),
+    )
+    """Size in bytes of the collected records from which a flush to the object store begins before
+    that time; a larger request is flushed as a whole."""
     objects_uploads_max: int = setting(
         "barnabas.objects.uploads.max", ConfigType.INT, 4, Between(0, 64)
     )

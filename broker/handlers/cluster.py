@@ -1,7 +1,8 @@
 """DescribeCluster 0-2: the brokers in service, and the one that clients send changes to.
 
 Version notes: v1 asks for brokers or for controllers (there is no controller endpoint, error 114);
-v2 adds fenced brokers on request: those that are not in service, but were not long ago.
+v2 adds fenced brokers on request: those that are not in service, but were not long ago. A field of
+Barnabas, which other clients skip, has the brokers for which the use of the object store waits.
 """
 
 from __future__ import annotations
@@ -63,6 +64,7 @@ def describe_cluster(
         ]
         + [DescribeClusterBroker(*each, is_fenced=True) for each in fenced],
         cluster_authorized_operations=operations_on_cluster(context, wanted=wanted),
+        lacks_object_store=brokers.lacks_object_store,
     )
 
 

@@ -31,7 +31,7 @@ from barnabas.broker.metrics.maintenance import (
 )
 from barnabas.broker.metrics.objects import (
     object_families,
-    object_outage_family,
+    object_store_families,
     object_upkeep_families,
 )
 from barnabas.broker.metrics.own import serving_families, storage_families
@@ -59,6 +59,7 @@ if TYPE_CHECKING:
     from barnabas.broker.upkeep.scrubbing import LogScrubber
     from barnabas.storage.counts import FlushCounts
     from barnabas.storage.objects.counted_blobs import ObjectCounts
+    from barnabas.storage.objects.object_use import ObjectUse
     from barnabas.storage.replicated.cold_store import ColdStore
     from barnabas.storage.replicated.flush_uploads import Uploads
     from barnabas.storage.store.log_store import LogStore
@@ -126,9 +127,11 @@ def register_cold_reads(metrics: Metrics, cold: ColdStore, readers: DiskReaders)
     metrics.register(lambda: cold_families(cold, readers.parked))
 
 
-def register_object_outages(metrics: Metrics, away_s: Callable[[], float | None]) -> None:
-    """Register the metric of an object store's outages; ``away_s`` is None if it responds."""
-    metrics.register(lambda: object_outage_family(away_s()))
+def register_object_store(
+    metrics: Metrics, use: ObjectUse, away_s: Callable[[], float | None]
+) -> None:
+    """Register the metrics of an object store's use; ``away_s`` is None if it responds."""
+    metrics.register(lambda: object_store_families(use, away_s()))
 
 
 def register_packing(metrics: Metrics, packer: Packer) -> None:

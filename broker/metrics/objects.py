@@ -12,6 +12,7 @@ from barnabas.storage.objects.counted_blobs import OPERATIONS, RESULTS
 if TYPE_CHECKING:
     from barnabas.broker.cluster.leading.object_upkeep import ObjectUpkeepCounts
     from barnabas.storage.objects.counted_blobs import ObjectCounts
+    from barnabas.storage.objects.object_use import ObjectUse
     from barnabas.storage.replicated.flush_uploads import Uploads
 
 
@@ -79,10 +80,17 @@ def object_upkeep_families(counts: ObjectUpkeepCounts) -> Iterator[Family]:
     )
 
 
-def object_outage_family(away_s: float | None) -> Iterator[Family]:
-    """Yield the time for which the object store has failed; ``away_s`` is None while it
-    responds.
+def object_store_families(use: ObjectUse, away_s: float | None) -> Iterator[Family]:
+    """Yield what the use of the object store waits for, and the time for which it has failed.
+
+    ``away_s`` is None while it responds.
     """
+    yield value(
+        "barnabas_object_store_lacking_brokers",
+        GAUGE,
+        "Brokers without the same barnabas.storage, for which the use of the object store waits.",
+        len(use.waits_for or ()),
+    )
     yield value(
         "barnabas_object_store_away_seconds",
         GAUGE,

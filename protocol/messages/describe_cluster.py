@@ -8,7 +8,7 @@ from barnabas.protocol.api import Api
 from barnabas.protocol.field_codecs import message_of_fields
 from barnabas.protocol.reader import Reader
 from barnabas.protocol.wire import ABSENT, Structure, skip_tags
-from barnabas.protocol.writer import Writer
+from barnabas.protocol.writer import TaggedFields, Writer
 
 
 @dataclass(slots=True, init=False, repr=False, eq=False)
@@ -61,12 +61,14 @@ class DescribeClusterResponse(Structure):
     controller_id: int
     brokers: list[DescribeClusterBroker]
     cluster_authorized_operations: int
+    lacks_object_store: list[int] | None
 
     def __init__(
         self, throttle_time_ms: int = 0, error_code: int = 0, error_message: str | None = None,
         endpoint_type: int = 1, cluster_id: str = "", controller_id: int = -1,
         brokers: list[DescribeClusterBroker] = ABSENT,
         cluster_authorized_operations: int = -2147483648,
+        lacks_object_store: list[int] | None = None,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.error_code = error_code
@@ -76,6 +78,7 @@ class DescribeClusterResponse(Structure):
         self.controller_id = controller_id
         self.brokers = [] if brokers is ABSENT else brokers
         self.cluster_authorized_operations = cluster_authorized_operations
+        self.lacks_object_store = lacks_object_store
 
 
 def read_describe_cluster_request(reader: Reader, version: int) -> DescribeClusterRequest:
@@ -134,7 +137,13 @@ def read_describe_cluster_response(reader: Reader, version: int) -> DescribeClus
         reader.array(read_describe_cluster_broker, version, 11),
         reader.int32(),
     )
-    reader.skip_tags()
+    for _ in range(reader.tags()):
+        tag, end = reader.tag()
+        if tag == 1000:
+            message.lacks_object_store = reader.optional_values(reader.int32, 4)
+        else:
+            reader.position = end
+        reader.end_tag(tag, end)
     return message
 
 
@@ -150,7 +159,11 @@ def write_describe_cluster_response(
     writer.int32(message.controller_id)
     writer.array(message.brokers, write_describe_cluster_broker, version)
     writer.int32(message.cluster_authorized_operations)
-    writer.no_tags()
+    tagged = TaggedFields()
+    if message.lacks_object_store is not None:
+        tagged.values(message.lacks_object_store, tagged.int32)
+        tagged.end(1000)
+    writer.tags(tagged)
 
 
 DESCRIBE_CLUSTER = Api(

@@ -138,6 +138,11 @@ class Committer:
         """Whether flushes are so quick that the loop commits instead of the journal thread."""
         return False
 
+    @property
+    def due_in_s(self) -> float | None:
+        """Seconds after which ``commit`` can continue by itself; None if it waits for no time."""
+        return None
+
     def commit_inline(self, group: CommitGroup, meanwhile: Callable[[], None]) -> bool:
         """Make one commit group durable without waiting for space; return False if impossible.
 
@@ -537,8 +542,8 @@ class CommitterThreads:
     def _take(self) -> tuple[list[CommitGroup], bool]:
         """Wait for progress or groups; return these, and whether ``stop`` was called."""
         groups: list[CommitGroup] = []
-        item = self._groups.get()
         try:
+            item = self._groups.get(timeout=self._committer.due_in_s)
             while item is not _Signal.STOP:
                 if isinstance(item, CommitGroup):
                     groups.append(item)

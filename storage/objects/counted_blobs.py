@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from barnabas.storage.counts import Histogram
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError, BlobThrottled
+from barnabas.storage.objects.object_rows import Requests
 from barnabas.storage.runtime.clock import counter_ns, monotonic
 from barnabas.storage.runtime.threads import new_lock
 
@@ -56,6 +57,15 @@ class ObjectCounts:
         """Whether the store has throttled a call lately."""
         with self._lock:
             return monotonic() - self._throttled_s < THROTTLED_S
+
+    def by_operation(self) -> dict[str, Requests]:
+        """Return calls and bytes by operation, without operations that were not called."""
+        with self._lock:
+            return {
+                operation: Requests(count, self.size_bytes[operation])
+                for operation in OPERATIONS
+                if (count := sum(self.requests[operation, result] for result in RESULTS))
+            }
 
     def throttled(self) -> None:
         """Note that the store has throttled a call."""

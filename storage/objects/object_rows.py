@@ -38,6 +38,38 @@ class Moment(NamedTuple):
     """Number of the next flush by session and lane, of sessions that are not forgotten."""
 
 
+class Requests(NamedTuple):
+    """Requests to the object store by one operation."""
+
+    calls: int
+    size_bytes: int
+    """Bytes written or read by them."""
+
+
+class Held(NamedTuple):
+    """Objects of one kind, or payloads in the index."""
+
+    objects: int
+    size_bytes: int
+
+
+class Usage(NamedTuple):
+    """What a cluster has in its stores, and its requests in the last hours."""
+
+    seconds: float
+    """Time to which ``requests`` belong."""
+    requests: Mapping[str, Requests]
+    """Requests by operation."""
+    objects: Mapping[str, Held]
+    """Objects by kind: ``wal``, ``seg``."""
+    waiting_keys: int
+    """Number of objects without records that wait for their deletion."""
+    rows: Held
+    """Payloads of records in the index."""
+    index_bytes: int
+    """Size of the index as a whole."""
+
+
 class ObjectRows(Protocol):
     """Rows about objects; see the head of this module."""
 
@@ -52,6 +84,12 @@ class ObjectRows(Protocol):
 
     def extents_in(self, key: str) -> Sequence[NamedExtent]:
         """Return the extents whose records are in an object."""
+
+    def add_requests(self, requests: Mapping[str, Requests]) -> None:
+        """Add requests of this hour by operation."""
+
+    def usage(self, hours: int) -> Usage:
+        """Return what the cluster has now, and its requests of the last ``hours``."""
 
     def close(self) -> None:
         """End every wait, on any thread."""

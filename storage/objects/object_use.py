@@ -31,6 +31,16 @@ class ObjectUse:
         self._begun_in = None if lacking else session
         return before != (self._begun_in is None, self.lacking)
 
+    @property
+    def waits_for(self) -> tuple[int, ...] | None:
+        """Return the IDs of the nodes that lack the store, none once it is in use.
+
+        None without a store, and before the first attempt to begin.
+        """
+        if self._begun_in is not None:
+            return ()
+        return self.lacking or None
+
     def may_put(self, session: int | None) -> bool:
         """Return whether a session may put records where new ones go, which may be the index."""
         return self.address is None or (session is not None and session == self._begun_in)

@@ -3,10 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final, Self
 
-from barnabas.storage.objects.object_rows import Moment, NamedExtent, NamedObject
+from barnabas.storage.objects.object_rows import (
+    Held,
+    Moment,
+    NamedExtent,
+    NamedObject,
+    Requests,
+    Usage,
+)
 from barnabas.storage.postgresql.primary import Primary
 from barnabas.storage.postgresql.schema import bring_up_to_date
 
@@ -31,6 +38,21 @@ SELECT object_id, key, size_bytes FROM barnabas.objects
 _EXTENTS: Final = """
 SELECT partition_id, base_offset, next_offset FROM barnabas.extents JOIN barnabas.objects
     USING (object_id) WHERE key = %s ORDER BY partition_id, base_offset
+"""
+_REQUESTS: Final = """
+SELECT operation, sum(requests)::bigint, sum(size_bytes)::bigint,
+    extract(epoch FROM clock_timestamp() - min(min(hour)) OVER ())::float8
+    FROM barnabas.object_requests
+    WHERE hour > clock_timestamp() - %s * interval '1 hour' GROUP BY operation ORDER BY operation
+"""
+_HELD: Final = """
+SELECT kind, count(*), sum(size_bytes)::bigint FROM barnabas.objects
+    WHERE size_bytes IS NOT NULL GROUP BY kind ORDER BY kind
+"""
+_SIZES: Final = """
+SELECT (SELECT count(*) FROM barnabas.dereferenced_keys), count(*),
+    coalesce(sum(octet_length(payload)), 0)::bigint, pg_database_size(current_database())
+    FROM barnabas.objects WHERE payload IS NOT NULL
 """
 
 
@@ -65,6 +87,27 @@ class PostgreSqlObjectRows:
     def extents_in(self, key: str) -> Sequence[NamedExtent]:
         """Return the extents of an object."""
         return [NamedExtent(*row) for row in self._primary.execute(_EXTENTS, (key,))]
+
+    def add_requests(self, requests: Mapping[str, Requests]) -> None:
+        """Add requests of this hour."""
+        counts = [each.calls for each in requests.values()]
+        sizes = [each.size_bytes for each in requests.values()]
+        statement = "SELECT barnabas.add_object_requests(%s, %s, %s)"
+        self._primary.execute(statement, ([*requests], counts, sizes))
+
+    def usage(self, hours: int) -> Usage:
+        """Return what the cluster has, and its requests of the last hours."""
+        sent = self._primary.execute(_REQUESTS, (hours,))
+        held = self._primary.execute(_HELD)
+        ((waiting_keys, rows, row_bytes, index_bytes),) = self._primary.execute(_SIZES)
+        return Usage(
+            min(max((each[3] for each in sent), default=0.0), hours * 3600.0),
+            {operation: Requests(count, size) for operation, count, size, _ in sent},
+            {kind: Held(count, size) for kind, count, size in held},
+            waiting_keys,
+            Held(rows, row_bytes),
+            index_bytes,
+        )
 
     def close(self) -> None:
         """End every wait, on any thread."""

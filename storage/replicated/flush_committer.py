@@ -7,7 +7,8 @@ Rules of this file:
 2. The body of a large flush is uploaded before its commit, which names the key of the object (F6).
    Several uploads run at once, and end in any order. Commits follow in the order of placement (F8).
    A small flush with nothing before it leaves at once, with its body; so does each flush until
-   uploads may begin (``storage/objects/object_use.py``).
+   uploads may begin (``storage/objects/object_use.py``). While much arrives for an object store,
+   commit groups are collected first (``flush_window.py``).
 3. The index's outcome goes to the listener: committed, refused, or the session is lost. Commit
    groups of a run that was refused, or lost, are dropped everywhere (``CommitGroup.run``): they may
    build on a refused one.
@@ -29,6 +30,7 @@ from barnabas.storage.journal.committer import Committer, Listener
 from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.journal.journal_format import ENTRY, KIND_BATCHES, KIND_LOG_START
 from barnabas.storage.replicated.flush_uploads import Upload, Uploads
+from barnabas.storage.replicated.flush_window import FlushWindow
 from barnabas.storage.replicated.log_index import (
     Flush,
     FlushAnswer,
@@ -43,8 +45,6 @@ from barnabas.storage.runtime.clock import counter_ns
 
 _FLUSH_BYTES_MAX: Final = 4 * 1024 * 1024
 """Maximum size of a merged flush; a larger commit group is flushed alone."""
-_THROTTLED_FACTOR: Final = 2
-"""Factor of this size while the store of the bodies throttles uploads."""
 
 PATIENCE_SECONDS: Final = 10.0
 _NO_SESSION: Final = -1
@@ -98,12 +98,16 @@ class FlushCommitter(Committer):
         """Number of the current run: increased when commit groups were refused or lost."""
         self._is_closed = False
         self._waiting: deque[CommitGroup] = deque()
-        """Commit groups that are in no flush yet."""
+        """Commit groups that are in no flush yet, and the size of their bodies."""
+        self._waiting_bytes = 0
         self._placed: deque[PendingFlush] = deque()
         """Flushes in order, from one that is uploaded on."""
         self._uploads = uploads
+        self._window: FlushWindow | None = None
         if uploads is not None:
             uploads.on_confirmed = self._report_progress
+            limits = uploads.settings
+            self._window = FlushWindow(limits.window_s, limits.bytes_min, limits.bytes_max)
 
     def begin_session(self, session: int) -> None:
         """Flush for ``session`` from now on.
@@ -135,7 +139,7 @@ class FlushCommitter(Committer):
 
     def commit_by_step(self, groups: Sequence[CommitGroup]) -> Iterator[None]:
         """See ``Committer``."""
-        self._waiting.extend(groups)
+        self._add(groups)
         while not self._is_closed:
             try:
                 if not self._commit_next():
@@ -147,6 +151,7 @@ class FlushCommitter(Committer):
 
     def finish_by_step(self) -> Iterator[None]:
         """See ``Committer``."""
+        self._window = None
         yield from self.commit_by_step(())
         uploads = self._uploads
         while uploads is not None and self._placed and not self._is_closed:
@@ -169,6 +174,35 @@ class FlushCommitter(Committer):
     def _report_progress(self) -> None:
         self.on_progress()
 
+    @property
+    def due_in_s(self) -> float | None:
+        """See ``Committer``: while commit groups are collected."""
+        return self._collects_for_s or None
+
+    @property
+    def _collects_for_s(self) -> float:
+        """Time for which the waiting groups are collected; 0 if they may be flushed now."""
+        window, uploads = self._window, self._uploads
+        if window is None or uploads is None or self._has_ended:
+            return 0.0
+        if not uploads.may_begin(self._session):
+            return 0.0
+        return window.left_s(self._waiting_bytes, uploads.now_s())
+
+    def of_this_run(self, groups: Sequence[CommitGroup]) -> list[CommitGroup]:
+        """Return the commit groups of the current run; the others are dropped."""
+        current = [group for group in groups if group.run >= self._run]
+        assert all(group.run == self._run for group in current), "a run ended unnoticed"
+        return current
+
+    def _add(self, groups: Sequence[CommitGroup]) -> None:
+        current = self.of_this_run(groups)
+        size = sum([group.body_bytes for group in current])
+        self._waiting.extend(current)
+        self._waiting_bytes += size
+        if self._window is not None and self._uploads is not None:
+            self._window.arrive(size, self._uploads.now_s())
+
     def _commit_next(self) -> bool:
         """Commit one flush if one can be committed now; return False if not."""
         if self._uploads is not None and self._uploads.may_begin(self._session):
@@ -180,30 +214,30 @@ class FlushCommitter(Committer):
             elif pending.upload is not None and pending.upload.key is None:
                 return False
             self._placed.popleft()
+        elif not self._waiting or self._collects_for_s:
+            return False
         else:
-            taken = self.take(self._waiting)
-            if taken is None:
-                return False
-            pending = taken
+            pending = self._take_waiting()
         self.finish(pending, self._ask(pending))
         return True
 
     def _place(self, uploads: Uploads) -> None:
         """Begin uploads of large flushes, as many as fit."""
-        while len(self._placed) < uploads.at_once and self._waits_for(uploads.settings.bytes_min):
-            pending = self.take(self._waiting, uploads)
-            assert pending is not None, "groups of this run wait"
-            self._placed.append(pending)
+        while (
+            len(self._placed) < uploads.at_once
+            and self._waiting_bytes >= uploads.settings.bytes_min
+            and not self._collects_for_s
+        ):
+            self._placed.append(self._take_waiting(uploads))
 
-    def _waits_for(self, size: int) -> bool:
-        """Return whether at least ``size`` bytes of this run wait to be flushed."""
-        found = 0
-        for group in self._waiting:
-            if group.run >= self._run:
-                found += group.body_bytes
-                if found >= size:
-                    return True
-        return False
+    def _take_waiting(self, uploads: Uploads | None = None) -> PendingFlush:
+        """Return the next flush of the waiting groups; see ``take``."""
+        pending = self.take(self._waiting, uploads)
+        self._waiting_bytes -= pending.body_bytes
+        if self._window is not None and self._uploads is not None:
+            now_s = self._uploads.now_s()
+            self._window.flushed(pending.body_bytes, self._waiting_bytes, now_s)
+        return pending
 
     @property
     def _has_ended(self) -> bool:
@@ -221,28 +255,21 @@ class FlushCommitter(Committer):
         self._flush_times.observe(counter_ns() - begun_ns)
         return answer
 
-    def take(
-        self, waiting: deque[CommitGroup], uploads: Uploads | None = None
-    ) -> PendingFlush | None:
-        """Return the next flush of the ``waiting`` groups, or None if all of them were dropped.
+    def take(self, waiting: deque[CommitGroup], uploads: Uploads | None = None) -> PendingFlush:
+        """Return the next flush of the ``waiting`` groups of this run, of which there are some.
 
         Its body is uploaded, if ``uploads`` is given.
         """
         groups: list[CommitGroup] = []
         size, most = 0, self._flush_bytes_max
-        if uploads is not None and uploads.is_throttled:
-            most *= _THROTTLED_FACTOR
+        if uploads is not None:
+            most = uploads.settings.bytes_max
         while waiting:
             group = waiting[0]
-            if group.run >= self._run:
-                assert group.run == self._run, "nobody was told of the end of a run"
-                if groups and size + group.body_bytes > most:
-                    break
-                groups.append(group)
-                size += group.body_bytes
-            waiting.popleft()
-        if not groups:
-            return None
+            if groups and size + group.body_bytes > most:
+                break
+            groups.append(waiting.popleft())
+            size += group.body_bytes
         if self._has_ended:
             return PendingFlush(groups, size, self._session, None, _FENCED)
         if not any(group.entry_count for group in groups):
@@ -277,6 +304,8 @@ class FlushCommitter(Committer):
             self._listener.durable(count)
             return
         self._run += 1
+        self._waiting.clear()
+        self._waiting_bytes = 0
         self._placed.appendleft(pending)
         self._drop_placed()
         if answer.outcome is Outcome.FENCED:

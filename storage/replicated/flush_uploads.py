@@ -55,10 +55,14 @@ class UploadSettings:
 
     bytes_min: int = 1024 * 1024
     """Size of the body from which a flush is uploaded; a smaller one goes with its commit."""
+    bytes_max: int = 4 * 1024 * 1024
+    """Maximum size of the body of an uploaded flush of several commit groups."""
     most: int = 4
     """Maximum number of uploaded flushes that are not committed."""
     in_object_store: bool = False
     """Whether bodies are put into an object store, each as a ``WalObject``."""
+    window_s: float = 0.0
+    """Time for which commit groups are collected before an upload; see ``FlushWindow``."""
 
 
 @dataclass(slots=True, eq=False)
@@ -107,7 +111,8 @@ class Uploads:
         """Returns whether bodies of a session may be uploaded; the others go with their commit."""
         self.hedged = 0
         """Number of attempts started in parallel to late ones."""
-        self._now_s = now_s
+        self.now_s = now_s
+        """Returns the time of pauses, hedges and windows."""
         self._changed = new_condition()
         self._open: list[Upload] = []
         """Uploads without a key, in order."""
@@ -128,7 +133,7 @@ class Uploads:
     def at_once(self) -> int:
         """Maximum number of uploads at once now."""
         with self._changed:
-            return self._limit.at_once(self._now_s())
+            return self._limit.at_once(self.now_s())
 
     @property
     def is_throttled(self) -> bool:
@@ -161,7 +166,7 @@ class Uploads:
     def next_attempt(self) -> Attempt | None:
         """Start an attempt that is due, or return None."""
         with self._changed:
-            now_s = self._now_s()
+            now_s = self.now_s()
             upload = self._next_due()
             if upload is None or upload.due_s > now_s or not self._has_room(now_s):
                 return None
@@ -180,7 +185,7 @@ class Uploads:
         with self._changed:
             upload.running -= 1
             self._running -= 1
-            self._durations_s.append(self._now_s() - attempt.begun_s)
+            self._durations_s.append(self.now_s() - attempt.begun_s)
             self._changed.notify_all()
             if not upload.is_open:
                 return
@@ -195,11 +200,11 @@ class Uploads:
             upload.running -= 1
             self._running -= 1
             if isinstance(error, BlobThrottled):
-                self._limit.throttled(attempt.begun_s, self._now_s(), str(error))
+                self._limit.throttled(attempt.begun_s, self.now_s(), str(error))
             pause_s = min(_PAUSE_S_MIN * 2 ** min(upload.failures, _DOUBLINGS_MAX), _PAUSE_S_MAX)
             upload.failures += 1
             jitter = 1 + random_below(_THOUSAND) / _THOUSAND
-            upload.due_s = min(upload.due_s, self._now_s() + pause_s * jitter)
+            upload.due_s = min(upload.due_s, self.now_s() + pause_s * jitter)
             self._changed.notify_all()
 
     def close(self) -> None:
@@ -304,7 +309,7 @@ class UploadThreads(Uploads):
                 if self._is_closed:
                     return None
                 upload = self._next_due()
-                now_s = self._now_s()
+                now_s = self.now_s()
                 if upload is None or upload.due_s == math.inf:
                     self._changed.wait()
                 elif upload.due_s > now_s:

@@ -13,6 +13,7 @@ from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.log_index import MemoryLogIndex
 from barnabas.broker.testing.store.object_rows import MemoryObjectRows
 from barnabas.storage.objects.blob_store import BlobStoreError, UploadKey
+from barnabas.storage.objects.counted_blobs import ObjectCounts
 from barnabas.storage.objects.guard import GUARD_KEY
 from barnabas.storage.runtime.threads import new_event
 from tests.cluster.objects import Bucket, ObjectsInMemory
@@ -39,7 +40,10 @@ class Upkept:
         loop = asyncio.get_running_loop()
         host = SimpleNamespace(clock=self.clock, loop=loop, spawn=self._spawn, config=config)
         rows = partial(MemoryObjectRows, self.index)
-        self.upkeep = ObjectUpkeep(host, lambda: MemoryLogIndex(self.index), self._open, rows)
+        self.counts = ObjectCounts()
+        self.upkeep = ObjectUpkeep(
+            host, lambda: MemoryLogIndex(self.index), self._open, rows, self.counts.by_operation
+        )
 
     def _open(self):
         if self.opened is not None:
@@ -82,8 +86,6 @@ async def test_objects_that_no_flush_will_name_are_deleted(upkept):
     kept = [UploadKey.parse(each) for each in upkept.index.uploads]
     assert [each.session for each in kept] == [upkept.session] * 100
     upkept.index.fence(upkept.session)
-    await upkept.upkeep.delete_once()
-    assert len([*upkept.index.uploads]) == 100, "the next round is not due"
     upkept.clock.advance(seconds=10 * MINUTE_S)
     await upkept.upkeep.delete_once()
     assert [*upkept.index.uploads] == []
@@ -92,10 +94,11 @@ async def test_objects_that_no_flush_will_name_are_deleted(upkept):
 
 
 async def test_guard_is_written_each_minute_while_deletes_hang(upkept):
-    held, guards = new_event(), []
+    held, guards, listed = new_event(), [], []
 
     class Hanging(ObjectsInMemory):
         def list(self, prefix, after, most):
+            listed.append(prefix)
             held.wait(60)
             return super().list(prefix, after, most)
 
@@ -108,7 +111,21 @@ async def test_guard_is_written_each_minute_while_deletes_hang(upkept):
     for number in range(1, 4):
         upkept.clock.advance(seconds=MINUTE_S)
         await until(lambda number=number: len(guards) == number)
-        await asyncio.gather(upkept.tasks[-1])
+        rounds = [each for each in upkept.tasks if "guard" in each.get_name()]
+        await asyncio.gather(*rounds)
     assert guards == [GUARD_KEY] * 3
-    assert any(not each.done() for each in upkept.tasks), "the deletes hang"
+    assert listed == ["seg/"], "the deletes hang"
     held.set()
+
+
+async def test_requests_of_each_broker_are_added_once(upkept):
+    upkept.counts.count("put", "ok", 0)
+    upkept.counts.add_bytes("put", 7)
+    upkept.counts.count("put", "failed", 0)
+    await upkept.upkeep.guard_once()
+    await upkept.upkeep.guard_once()
+    assert upkept.index.object_requests == {"put": (2, 7)}
+    upkept.counts.count("get", "missing", 0)
+    upkept.counts.count("put", "ok", 0)
+    await upkept.upkeep.guard_once()
+    assert upkept.index.object_requests == {"put": (3, 7), "get": (1, 0)}

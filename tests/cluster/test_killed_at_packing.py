@@ -75,7 +75,11 @@ def cluster(brokers, monkeypatch, bucket) -> Iterator[Cluster]:
     )
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
     keep_up_all_the_time(monkeypatch, snapshot_ms=50)
-    config = {"barnabas.flush.object.min.bytes": "1", "barnabas.objects.delete.delay.ms": "1000"}
+    config = {
+        "barnabas.flush.object.min.bytes": "1",
+        "barnabas.flush.ms": "0",
+        "barnabas.objects.delete.delay.ms": "1000",
+    }
     with Cluster(brokers=brokers, config=config) as running:
         running.create_topic("t")
         yield running

@@ -40,7 +40,10 @@ from tests.workload.nemesis import Nemesis
 from tests.workload.settings import TRANSACTION_TIMEOUT_MS, Kind
 
 BROKERS = 3
-SETTINGS = BROKER_SETTINGS | {"barnabas.flush.object.min.bytes": "500"}
+SETTINGS = BROKER_SETTINGS | {
+    "barnabas.flush.object.min.bytes": "500",
+    "barnabas.flush.ms": "0",
+}
 """Settings with which many flushes are uploaded."""
 LEASE_S = LEASE_MS / 1000
 PAUSE_S = (0.5 * LEASE_S, 2.5 * LEASE_S)

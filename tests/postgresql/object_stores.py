@@ -28,6 +28,7 @@ def settings_of(server) -> dict[str, str]:
         "barnabas.storage.secret.key": server.secret_key,
         "barnabas.storage.allow.http": "true",
         "barnabas.flush.object.min.bytes": str(OBJECT_BYTES_MIN),
+        "barnabas.flush.ms": "0",
     }
 
 

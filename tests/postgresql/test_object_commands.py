@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import pathlib
+import re
 import shutil
 from uuid import uuid4
 
@@ -12,6 +14,7 @@ from kafka import KafkaProducer
 
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.guard import GUARD_KEY
+from barnabas.storage.objects.object_rows import Requests
 from barnabas.storage.postgresql.base import PostgreSqlBase
 from barnabas.testing import Broker
 from tests.counterparts.broker_process import BrokerDied
@@ -221,3 +224,35 @@ def session_of(store):
     """Return the session in the guard."""
     (guard,) = [each for key, each in store.bucket.objects.items() if key.endswith(GUARD_KEY)]
     return json.loads(guard)["session"]
+
+
+def test_cost_names_requests_and_stores(store, settings):
+    """Requests are added once a minute: those of a broker that has ended before are not known."""
+    done = run("cluster", "cost", settings, "--format", "json", "--price", "objects=1000000")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    lines = {each["name"]: each for each in document["lines"]}
+    sizes = [len(store.bucket.objects[key]) for key in records_of(store)]
+    held = lines["objects of flushes"]
+    assert (held["number"], held["bytes"]) == (len(sizes), sum(sizes))
+    assert document["usd_a_month"] == pytest.approx(sum(sizes) / 1000)
+    assert lines["PostgreSQL's database"]["bytes"] > 1_000_000
+    text = run("cluster", "cost", settings).stdout
+    assert "objects of flushes" in text
+    assert "USD a month at these prices" in text
+
+
+def test_requests_of_all_brokers_are_added_by_the_hour(store, settings):
+    text = pathlib.Path(settings).read_text(encoding="utf-8")
+    address = re.search(r"^barnabas\.metadata=(.*)$", text, re.MULTILINE)[1]
+    with (
+        contextlib.closing(PostgreSqlBase(address, new_cluster_id="unused")) as base,
+        contextlib.closing(base.object_rows()) as rows,
+    ):
+        before = rows.usage(1).requests.get("put", Requests(0, 0))
+        rows.add_requests({"put": Requests(3, 100), "get": Requests(1, 5)})
+        rows.add_requests({"put": Requests(2, 1)})
+        usage = rows.usage(24)
+    assert usage.requests["put"] == (before.calls + 5, before.size_bytes + 101)
+    assert usage.requests["get"][0] >= 1
+    assert 0 < usage.seconds <= 24 * 3600

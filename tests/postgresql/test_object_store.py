@@ -25,6 +25,7 @@ def members_over(server: Server, tmp_path, count: int) -> list[Member]:
     settings = {
         "barnabas.storage": f"file://{tmp_path}/objects",
         "barnabas.flush.object.min.bytes": "1000",
+        "barnabas.flush.ms": "0",
         "barnabas.cache.max.bytes": "4194304",
     }
     return [Member(tmp_path / f"broker-{each}", server.url, **settings) for each in range(count)]

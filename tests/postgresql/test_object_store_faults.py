@@ -119,6 +119,7 @@ def test_broker_outlives_a_directory_whose_mount_fails(tmp_path):
     settings = {
         "barnabas.storage": f"file://{mounted}/prefix",
         "barnabas.flush.object.min.bytes": str(OBJECT_BYTES_MIN),
+        "barnabas.flush.ms": "0",
     }
     with Server() as server:
         broker = Member(tmp_path / "broker", server.url, **settings)

@@ -1,5 +1,6 @@
 """A store on a log index in memory whose loop, threads and index move when a test says so."""
 
+from collections import deque
 from uuid import UUID
 
 from barnabas.broker.testing.store.index import MemoryIndex
@@ -73,8 +74,11 @@ class FlushEngine(ScriptedEngine):
         if self._pending is None:
             groups = self._submitted
             rest = [groups.pop() for _ in range(len(groups) - most)]
-            self._pending = self.committer.take(groups)
-            groups.extend(reversed(rest))
+            current = deque(self.committer.of_this_run(groups))
+            groups.clear()
+            if current:
+                self._pending = self.committer.take(current)
+            groups.extend([*current, *reversed(rest)])
         if self._pending is None:
             return None
         if self._pending.flush is None:

@@ -1,6 +1,5 @@
 """Groups become flushes of a log index: what goes into each, and the end when no answer comes."""
 
-from collections import deque
 from random import Random
 
 import pytest
@@ -200,8 +199,8 @@ def test_misused_index_is_a_failure():
     assert flushed.heard.events == []
 
 
-def test_take_rejects_a_group_of_a_later_run():
+def test_group_of_a_later_run_is_a_bug():
     flushed = Flushed(1)
     group = CommitGroup(run=1)
-    with pytest.raises(AssertionError, match="nobody was told"):
-        flushed.committer.take(deque([group]))
+    with pytest.raises(AssertionError, match="a run ended unnoticed"):
+        flushed.committer.commit([group])

@@ -1,6 +1,7 @@
 """Bodies of large flushes are uploaded ahead, several at once; commits follow in order."""
 
 from collections import deque
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +25,7 @@ from tests.worlds import world
 __all__ = ["world"]
 
 LARGE = 2_000
-SETTINGS = UploadSettings(bytes_min=1_000, most=4)
+SETTINGS = UploadSettings(bytes_min=1_000, bytes_max=LARGE, most=4)
 
 
 class Uploaded:
@@ -278,7 +279,7 @@ def test_hedge_waits_for_three_times_the_usual_duration():
 
 
 def test_throttling_halves_uploads_at_once_and_they_recover(caplog):
-    settings = UploadSettings(bytes_min=1_000, most=8)
+    settings = replace(SETTINGS, most=8)
     uploaded = Uploaded(settings=settings)
     uploaded.commit(*map(large, range(8)))
     burst = uploaded.started()
@@ -305,7 +306,7 @@ def test_throttling_halves_uploads_at_once_and_they_recover(caplog):
 
 
 def test_throttled_store_gets_fewer_and_larger_flushes():
-    uploaded = Uploaded()
+    uploaded = Uploaded(settings=replace(SETTINGS, bytes_max=2 * LARGE))
     uploaded.commit(large(0))
     (attempt,) = uploaded.started()
     for _ in range(2):
@@ -375,10 +376,10 @@ def test_key_of_an_upload_is_parsed():
 class Threaded(Uploaded):
     """A committer with all of its threads; ``on_put`` is called before each upload."""
 
-    def __init__(self, on_put=lambda _key: None):
+    def __init__(self, on_put=lambda _key: None, settings=SETTINGS):
         self.failures = []
         uploads = UploadThreads(
-            lambda: FailingBlobs(self.index, on_put), self.failures.append, SETTINGS
+            lambda: FailingBlobs(self.index, on_put), self.failures.append, settings
         )
         super().__init__(uploads)
         self.threads = CommitterThreads(self.committer, self.heard)

@@ -65,7 +65,8 @@ class Uploading:
             self.objects = self.index.uploads
             self.blobs = MemoryBlobStore(self.index.uploads)
         self.way = MemoryLogIndex(self.index, objects=AtOnce(self.objects))
-        settings = UploadSettings(bytes_min=500, most=3, in_object_store=in_object_store)
+        window_s = 0.5 if in_object_store else 0.0
+        settings = UploadSettings(500, 2_000, 3, in_object_store, window_s)
         self.uploads = Uploads(settings, lambda: self.now_s)
         self.committer = FlushCommitter(self.way, self, flush_bytes_max=2_000, uploads=self.uploads)
         self.lives = count()

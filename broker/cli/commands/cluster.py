@@ -1,4 +1,6 @@
-"""``barnabas cluster``: describe, configs, alter, move, release, drain; import, export, reopen."""
+"""``barnabas cluster``: describe, configs, alter, move, release, drain; import, export, reopen;
+cost.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ from barnabas.broker.cli.arguments import (
     whole_number,
 )
 from barnabas.broker.cli.cluster_view import Cluster
-from barnabas.broker.cli.directory import cluster_transfer
+from barnabas.broker.cli.directory import cluster_cost, cluster_transfer
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.leader_moves import (
     Asked,
@@ -62,12 +64,13 @@ CORDONED_SINCE = 5
 """First version of DescribeLogDirs with cordoned directories (KIP-1066)."""
 _CORDONED_SECONDS = 2.0
 """Time for a broker to report whether it is cordoned; the output does not depend on it."""
+_COST = ("Show what the stores of a cluster have, and what they cost", cluster_cost.add_cost)
 _FEATURES = ("metadata.version", "group.version", "transaction.version")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the verbs and their arguments."""
-    add_verbs(parser, _VERBS, offline=cluster_transfer.VERBS)
+    add_verbs(parser, _VERBS, offline={**cluster_transfer.VERBS, "cost": _COST})
 
 
 def _add_describe(_: argparse.ArgumentParser) -> None:
@@ -116,6 +119,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     if arguments.verb in cluster_transfer.VERBS:
         return cluster_transfer.run(arguments)
+    if arguments.verb == "cost":
+        return cluster_cost.cost(arguments)
     return run_verb(arguments)
 
 
@@ -146,11 +151,17 @@ def describe(cluster: Cluster, arguments: argparse.Namespace) -> None:
             for each in sorted(response.brokers, key=lambda each: each.broker_id)
         ],
         "pins": None if asked is None else _pins(asked, partitions),
+        "lacks_object_store": response.lacks_object_store,
     }
     if arguments.format == "json":
         print_json(found)
         return
     pairs = [(name, found[name]) for name in ("cluster", "controller")]
+    lacking = response.lacks_object_store
+    if lacking is not None:
+        nodes = ", ".join(map(str, lacking))
+        text = f"not used until these brokers have it: {nodes}" if lacking else "in use"
+        pairs.append(("object store", text))
     print_pairs([*pairs, *found["features"].items()])
     print_text()
     said = {None: "unknown", True: "yes", False: "no"}

@@ -89,7 +89,7 @@ class Compared:
 def check_cluster(arguments: argparse.Namespace) -> int:
     """Compare the objects that a cluster names with its object store; return the exit code."""
     config = _config_of(arguments)
-    with _opened(config) as (base, open_store):
+    with opened_stores(config) as (base, open_store):
         with contextlib.closing(base.metastore(config.node_id)) as metastore:
             compared = Compared(metastore.identity.cluster_id)
             image = metastore.load()
@@ -203,7 +203,7 @@ def sweep(arguments: argparse.Namespace) -> int:
     if not arguments.dry_run:
         check_can_ask(arguments)
     config = _config_of(arguments)
-    with _opened(config) as (base, open_store):
+    with opened_stores(config) as (base, open_store):
         with contextlib.closing(base.metastore(config.node_id)) as metastore:
             if metastore.identity.cluster_id == arguments.cluster:
                 reason = f"it is the cluster of {METADATA}, whose brokers delete what they can"
@@ -246,8 +246,8 @@ def _config_of(arguments: argparse.Namespace) -> BrokerConfig:
 
 
 @contextlib.contextmanager
-def _opened(config: BrokerConfig) -> Iterator[tuple[TransferBase, Any]]:
-    """Yield the database of a cluster, and a function that opens its object store by its ID."""
+def opened_stores(config: BrokerConfig) -> Iterator[tuple[TransferBase, Any]]:
+    """Yield the database of a cluster, and what opens its object store by its ID, or None."""
     try:
         base, open_store = base_of(config, PATIENCE_S), opener_of(config)
     except ConfigError as error:

@@ -41,10 +41,11 @@ class Rounds:
         self._timer: Timer | None = None
         self._is_stopped = False
 
-    def start(self) -> None:
-        """Start; the first round comes after a pause."""
+    def start(self, first_ms: int | None = None) -> None:
+        """Start; the first round comes after a pause, or after ``first_ms``."""
         if not self._is_stopped:
-            self._timer = self._host.clock.call_later(self._pause_ms, self._begin)
+            pause_ms = self._pause_ms if first_ms is None else first_ms
+            self._timer = self._host.clock.call_later(pause_ms, self._begin)
 
     def stop(self) -> None:
         """Begin no other round, and no other call of the current round."""

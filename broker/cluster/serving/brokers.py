@@ -13,6 +13,7 @@ from typing import NamedTuple
 from barnabas.broker.api.dispatch import RequestContext
 from barnabas.broker.cluster.metadata_refresh import Misses
 from barnabas.broker.cluster.view import NO_NODE, ClusterView
+from barnabas.storage.objects.object_use import ObjectUse
 
 
 class Broker(NamedTuple):
@@ -27,10 +28,16 @@ class Broker(NamedTuple):
 class Brokers:
     """Broker list for clients."""
 
-    def __init__(self, view: ClusterView, misses: Misses | None = None) -> None:
-        """``misses`` polls for unknown objects, or is None in a standalone broker."""
+    def __init__(
+        self,
+        view: ClusterView,
+        misses: Misses | None = None,
+        object_use: ObjectUse | None = None,
+    ) -> None:
+        """``misses`` polls for unknown objects. Both are None in a standalone broker."""
         self._view = view
         self.misses = misses
+        self._object_use = object_use
 
     @property
     def view(self) -> ClusterView:
@@ -41,6 +48,12 @@ class Brokers:
     def are_several(self) -> bool:
         """Whether there are other brokers than this one."""
         return len(self._view.nodes) > 1
+
+    @property
+    def lacks_object_store(self) -> list[int] | None:
+        """Return the nodes for which the use of the object store waits; None without a store."""
+        found = None if self._object_use is None else self._object_use.waits_for
+        return None if found is None else [*found]
 
     def reachable(self, context: RequestContext) -> dict[int, Broker]:
         """Return the brokers that a client can reach, by node ID."""

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -135,11 +136,14 @@ class ClusterHome:
             blobs.check(str(self.session))  # Without uploads, too, it gets packed segments.
         if not config.objects_uploads_max:
             return None
-        settings = UploadSettings(
-            config.flush_object_min_bytes,
-            config.objects_uploads_max,
-            in_object_store=self._base.has_object_store,
-        )
+        settings = UploadSettings(config.flush_object_min_bytes, most=config.objects_uploads_max)
+        if self._base.has_object_store:
+            settings = replace(
+                settings,
+                bytes_max=config.flush_max_bytes,
+                in_object_store=True,
+                window_s=config.flush_ms / 1000,
+            )
         uploads = UploadThreads(partial(open_blob_store, self._base), logs.failed, settings)
         uploads.may_begin = self._base.object_use.may_put
         return uploads

@@ -56,7 +56,7 @@ from barnabas.broker.metrics.collectors import (
     register_cluster,
     register_cluster_store,
     register_cold_reads,
-    register_object_outages,
+    register_object_store,
     register_object_upkeep,
     register_packing,
     register_uploads,
@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.disk_readers import DiskReaders
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
+    from barnabas.storage.objects.object_use import ObjectUse
     from barnabas.storage.replicated.cluster_index import ClusterIndex, HandOver
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
@@ -192,6 +193,7 @@ class ClusterMember:
             around.base.log_index,
             around.base.blob_stores,
             around.base.object_rows if around.base.has_object_store else None,
+            around.base.object_counts.by_operation,
         )
         self._objects_watch = self._new_objects_watch()
         """Watch of the object store, or None without one."""
@@ -256,6 +258,11 @@ class ClusterMember:
     def register(self) -> None:
         """Register the first session, on a thread; raises the errors of ``ClusterBase``."""
         self._around.home.session = self._membership.open(self._ways.errands)
+
+    @property
+    def object_use(self) -> ObjectUse:
+        """Return whether the object store is in use."""
+        return self._around.base.object_use
 
     @property
     def node_id(self) -> int:
@@ -361,7 +368,7 @@ class ClusterMember:
             register_cold_reads(metrics, self._cold, readers)
         watch = self._objects_watch
         if watch is not None:
-            register_object_outages(metrics, lambda: watch.away_s)
+            register_object_store(metrics, self.object_use, lambda: watch.away_s)
         if self._packer is not None:
             register_packing(metrics, self._packer)
 

@@ -14,7 +14,10 @@ from dataclasses import dataclass
 
 from barnabas.broker.config.broker_config import BROKER_CONFIGS, BrokerConfig
 from barnabas.broker.config.cluster import (
+    FLUSH_OBJECT_MIN,
+    FLUSH_OBJECT_MIN_BYTES,
     METADATA,
+    STORAGE,
     TRANSACTION_WAIT,
     TRANSACTION_WAIT_MS,
     check_cordoned,
@@ -85,6 +88,9 @@ def load_config(
     given = resolved(given, environment or {})
     if METADATA in given:
         given.setdefault(TRANSACTION_WAIT, _setting(str(TRANSACTION_WAIT_MS), "of a cluster"))
+    if STORAGE in given:
+        object_min = str(FLUSH_OBJECT_MIN_BYTES)
+        given.setdefault(FLUSH_OBJECT_MIN, _setting(object_min, "with an object store"))
     _check_roles(given)
     known = {
         key: (setting,)

@@ -22,7 +22,7 @@ from barnabas.broker.testing.store.rows import (
 )
 from barnabas.broker.testing.store.used_store import UsedStore
 from barnabas.storage.errors import StoreUnusable
-from barnabas.storage.objects.object_rows import Moment
+from barnabas.storage.objects.object_rows import Moment, Requests
 from barnabas.storage.replicated.cluster_index import (
     FIRST_NODE_ID,
     Assignment,
@@ -80,6 +80,7 @@ class MemoryIndex(LogUpkeep):
         self._next_node_id = FIRST_NODE_ID
         self._transfer: Transfer | None = None
         self._used_store = UsedStore()
+        self.object_requests: dict[str, Requests] = {}
 
     # -- sessions ----------------------------------------------------------------------------------
 

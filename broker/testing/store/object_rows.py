@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from barnabas.broker.testing.store.unreliable_calls import Link, Way
-from barnabas.storage.objects.object_rows import Moment, NamedExtent, NamedObject
+from barnabas.storage.objects.object_rows import (
+    Held,
+    Moment,
+    NamedExtent,
+    NamedObject,
+    Requests,
+    Usage,
+)
 
 if TYPE_CHECKING:
     from barnabas.broker.testing.store.index import MemoryIndex
@@ -42,6 +50,28 @@ class MemoryObjectRows(Way):
             for partition_id, extent, place in self._ask(self._places)
             if place.key == key
         ]
+
+    def add_requests(self, requests: Mapping[str, Requests]) -> None:
+        """See ``ObjectRows``; the hour does not matter in memory."""
+        self._ask(self._add, requests)
+
+    def _add(self, requests: Mapping[str, Requests]) -> None:
+        all_requests = self._index.object_requests
+        for operation, sent in requests.items():
+            known = all_requests.get(operation, Requests(0, 0))
+            total = Requests(known.calls + sent.calls, known.size_bytes + sent.size_bytes)
+            all_requests[operation] = total
+
+    def usage(self, hours: int) -> Usage:
+        """See ``ObjectRows``."""
+        named = self.named_objects(0, sys.maxsize)
+        objects = {
+            kind: Held(len(sizes), sum(sizes))
+            for kind in ("seg", "wal")
+            if (sizes := [each.size_bytes for each in named if each.key.startswith(kind)])
+        }
+        requests = self._ask(lambda: dict(self._index.object_requests))
+        return Usage(hours * 3600.0, requests, objects, 0, Held(0, 0), 0)
 
     def _places(self) -> list[tuple[int, Extent, ObjectPlace]]:
         """Return the extents that are in the object store, with their partitions and places."""

@@ -3,6 +3,8 @@
 import contextlib
 import logging
 import sys
+from functools import partial
+from random import Random
 
 import pytest
 
@@ -13,11 +15,12 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.errors import StoreUnusable
 from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError, BlobThrottled
-from barnabas.storage.runtime.clock import monotonic
-from barnabas.storage.runtime.threads import new_event
+from barnabas.storage.runtime.clock import monotonic, sleep
+from barnabas.storage.runtime.threads import new_event, start_thread
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
 from tests.broker.metrics.scrape import scrape
+from tests.broker.producers import Producer
 from tests.storage.scripted_objects import ScriptedBlobs, clusters_with_objects
 from tests.waiting import wait_until
 from tests.worlds import world
@@ -50,6 +53,56 @@ def test_records_are_objects_and_are_counted(world):
         assert seen("barnabas_object_request_seconds_count", op="put") == puts
         names = ("uploads", "hedges_total", "store_away_seconds")
         assert [seen(f"barnabas_object_{name}") for name in names] == [0, 0, 0]
+
+
+def fast_producer(address, until_s, ended):
+    """Send 60 kB every 50 ms, each after the response to the last."""
+    data = batch(Random(0).randbytes(60_000))
+    with Wire(address) as wire:
+        while (begun_s := monotonic()) < until_s:
+            assert not wire.produce(TOPIC, data).error_code
+            sleep(max(0.0, begun_s + 0.05 - monotonic()))
+    ended.append(address)
+
+
+def rows_of(cluster):
+    return cluster._store.index.rows.values()
+
+
+@pytest.mark.parametrize(("flush_ms", "is_collected"), [(0, False), (250, True)])
+def test_records_that_arrive_fast_are_collected_to_few_objects(world, flush_ms, is_collected):
+    """Without a window, quick commits keep most flushes too small for an object."""
+    ended = []
+    config = {"barnabas.flush.object.min.bytes": "262144", "barnabas.flush.ms": str(flush_ms)}
+    with clusters_with_objects() as stores, Cluster(brokers=1, config=config) as cluster:
+        cluster.create_topic(TOPIC.name)
+        address, until_s = cluster.brokers[0].address, monotonic() + 3
+        for number in range(8):
+            run = partial(fast_producer, address, until_s, ended)
+            start_thread(f"producer-{number}", run)
+        wait_until(lambda: len(ended) == 8, pause_s=0.1)
+        sizes = [len(body) for key, body in stores[0].bodies.items() if key.startswith("wal/")]
+        share = sum(sizes) / sum(row.log_end_offset * 60_000 for row in rows_of(cluster))
+        assert len(sizes) <= 14
+        assert (share > 0.8) is is_collected
+
+
+def test_transaction_of_a_cluster_without_load_waits_for_no_window(world):
+    times = []
+    for flush_ms in (0, 5000):
+        config = {"barnabas.flush.ms": str(flush_ms)}
+        with (
+            clusters_with_objects(),
+            Cluster(brokers=1, config=config, commit_ms=10, seed=1) as cluster,
+        ):
+            cluster.create_topic(TOPIC.name)
+            with Producer(cluster.brokers[0], "id") as producer:
+                for _ in range(3):
+                    begun_s = monotonic()
+                    producer.send(TOPIC.name, "value")
+                    producer.commit()
+                    times.append(monotonic() - begun_s)
+    assert max(times[3:]) < 0.2
 
 
 def test_object_store_that_fails_is_named_until_it_works_again(world, monkeypatch, caplog):
@@ -201,6 +254,18 @@ def test_broker_without_the_store_of_the_records_does_not_start(world):
 def test_address_that_names_no_store_is_refused(address):
     with pytest.raises(ConfigError, match=r"barnabas\.storage"):
         load_config((), METADATA, [f"barnabas.storage={address}"])
+
+
+@pytest.mark.parametrize(
+    ("given", "size"),
+    [
+        ([], 1_048_576),
+        (["barnabas.storage=s3://bucket"], 262_144),
+        (["barnabas.storage=s3://bucket", "barnabas.flush.object.min.bytes=7"], 7),
+    ],
+)
+def test_flushes_become_objects_from_a_smaller_size_on_with_an_object_store(given, size):
+    assert load_config((), METADATA, given).config.flush_object_min_bytes == size
 
 
 def test_object_store_needs_a_cluster():

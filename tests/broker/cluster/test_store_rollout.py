@@ -7,6 +7,8 @@ import pytest
 
 from barnabas.broker.testing.store.base import MemoryBase
 from barnabas.storage.errors import StoreUnusable
+from tests.broker.cli.inline import run_inline
+from tests.broker.metrics.scrape import scrape
 from tests.cluster.watched import WatchedCluster
 from tests.storage.scripted_objects import clusters_with_objects
 from tests.waiting import wait_until
@@ -79,6 +81,24 @@ def test_store_is_used_once_all_brokers_have_it(world, caplog):
         cluster.settle(TOPIC)
         assert sorted(cluster.values(TOPIC)) == list(range(150))
         assert damaged(cluster) == []
+
+
+def shown(cluster, monkeypatch):
+    """Return what broker 0 shows of its object store: the metric, and the command line."""
+    broker = cluster.brokers[0]
+    words = ("cluster", "describe", "-b", "{}:{}".format(*broker.address))
+    found = run_inline(monkeypatch, [*words, "--format", "json"]).json["lacks_object_store"]
+    text = next((each for each in run_inline(monkeypatch, words).lines if "object" in each), "")
+    return scrape(broker)("barnabas_object_store_lacking_brokers"), found, text
+
+
+def test_brokers_that_lack_the_store_are_shown(world, monkeypatch):
+    with without_store() as (cluster, _, open_objects):
+        give(cluster, open_objects, 0)
+        waits = "object store not used until these brokers have it: 1, 2"
+        assert shown(cluster, monkeypatch) == (2, [1, 2], waits)
+        give(cluster, open_objects, 1, 2)
+        wait_until(lambda: shown(cluster, monkeypatch) == (0, [], "object store in use"))
 
 
 def test_broker_without_the_store_in_use_does_not_start(world):

@@ -19,7 +19,7 @@ WITH_HELP = [
         for verb in ("list", "describe", "reset-offsets", "delete", "delete-offsets")
     ),
     *(("cluster", verb) for verb in ("describe", "configs", "alter", "move", "release", "drain")),
-    *(("cluster", verb) for verb in ("import", "export", "reopen")),
+    *(("cluster", verb) for verb in ("import", "export", "reopen", "cost")),
     ("records", "delete"),
     ("objects", "sweep"),
     *(("bench", verb) for verb in ("produce", "consume")),

@@ -1,0 +1,75 @@
+"""The time for which a broker with an object store collects records before it flushes them.
+
+Rules of this file:
+
+1. An object of any size costs a request. While records arrive so fast that a window fills an
+   object, commit groups are collected: until the window ends, or an object has its full size.
+2. At a lower rate nothing is collected: each flush leaves at once, with its records in the commit.
+3. A window that ends with too few records for an object was useless: the producers wait for their
+   responses, or have stopped. No window follows for a second, for twice that time after the next
+   useless one, up to 16 s. A window with enough records ends these pauses.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import Final
+
+_RATE_S: Final = 1.0
+"""Time over which the rate of arrivals is measured."""
+_PAUSE_S_MIN: Final = 1.0
+_PAUSE_S_MAX: Final = 16.0
+_SOON_S: Final = 0.001
+"""Rest of a window that ends at once."""
+
+
+class FlushWindow:
+    """The window of one broker; for one caller at a time, which gives the time."""
+
+    def __init__(self, window_s: float, bytes_min: int, bytes_max: int) -> None:
+        """``window_s`` is its length, or 0 to collect nothing.
+
+        ``bytes_min``, ``bytes_max``: smallest and full size of an object.
+        """
+        self._window_s = window_s
+        self._bytes_min = bytes_min
+        self._bytes_max = bytes_max
+        self._arrivals: deque[tuple[float, int]] = deque()
+        """Times and sizes of the arrivals of the last second, and their total size."""
+        self._arrived_bytes = 0
+        self._begun_s: float | None = None
+        self._paused_until_s = float("-inf")
+        self._pause_s = _PAUSE_S_MIN
+
+    def arrive(self, size: int, now_s: float) -> None:
+        """Note the arrival of ``size`` bytes, which wait to be flushed."""
+        if size and self._window_s:
+            self._arrivals.append((now_s, size))
+            self._arrived_bytes += size
+            if self._begun_s is None:
+                self._begun_s = now_s
+
+    def left_s(self, waiting_bytes: int, now_s: float) -> float:
+        """Return the time for which the waiting bytes are collected; 0 if they may leave now."""
+        if self._begun_s is None or not 0 < waiting_bytes < self._bytes_max:
+            return 0.0
+        left_s = self._begun_s + self._window_s - now_s
+        is_over = left_s < _SOON_S or now_s < self._paused_until_s
+        return 0.0 if is_over or not self._fills_an_object(now_s) else left_s
+
+    def flushed(self, size: int, waiting_bytes: int, now_s: float) -> None:
+        """Note that ``size`` bytes have left; ``waiting_bytes`` have not."""
+        if self._begun_s is not None and self._begun_s + self._window_s - now_s < _SOON_S:
+            if size >= self._bytes_min:
+                self._pause_s = _PAUSE_S_MIN
+            elif now_s >= self._paused_until_s:
+                self._paused_until_s = now_s + self._pause_s
+                self._pause_s = min(2 * self._pause_s, _PAUSE_S_MAX)
+        self._begun_s = now_s if waiting_bytes and self._window_s else None
+
+    def _fills_an_object(self, now_s: float) -> bool:
+        """Whether a window gets enough records for an object, at the rate of the last second."""
+        arrivals = self._arrivals
+        while arrivals and arrivals[0][0] <= now_s - _RATE_S:
+            self._arrived_bytes -= arrivals.popleft()[1]
+        return self._arrived_bytes * self._window_s >= self._bytes_min * _RATE_S
