@@ -41,6 +41,7 @@ from tests.interop.proving import (
 DIRECTORY = ROOT / "build" / "prove-seeds"
 PROGRAMS: dict[str, Program | Mistake] = {each.slug: each for each in (*RIGHT, *WRONG)}
 TEN = [each.slug for each in (KAFKA_PYTHON, CONFLUENT, AIOKAFKA, JAVA, FRANZ_GO, *WRONG)]
+VERDICTS = {PROVED: "PROVED", NOT_PROVED: "NOT PROVED"}
 FOUND_WITHIN_S = 120
 INTERVAL_S = 0.1
 STOPS_S = 30
@@ -61,7 +62,8 @@ class Result:
     """Result of a run."""
 
     run: Run
-    code: int
+    verdict: str
+    """Last line of the output, or the exit code of a run without a verdict."""
     causes: str
     """Causes that the story named."""
     took_s: float
@@ -73,7 +75,7 @@ class Result:
 
     @property
     def is_expected(self) -> bool:
-        return self.code == (NOT_PROVED if self.is_wrong else PROVED)
+        return self.verdict == VERDICTS[NOT_PROVED if self.is_wrong else PROVED]
 
     @property
     def is_named(self) -> bool:
@@ -87,9 +89,8 @@ class Result:
         return self.is_wrong and self.is_expected and self.took_s <= FOUND_WITHIN_S
 
     def line(self) -> str:
-        verdict = {PROVED: "proved", NOT_PROVED: "not proved"}.get(self.code, f"code {self.code}")
         return (
-            f"{self.run.program:26} seed {self.run.seed:<4} {verdict:11} "
+            f"{self.run.program:26} seed {self.run.seed:<4} {self.verdict:11} "
             f"{'expected' if self.is_expected else 'UNEXPECTED':10} {self.took_s:5.0f} s  "
             f"{self.causes or '-'}"
         )
@@ -122,6 +123,13 @@ def _row(program: str, expected: str, named: str, soon: str, times: str) -> str:
     return f"{program:26} {expected:>10} {named:>12} {soon:>13} {times:>10}"
 
 
+def arguments_of(run: Run, directory: Path) -> list[object]:
+    """Return the arguments of a run; programs with a mistake are written into the directory."""
+    # Two mistakes can be made in one program, whose file has one name.
+    program = PROGRAMS[run.program].words(directory / "programs" / run.program)
+    return ["--seconds", run.seconds, "--seed", run.seed, *TOPICS, *program]
+
+
 class Started:
     """A run whose process works."""
 
@@ -129,15 +137,14 @@ class Started:
         self.run = run
         self.output = directory / f"{run.broker}-{run.program}-{run.seed}.txt"
         self._stack = ExitStack()
-        words = ["--seconds", run.seconds, "--seed", run.seed, *TOPICS]
+        words = arguments_of(run, directory)
         if run.broker == "kafka":
             kafka = self._stack.enter_context(ApacheKafka())
-            words += ["--bootstrap-server", kafka.bootstrap_servers]
-        program = PROGRAMS[run.program].words(directory / "programs")
+            words[:0] = ["--bootstrap-server", kafka.bootstrap_servers]
         self._begun_s = time.monotonic()
         with self.output.open("w") as output:
             self._process = subprocess.Popen(
-                command("prove", *words, *program),
+                command("prove", *words),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
@@ -154,7 +161,10 @@ class Started:
             return None
         self.close()
         found = Proved(self._process.returncode, self.output.read_text(), took_s)
-        return Result(self.run, found.code, found.pages, round(took_s, 1))
+        last = found.output.rstrip().rpartition("\n")[2]
+        has_verdict = last == VERDICTS.get(found.code)
+        verdict = last if has_verdict else f"exit code {found.code}"
+        return Result(self.run, verdict, found.pages, round(took_s, 1))
 
     def close(self) -> None:
         """End the process, which ends everything that it has started."""
