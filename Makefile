@@ -304,7 +304,8 @@ compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, c
 
 # What these targets start as processes is what the image has. `make crash COMPILED=` starts the sources.
 ON_COMPILED := unit-and-property crash interop nightly browser browser-soak postgresql attack-small attack \
-	spark-crash bench-cluster soak soak-memory soak-cluster torture nemesis nemesis-cluster controls
+	spark-crash bench-cluster soak soak-memory soak-cluster torture nemesis nemesis-cluster controls \
+	prove-seeds
 
 ifneq ($(COMPILED),)
 $(ON_COMPILED): $(COMPILED)/.built
@@ -477,6 +478,11 @@ torture-simulated: $(VENV)/.dev ## Three brokers in simulated time (SEEDS=, SEED
 .PHONY: torture
 torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (DURATION=, SEED=)
 	@$(BIN)/python -m tests.torture --duration $(DURATION) $(if $(SEED),--seed $(SEED)) $(ARGS)
+
+.PHONY: prove-seeds
+prove-seeds: $(VENV)/.counterparts ## Ten programs under `barnabas prove` (SEEDS=20, PROGRAMS=a,b, SECONDS=60, JOBS=4); it continues an interrupted run
+	@$(BIN)/python -m tests.interop.prove_seeds --seeds $(or $(SEEDS),20) $(if $(PROGRAMS),--programs $(PROGRAMS)) \
+		--seconds $(SECONDS) --jobs $(if $(filter command%,$(origin JOBS)),$(JOBS),4) $(ARGS)
 
 ROUNDS ?= 500
 

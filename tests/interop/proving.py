@@ -26,6 +26,7 @@ INSTANCE = "{instance}"
 """The argument that `barnabas prove` replaces by the number of an instance."""
 RUN_LIMIT_S = 500
 PROVED, NOT_PROVED = 0, 1
+TOPICS = ("--input", "orders", "--output", "invoices")
 QUIET_JAVA = ("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",)
 
 Words = Callable[[Path], Sequence[object]]
@@ -65,6 +66,11 @@ class Program:
     def name(self) -> str:
         return self.library
 
+    @property
+    def slug(self) -> str:
+        """The name in a command line."""
+        return self.library.lower()
+
     def words(self, directory: Path) -> Sequence[object]:
         """Return the last arguments; ``directory`` is where a program can be written."""
         del directory
@@ -84,6 +90,11 @@ class Mistake:
     @property
     def name(self) -> str:
         return f"{self.program.library}, {self.kind}"
+
+    @property
+    def slug(self) -> str:
+        """The name in a command line."""
+        return self.cause
 
     def text(self) -> str:
         """Return the wrong program; each replaced text is in the right one once."""
@@ -230,8 +241,7 @@ class Proved(NamedTuple):
 
 def prove(program: Program | Mistake, directory: Path, *options: object) -> Proved:
     """Try a program, whose text may be written into a directory."""
-    words = ("--input", "orders", "--output", "invoices", *options)
-    return proved([*words, *program.words(directory)], directory)
+    return proved([*TOPICS, *options, *program.words(directory)], directory)
 
 
 def proved(words: Sequence[object], directory: Path, limit_s: float = RUN_LIMIT_S) -> Proved:
