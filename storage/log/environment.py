@@ -17,6 +17,8 @@ class Environment(Protocol[Log_contra]):
     (D10)."""
     exhausted: bool
     """Whether the reserve is used up as well: markers are refused too."""
+    is_cache: bool
+    """Whether no later process reads the files, because the records are in a cluster's store."""
     duplicates: int
     """The number of repeated batches of all logs, with those of deleted logs."""
 

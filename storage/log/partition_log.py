@@ -268,7 +268,8 @@ class PartitionLog:
         base_offset = self.next_offset
         if not self.leader_epochs or self.leader_epochs[-1][0] != epoch:
             self.leader_epochs.append((epoch, base_offset))
-            group.operations.append(self._leader_epochs_operation())
+            if not self._environment.is_cache:
+                group.operations.append(self._leader_epochs_operation())
         segment = self.active
         last_offset = next_offset - 1
         if not segment.has_room(last_offset, max_timestamp, size):
@@ -324,9 +325,7 @@ class PartitionLog:
 
     def _durability_of(self, last_offset: int) -> CommitGroup | None:
         """Return the commit group on which a duplicate of a batch depends, or ``None`` (S4)."""
-        if last_offset < self.high_watermark:
-            return None
-        return self.journal.newest_group()
+        return None if last_offset < self.high_watermark else self.journal.newest_group()
 
     # Counting
 
@@ -344,9 +343,8 @@ class PartitionLog:
 
     def traffic(self) -> Traffic:
         """Return the reads and writes of this log since it was opened."""
-        return self.counts.traffic(
-            self.next_offset, self.appended_bytes, self.snapshots.batches_since
-        )
+        batches_since = self.snapshots.batches_since
+        return self.counts.traffic(self.next_offset, self.appended_bytes, batches_since)
 
     # Segments
 
@@ -374,7 +372,9 @@ class PartitionLog:
         """Seal the active segment and open one at the log end; files follow with ``group``."""
         sealed = self.active
         sealed.seal()
-        group.operations += [sealed.finish, sealed.index_operation(), self.snapshot_operation()]
+        group.operations += [sealed.finish, sealed.index_operation()]
+        if not self._environment.is_cache:
+            group.operations.append(self.snapshot_operation())
         self.dirty_segments.add(sealed)
         self.active = self.open_segment(self.next_offset)
         self.segments.append(self.active)

@@ -6,7 +6,8 @@ Rules of this file:
    thread writes (``write``, ``finish``). Neither waits for the other.
 2. Index files are derived: written at checkpoints, rolls and shutdown, rebuilt from the log
    whenever they are missing, damaged or behind (D4, D7).
-3. A segment of a removed partition swallows what the thread still had to write for it.
+3. A segment of a removed partition swallows what the thread still had to write for it. So does a
+   discarded one, whose records a cluster's store has: a write that waits for room ends then.
 """
 
 import errno
@@ -76,6 +77,7 @@ class Segment(ReadableSegment):
         self.has_producers = False
         """Whether reading the log at the start met batches of producers with ids."""
         self._is_pinned = False
+        self._is_discarded = False
         self._awaits_indexes = False
         self._data_end_offset: int | None = None
         self._index: SegmentIndex | None = SegmentIndex(base_offset, index_interval_bytes)
@@ -304,11 +306,15 @@ class Segment(ReadableSegment):
         is_written = self.sealed and not self._awaits_indexes and not self._is_pinned
         return is_written and not self.directory.is_apart
 
+    def discard(self) -> None:
+        """Write nothing more: readers get the records of this sealed segment from elsewhere."""
+        self._is_discarded = True
+
     # The segment thread's side
 
     def write(self, buffers: list[Buffer], position: int) -> None:
         """Write batches into the page cache and keep the kernel's write-back paced."""
-        if self.directory.removed:
+        if self.directory.removed or self._is_discarded:
             return
         end = position + sum(len(buffer) for buffer in buffers)
         self._allocate(end)
@@ -353,6 +359,8 @@ class Segment(ReadableSegment):
             self.index_checksum = index_checksum(files[0][1], files[1][1])
 
         def write() -> None:
+            if self._is_discarded:
+                return
             for suffix, data in files:
                 self.directory.write_file(self.stem + suffix, data)
             self._indexes_written = final
@@ -362,7 +370,8 @@ class Segment(ReadableSegment):
 
     def finish(self) -> None:
         """Release the blocks reserved beyond the end of a sealed segment."""
-        if not self.directory.removed and self._allocated_bytes > self.size_bytes:
+        is_gone = self.directory.removed or self._is_discarded
+        if not is_gone and self._allocated_bytes > self.size_bytes:
             self.file.truncate(self.size_bytes)
             self._allocated_bytes = 0
 

@@ -47,11 +47,11 @@ class LogBytes(NamedTuple):
 
 
 def leaving_of(log: PartitionLog, snapshot_offset: int) -> Iterator[Leaving]:
-    """Yield the segments of a log that are complete here, and before its snapshot in the store."""
+    """Yield the sealed segments of a log that end before its snapshot in the store."""
     if not has_parts(log) or log.directory.is_apart:
         return
     for segment in log.local_segments[:-1]:
-        if segment.end_offset <= snapshot_offset and segment.is_settled:
+        if segment.end_offset <= snapshot_offset:
             place = segment.max_timestamp_ms, log.partition_id, segment.base_offset
             yield Leaving(*place, log, segment)
 
@@ -114,6 +114,7 @@ def offload(leaving: Leaving, found: tuple[LogPart, PartFacts], cold: ColdStore)
         return False
     part, facts = found
     before = log.segments[at - 1] if at else None
+    segment.discard()
     log.dirty_segments.discard(segment)
     if isinstance(before, RemoteSegment) and _fit(before, segment, log.config):
         log.segments[at - 1 : at + 1] = [before.joined(part, facts)]

@@ -66,6 +66,7 @@ class LogStore:
         self.engine = engine
         self.full = False
         self.exhausted = False
+        self.is_cache = False
         self.open_files = OpenFiles(self.settings.open_files_max)
         self._waiting_for_room = 0
         self._reserve_is_touched = False
@@ -166,6 +167,7 @@ class LogStore:
 
     def start_on(self, committer: Committer) -> None:
         """Start to commit with a committer that has no files in this directory."""
+        self.is_cache = True
         self._has_checkpoint = True  # A checkpoint would have nothing to cover.
         self._runner = self.engine.start_committer(committer, self)
 

@@ -23,7 +23,7 @@ from barnabas.protocol.messages.incremental_alter_configs import (
 )
 from barnabas.storage.replicated.log_reading import FIRST_AT_ONCE
 from barnabas.storage.replicated.remote_segment import RemoteSegment
-from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.broker.data_plane import Named, Wire, batch, fetch_request
 from tests.broker.metrics.scrape import scrape
 from tests.waiting import wait_until
@@ -268,6 +268,29 @@ def test_active_segment_larger_than_the_disk_leaves_it():
                 )
         assert read(cluster) == records
         client.routing.close()
+
+
+def test_producer_that_outruns_the_upkeep_is_served_again():
+    small = {"barnabas.cache.max.bytes": str(MIB), "barnabas.disk.reserve.bytes": str(MIB)}
+    with Cluster(brokers=1, config=small) as cluster:
+        cluster.create_topic("t")
+        disk = cluster.brokers[0].server.logs.file_system
+        disk.capacity_bytes = disk.used_bytes + 4 * MIB
+        accepted, refused = [], 0
+        with Wire(cluster.brokers[0].address) as wire:
+            while len(accepted) < 40:
+                record = b"%d" % len(accepted) + bytes(200_000)
+                code = wire.produce(Named("t"), batch(record)).error_code
+                if code == ErrorCode.NONE:
+                    accepted.append(record)
+                else:
+                    assert code == ErrorCode.KAFKA_STORAGE_ERROR
+                    refused += 1
+                    assert refused < 20, "the segments that left still take space"
+                    cluster.clock.advance(seconds=1)
+                    sleep(1)  # A write that waits for room tries again.
+        assert refused, "the disk was never full"
+        assert read(cluster) == accepted
 
 
 def test_cache_gives_way_to_records_when_the_disk_fills(cluster, client, taken_over):

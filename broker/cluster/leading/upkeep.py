@@ -349,7 +349,7 @@ class Upkeep:
     async def _leave_whole(self, log: PartitionLog, cold: ColdStore) -> None:
         """Remove all segments of a log from the disk, the active one included.
 
-        Those whose files are not complete yet leave in the next round.
+        A write to them that waits for room on a full disk ends by that.
         """
         kept = self._kept.get(log)
         if kept is None or log.closed or not has_parts(log) or not is_here(self._logs, log):
