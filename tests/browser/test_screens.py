@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 
 import pytest
@@ -11,11 +12,14 @@ from tests.browser.console_broker import ConsoleBroker
 from tests.browser.furnished import TOPIC, commit, furnished
 from tests.browser.looking import IS_FULL, axe_check, screenshot, state_of, tab_stops
 from tests.interop.administration import create
+from tests.seeds import SEED
 
 HOSTILE_GROUP = "a/b <img src=x onerror=alert(1)> & \u202egnorw %2F 'q\""
 DOTS = ("..", "~.")
 """A browser takes the first of these out of a path, unless the page writes it otherwise."""
 NOWHERE = "Page not found"
+DRAWN = 4
+"""Empty screens that are checked by day."""
 NEW_TOPIC = "payments.of-2026_x"
 
 
@@ -72,8 +76,8 @@ def look_at(page, name, *, walk=IS_FULL):
 def test_every_empty_screen_is_accessible(page, own_broker):
     page.goto(own_broker.url)
     addresses = screens(page)
-    assert len(addresses) >= 2
-    for address in addresses:
+    assert len(addresses) > DRAWN
+    for address in addresses if IS_FULL else random.Random(SEED).sample(addresses, DRAWN):
         page.goto(own_broker.url + address)
         look_at(page, f"empty-{address.strip('/') or 'now'}")
 

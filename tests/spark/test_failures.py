@@ -424,6 +424,7 @@ def test_the_checkpoint_is_another_one(finished, tmp_path, kind, change, says):
             2,
             "--conf spark.jars names /proc/nothing.jar, but there is no such file",
             id="jar",
+            marks=pytest.mark.nightly,
         ),
         pytest.param(["--master", "local[x]"], 2, "--master local[x] is none of", id="master"),
     ],
