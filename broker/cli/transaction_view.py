@@ -126,7 +126,7 @@ class Listing(NamedTuple):
 
     transactions: list[Transaction]
     unreached: Mapping[int, Unreachable | Rejected]
-    """Errors of brokers by node, whose transactions are missing."""
+    """Errors by node ID of the brokers whose transactions are missing."""
     has_moved: bool
     """Whether a transaction had no coordinator, or changed it during the request, and may be
     missing."""
