@@ -257,7 +257,7 @@ class SqliteMetaStore(ReplacedTables):
         return new
 
     def contents(self) -> Contents:
-        """Return all that is here."""
+        """Return the content of all tables."""
         image = self.load()
         with _translated_errors(self._connection.path):
             secrets = dict(self._connection.execute("SELECT name, value FROM secrets").fetchall())
