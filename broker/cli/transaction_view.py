@@ -247,7 +247,7 @@ def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transact
 
 
 def _describe(broker: Connection, node_id: int, ids: Iterable[str]) -> Iterator[Transaction]:
-    """Describe the existing ones of the ids."""
+    """Describe the ids that exist, and leave out the others."""
     for keys in _batched(ids):
         request = DescribeTransactionsRequest(list(keys))
         for each in broker.ask(DESCRIBE_TRANSACTIONS, request).transaction_states:
