@@ -283,7 +283,7 @@ def _largest() -> i64:
 
 
 def _after_value(data: bytes, start: i64, end: i64) -> i64:
-    """Return the position after a value with its length, which may be that of null."""
+    """Return the position after a value and its length; the length of null is -1."""
     position: i64 = start
     number: i64 = data[position]
     position += 1

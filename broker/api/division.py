@@ -124,10 +124,10 @@ async def in_parts(request: Request, divide: Divide, handle: Callable[[Request],
 
 
 def join(response: Any, more: Any, *, continues: bool) -> None:  # noqa: ANN401
-    """Append the response of the next part; the first error at the top stays.
+    """Append the response of the next part; the first top-level error is kept.
 
-    ``continues``: if the last item of one part and the first of the next have the same name, they
-    are one item.
+    With ``continues``, the last item of one part and the first of the next are one item if they
+    have the same name.
     """
     for name in array_names(type(response)):
         ours, theirs = getattr(response, name), getattr(more, name)

@@ -1,6 +1,6 @@
 """Writes docs/permissions.md from the table of checks: ``make docs-permissions``.
 
-With ``--check`` it only says whether the page is what the table says, by its exit code.
+With ``--check`` it writes nothing; the exit code is 1 if the page differs from the table.
 """
 
 from __future__ import annotations

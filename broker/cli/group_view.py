@@ -115,7 +115,7 @@ class ListedGroup:
 
     @property
     def protocol_text(self) -> str | None:
-        """Type of its protocol, or ``None`` of a group without members so far."""
+        """Type of the group's protocol, or ``None`` if the group has never had members."""
         return self.protocol_type or None
 
 

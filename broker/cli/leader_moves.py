@@ -179,7 +179,7 @@ class Mover:
     def wait(self, moves: Sequence[Move], *, anywhere: bool = False) -> list[Move]:
         """Wait until the partitions have their new leaders; return those that do not in time.
 
-        ``anywhere``: by any other broker than before.
+        With ``anywhere`` any other broker than the previous leader is accepted.
         """
         until_s = monotonic() + self._cluster.timeout_seconds
         while left := self._left(moves, anywhere=anywhere):

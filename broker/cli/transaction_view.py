@@ -126,7 +126,7 @@ class Listing(NamedTuple):
 
     transactions: list[Transaction]
     unreached: Mapping[int, Unreachable | Rejected]
-    """Errors of brokers by node, whose transactions are missing."""
+    """Errors by node ID of the brokers whose transactions are missing."""
     has_moved: bool
     """Whether a transaction had no coordinator, or changed it during the request, and may be
     missing."""
@@ -247,7 +247,7 @@ def describe_transactions(cluster: Cluster, ids: Sequence[str]) -> list[Transact
 
 
 def _describe(broker: Connection, node_id: int, ids: Iterable[str]) -> Iterator[Transaction]:
-    """Describe the existing ones of the ids."""
+    """Describe the ids that exist, and leave out the others."""
     for keys in _batched(ids):
         request = DescribeTransactionsRequest(list(keys))
         for each in broker.ask(DESCRIBE_TRANSACTIONS, request).transaction_states:

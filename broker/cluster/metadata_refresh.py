@@ -55,7 +55,7 @@ class Misses:
     ) -> None:
         """``is_following``: whether a poll has found newer metadata that is not applied yet.
 
-        ``is_away``: whether the store does not respond.
+        ``is_away``: whether the store is unavailable.
         """
         self._polls = looks
         self._is_following = is_following

@@ -568,4 +568,4 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     for key in TOPIC_CONFIGS.values()
     for place, name in enumerate(key.synonyms)
 }
-"""The keys that give a topic its default: each with those that count when it is not set."""
+"""The broker's keys for the defaults of a topic, each with the keys used if it is not set."""

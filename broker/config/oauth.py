@@ -66,7 +66,7 @@ class OAuthConfig(TlsConfig):
     sasl_oauthbearer_allow_unverified_issuer: bool = setting(
         "sasl.oauthbearer.allow.unverified.issuer", BOOLEAN, False
     )
-    """Whether tokens of every issuer are good whose keys are in the set (Kafka 4.4)."""
+    """Whether tokens of any issuer are accepted if their key is in the key set (Kafka 4.4)."""
     sasl_oauthbearer_allow_unverified_audience: bool = setting(
         "sasl.oauthbearer.allow.unverified.audience", BOOLEAN, False
     )

@@ -51,7 +51,7 @@ def bad_cursor() -> KafkaError:
 
 
 class Order:
-    """One order of a list: by ``sort``, with the types of the values in its places."""
+    """One order of a list: by ``sort``; the cursor has values of the given types."""
 
     def __init__(self, sort: str, kinds: tuple[type, ...]) -> None:
         """A ``sort`` that begins with "-" is from the largest to the smallest."""

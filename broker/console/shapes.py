@@ -2,7 +2,7 @@
 
 Fields have the names of the command line's JSON for the same values. Times are in milliseconds
 since 1970, sizes in bytes; a ``Wide`` number beyond 2**53 is a string, since JavaScript would round
-it; producer ids always are one.
+it. Producer ids are always strings.
 """
 
 from __future__ import annotations

@@ -409,7 +409,7 @@ class CoordinatorLog(Generic[MachineT]):
     async def durable(self, code: ErrorCode, refusals: int | None) -> None:
         """Wait until all appended batches are durable; raises KafkaError if one was refused.
 
-        ``code``: that of the error. ``refusals``: their number when the caller started to read, or
+        ``code`` is the error code. ``refusals``: their number when the caller started to read, or
         None if it has not let others run since; an append that was refused meanwhile is lost.
         """
         if refusals is not None and refusals != self.refusals:

@@ -1,4 +1,4 @@
-"""When groups have come to another generation: a ring of fixed size, in memory only."""
+"""Times at which groups began a new generation: a ring of fixed size, in memory only."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Rebalances:
     """The last ones of all groups."""
 
     def __init__(self, now_ms: int) -> None:
-        """``now_ms``: from when on all are noted."""
+        """Create an empty ring; it has all rebalances from ``now_ms`` on."""
         self._ring: deque[Rebalance] = deque()
         self._characters = 0
         self.complete_since_ms = now_ms

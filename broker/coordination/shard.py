@@ -77,7 +77,7 @@ class Shard(Generic[MachineT]):
     def __init__(
         self, index: int, partition_count: int, log: PartitionLog, machine: MachineT
     ) -> None:
-        """``index``: which of the topic's ``partition_count`` partitions it is."""
+        """``index`` is the partition's number among the ``partition_count`` of the topic."""
         self.index = index
         self.partition_count = partition_count
         self.log = log

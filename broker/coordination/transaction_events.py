@@ -212,7 +212,7 @@ class TransactionEvents:
     """History of all transactional IDs, since the start or as far back as memory allows."""
 
     def __init__(self, now_ms: int) -> None:
-        """``now_ms``: from when on everything is noted."""
+        """Create an empty history; it has all events from ``now_ms`` on."""
         self._routine = _Ring(ROUTINE_SLOTS)
         self._notable = _Ring(NOTABLE_SLOTS)
         self._number = 0

@@ -364,9 +364,9 @@ class Transactions:
     ) -> None:
         """Respond when the present content of the partition's log is durable.
 
-        That is the decision with all that it was decided upon, if it has a record, and the markers
-        and the completion that were appended with it. If a flush with any of it was refused, before
-        this call or after, the log is closed and the response is an error.
+        The content includes the state before the decision, the decision's record if it has one,
+        and the markers and the completion that were appended with it. If a flush with any of it
+        was refused, before this call or after, the log is closed and the response is an error.
         """
         pending = PendingResponse(respond, outcome, Outcome, self.log.topic_name)
         self.log.when_durable(shard, pending)

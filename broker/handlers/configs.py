@@ -128,9 +128,9 @@ async def describe_configs(
 
 
 def check_allowed(access: Access, operation: Operation, resource_type: int, name: str) -> None:
-    """Raise KafkaError unless a client may do this to the settings of a resource.
+    """Raise KafkaError unless a client may apply the operation to the settings of a resource.
 
-    Those of brokers, loggers and client metrics are the cluster's.
+    Settings of brokers, loggers and client metrics need the permission on the cluster.
     """
     match resource_type:
         case ResourceType.TOPIC:

@@ -15,9 +15,7 @@ class Mutations:
     """Changes of one request: numbers of partitions, in the order of the request."""
 
     def __init__(self, context: RequestContext, *, strict_since: int) -> None:
-        """``strict_since``: version from which a client understands a refusal; before, it is
-        slowed.
-        """
+        """``strict_since`` is the first version that gets a refusal; earlier ones are throttled."""
         self._quota = context.quota
         self._strict = context.api_version >= strict_since
         self.throttle_time_ms = 0

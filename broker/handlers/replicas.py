@@ -326,7 +326,7 @@ async def alter_partition_reassignments(
 
 
 class _Reassigning:
-    """The pins and wishes of one request."""
+    """The changes of pins and the moves that one request asks for."""
 
     def __init__(self, catalogue: Catalogue, brokers: Brokers, moves: Moves | None) -> None:
         self._catalogue = catalogue

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MS_PER_SECOND: Final = 1000
 
 LED: Final = (State.READING, State.OPENED, State.SERVED, State.DRAINING)
-"""The states of partitions that are led here, in the order in which they pass."""
+"""The states of a partition that is led here, in the order in which it goes through them."""
 
 
 class Standing(NamedTuple):

@@ -29,7 +29,7 @@ _BUILD: Final = labels(version=__version__, python=platform.python_version())
 
 
 def serving_families(monitor: LoopMonitor, sockets: SocketServer) -> Iterator[Family]:
-    """Yield loop, requests and sockets."""
+    """Yield the metrics of the event loop, of requests and of sockets."""
     yield Family("barnabas_build_info", GAUGE, "Always 1; versions as labels.", [(_BUILD, 1)])
     yield from _loop_families(monitor)
     yield from _request_families(sockets.routes)

@@ -116,7 +116,7 @@ class _Place:
 
 
 class _Thread:
-    """One thread that decodes and encodes, and rests."""
+    """One thread that decodes and encodes, and pauses after long work."""
 
     def __init__(
         self, loop: asyncio.AbstractEventLoop, name: str, elements: int, slots: int

@@ -114,6 +114,7 @@ class OwnDirectory:
         self._own: SqliteMetaStore | None = None
         self._progress_logged_s = 0.0
         self._gives_up = False
+        self._is_adopted = False
         self._is_restored = False
 
     def open_metadata(self, logs: LogStore) -> MetaStore:
@@ -146,7 +147,7 @@ class OwnDirectory:
         if self._is_restored:
             self._begin_restored(metastore)
         settle_identity(file_system, config, self._metastore, properties)
-        adopt_if_foreign(file_system, directory, self._metastore, config)
+        self._is_adopted = adopt_if_foreign(file_system, directory, self._metastore, config)
         return self._metastore
 
     def _begin_restored(self, metastore: MetaStore) -> None:
@@ -199,6 +200,8 @@ class OwnDirectory:
 
     def _found(self, report: RecoveryReport) -> str:
         """Describe how the previous process ended, for the console."""
+        if self._is_adopted:
+            return "from Apache Kafka"
         is_copy = self._is_restored and not report.clean
         return "from a backup" if is_copy else report.found
 
@@ -206,6 +209,8 @@ class OwnDirectory:
         """Return the same as a field of the log line; a crash alone is ``clean=false``."""
         if report.is_first:
             return "empty=true"
+        if self._is_adopted:
+            return "taken_over=true"
         if self._is_restored and not report.clean:
             return "restored=true"
         return f"clean={str(report.clean).lower()}"

@@ -47,7 +47,7 @@ class AuditLog:
         allowed_too: bool = False,
         note: Callable[[dict[str, object]], None] = lambda _event: None,
     ) -> None:
-        """``allowed_too``: write every decision, not only the important ones.
+        """With ``allowed_too`` every decision is written, not only the important ones.
 
         ``note`` also receives each event.
         """

@@ -94,9 +94,9 @@ class Cluster:
         await asyncio.to_thread(self._end)
 
     def kill(self, number: int, *, expire: bool = True) -> Outcome[None]:
-        """End a broker as ``kill -9`` does: nothing more is written or answered.
+        """End a broker as ``kill -9`` does: it writes and sends nothing more.
 
-        ``expire``: whether its lease ends at once; otherwise it ends by itself.
+        With ``expire`` its lease ends at once, otherwise when its time is up.
         """
         return self._do(lambda: self._kill(number, expire=expire))
 

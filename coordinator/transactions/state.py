@@ -22,7 +22,7 @@ NO_PRODUCER_ID: Final = -1
 NO_EPOCH: Final = -1
 NO_TIME: Final = -1
 LARGEST_CLIENT_EPOCH: Final = 32_766
-"""The one after it is never given to a client, so that fencing is always possible (C11)."""
+"""Largest producer epoch of a client. The next one is reserved, to fence that client (C11)."""
 LARGEST_EPOCH: Final = 32_767
 NEVER_MS: Final = 2**31 - 1
 """The timeout of a transaction that another system decides about (KIP-939)."""

@@ -49,7 +49,7 @@ _OFFSETS_V2 = 5
 class TransactionalProducer:
     """A producer with a transactional ID: ``begin`` once, then one transaction after another.
 
-    After a SinkError that is not from ``commit``, ``abort`` or the timeout ends the transaction.
+    If another call than ``commit`` raises SinkError, call ``abort``, or wait for the timeout.
     """
 
     def __init__(self, cluster: Cluster, transactional_id: str, timeout_ms: int) -> None:

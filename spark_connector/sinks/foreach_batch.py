@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 _END: Final = -1
 """Partition in a task's last message, which has the number of the previous messages."""
 _MESSAGE = StructType().add("message", BinaryType())
-"""Schema of the rows that tasks return, as types: the JVM would parse a text in each batch."""
+"""Schema of the rows that tasks return; an object, since the JVM parses text in each batch."""
 
 BatchFunction = Callable[["DataFrame", int], None]
 Sink = TypeVar("Sink", bound=Closing)

@@ -81,8 +81,9 @@ class Unreadable:
 class CleanedGroup:
     """Segments cleaned into one, whose files have temporary names.
 
-    ``changed`` False: nothing was to be done, and nothing was written. Once the ``last`` group is
-    in place, the log is clean up to ``clean_offset``. ``unreadable`` ones were kept.
+    If ``changed`` is False, nothing was written, since nothing could be cleaned. Once the ``last``
+    group is in place, the log is clean up to ``clean_offset``. Unreadable batches are kept;
+    ``unreadable`` describes them.
     """
 
     replaced: tuple[int, ...]

@@ -120,7 +120,7 @@ class ProducerState:
         """Check a client's data batch with a producer ID before it is appended.
 
         ``transaction_version`` is the one that brought the batch into its transaction;
-        ``lowest_sequence`` the lowest that is waiting for the coordinator's word, if any is.
+        ``lowest_sequence`` the lowest one that waits for a coordinator's response, or None.
         """
         (_, _, _, _, _, attributes, _, _, _, producer_id, epoch, sequence, _) = header
         entry = self._entries.get(producer_id)

@@ -257,7 +257,7 @@ class SqliteMetaStore(ReplacedTables):
         return new
 
     def contents(self) -> Contents:
-        """Return all that is here."""
+        """Return the content of all tables."""
         image = self.load()
         with _translated_errors(self._connection.path):
             secrets = dict(self._connection.execute("SELECT name, value FROM secrets").fetchall())
@@ -328,7 +328,7 @@ def _translated_errors(path: str) -> Iterator[None]:
 def _transaction(connection: _Connection, *, counts: bool = True) -> Iterator[sqlite3.Connection]:
     """Run one transaction: COMMIT at the end, ROLLBACK when anything is raised.
 
-    ``counts``: it may change something, so that it must never be lost.
+    With ``counts`` the transaction may change rows, and must never be lost.
     """
     with _translated_errors(connection.path):
         connection.execute("BEGIN IMMEDIATE")

@@ -47,7 +47,7 @@ class PostgreSqlTransfer:
         return session
 
     def import_logs(self, session: int, epoch: int, bases: Mapping[int, int]) -> None:
-        """Make empty logs."""
+        """Create the imported partitions' logs, empty and each with its first offset."""
         statement = "SELECT barnabas.import_logs(%s, %s::integer, %s::bigint[], %s::bigint[])"
         columns = (list(bases), list(bases.values()))
         if not self._primary.value(bool, statement, session, epoch, *columns):

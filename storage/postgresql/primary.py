@@ -217,9 +217,9 @@ class Primary:
     ) -> None:
         """``address`` is a URL or libpq's own form; its hosts may be several.
 
-        ``is_known``: this process has started on this address before. What it found then holds for
-        as long as it lives: a newer release may have migrated the tables since. ``witness`` is that
-        of all connections of the broker, or None for one of this connection alone.
+        With ``is_known`` this process has checked the schema at this address before, and does not
+        check it again: a newer release may have migrated the tables since. ``witness`` is shared by
+        all connections of the broker; None gives this connection one of its own.
         """
         self.witness = Witness() if witness is None else witness
         """Recorder of confirmed commits."""
@@ -237,7 +237,7 @@ class Primary:
         self._again_s = AGAIN_S_MIN
         """Interval between attempts of the last search that has found no server."""
         self._started = ""
-        """When the server was that the connection is to: no two are in the same moment."""
+        """Start time of the connected server, which distinguishes it from other servers."""
         self._until_s = 0.0
         self._quiet_until_s = math.inf
         self._goes_on_s = 0.0

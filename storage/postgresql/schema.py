@@ -1,7 +1,7 @@
 """The tables and functions in PostgreSQL, brought to this release's form by numbered files.
 
-A file of ``migrations`` that was released never changes: the next one changes what it made. All
-that are missing are applied in one transaction, by one broker at a time.
+A released file of ``migrations`` never changes: a later file changes the schema. All missing files
+are applied in one transaction, by one broker at a time.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 ROWS_AT_ONCE: Final = 64
 """Maximum number of objects in the index that are deleted by one call, each of some megabytes."""
 KEYS_AT_ONCE: Final = 1000
-"""Maximum number of objects of an object store that one call lists or deletes, as S3 has it: each
-listing is a commit of the index, too, and other upkeep waits for all of them."""
+"""Maximum number of objects that one call lists or deletes, equal to S3's limit. Each listing is
+also a commit of the index, and other upkeep waits for all of them."""
 
 
 def delete_dead_objects(index: LogIndex, blobs: BlobStore, most: int | None = None) -> int:

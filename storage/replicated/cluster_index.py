@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.log_index import LogBeginning
 
 FENCED_MAX: Final = 100
-"""Maximum number of fenced brokers in a picture; the most recent ones come first."""
+"""Maximum number of fenced brokers in a snapshot; the most recently fenced ones come first."""
 FIRST_NODE_ID: Final = 1001
 """First node ID that the cluster allocates; brokers choose lower ones themselves, as in Apache
 Kafka."""
@@ -95,7 +95,7 @@ class HandOver(NamedTuple):
     partition_id: int
     epoch: int
     to: int | None
-    """The session that leads it in the next epoch, if that is live, or None for no leader."""
+    """Session that leads the partition in the next epoch if it is live then; None for no leader."""
 
 
 class ClusterIndex(Protocol):

@@ -256,7 +256,7 @@ class LogBeginning(NamedTuple):
     head: LogHead
     extents: Sequence[Extent]
     is_recent: bool = False
-    """Whether the extents begin at the snapshot, up to which the log may have parts."""
+    """Whether the extents begin at the snapshot; records before it may be parts of the log."""
 
     @property
     def first_offset(self) -> int:

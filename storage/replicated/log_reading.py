@@ -91,7 +91,7 @@ def beginnings(
 def recent_beginnings(
     index: LogIndex, partition_ids: Sequence[int], most_bytes: int
 ) -> list[LogBeginning]:
-    """Return the beginnings of logs, of those with parts from their snapshots on."""
+    """Return the first extents of each log; of a log with parts, those after its snapshot."""
     found = index.recent_beginnings(partition_ids, most=FIRST_AT_ONCE, most_bytes=most_bytes)
     return _with_bodies(index, found)
 

@@ -15,7 +15,7 @@ from barnabas.storage.log.producers import ProducerState
 from barnabas.storage.replicated.log_index import LogSnapshot
 
 _CHECKSUM: Final = b"#%08x"
-"""The checksum after the lines of the leader epochs, which a file of Kafka's does not have."""
+"""Format of the checksum after the lines of leader epochs; Kafka's file has no checksum."""
 _CHECKSUM_BYTES: Final = 9
 
 

@@ -19,7 +19,7 @@ class StoreSettings:
     journal_file_bytes: int = 64 * 1024 * 1024
     journal_max_bytes: int = 1024 * 1024 * 1024
     checkpoint_journal_bytes: int = 512 * 1024 * 1024
-    """The most journal that a start may have to read."""
+    """Maximum size of the journal that a start has to read."""
     checkpoint_early_bytes: int = 96 * 1024 * 1024
     """Journal after which a checkpoint is due when it has only few files to sync: the journal then
     goes round in few files, whose pages stay in memory (fresh pages cost more than the write)."""

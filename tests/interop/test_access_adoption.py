@@ -193,5 +193,5 @@ def test_properties_of_a_kafka_node_load_as_the_migration_page_says(tmp_path):
     found = load_config(parse_properties(properties_text(kafka.properties() | kafka.overrides)))
     assert {"process.roles", "controller.quorum.voters"} <= {*found.ignored}
     assert found.unknown == ()
-    assert found.config.log_dirs == str(kafka.data_directory)
+    assert found.config.log_dirs == (str(kafka.data_directory),)
     assert found.config.super_users == CONTROLLED["super_users"]

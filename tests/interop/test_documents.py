@@ -47,6 +47,7 @@ ELSEWHERE = {
     "make image": "tests/image, by make image-check",
     "docker ": "tests/image, by make image-check",
     "helm ": "tests/package/test_chart.py renders the chart, by make nightly",
+    "python3 -m venv": "tests/package and the set-up of this environment",
     "pip install": "tests/package and the set-up of this environment",
     "venv-pack": "nothing: there is no YARN here, as the page says",
     "spark-submit --master yarn": "tests/spark/test_clusters_elsewhere.py, as far as that goes",
@@ -295,7 +296,7 @@ def some_topics(shell: Shell) -> None:
 
 @pytest.mark.timeout(1200)
 def test_the_quick_start(shell):
-    assert run_page(shell, "docs/quickstart.md") == 5
+    assert run_page(shell, "docs/quickstart.md") == 6
     consumed = lines_of(shell, "consume", "orders", "--offset", "beginning", "--exit")
     assert sorted(map(int, consumed)) == list(range(1, 1002))
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
@@ -226,6 +228,22 @@ def test_version_without_git_and_without_a_commit_says_why_it_is_unknown(wheel, 
 
 def test_broker_of_the_wheel_keeps_records(bin_directory, tmp_path):
     assert " build=pure " in serve_a_client(bin_directory, tmp_path)
+
+
+def test_command_that_tries_each_wheel_of_a_release_serves_a_client(bin_directory, tmp_path):
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["cibuildwheel"]
+    version, serve = settings["test-command"]
+    assert version.startswith("barnabas --version | grep ")
+    server = f"localhost:{free_port()}"
+    printed = run(
+        *shlex.split(serve),
+        cwd=tmp_path,
+        PATH=f"{bin_directory}:/usr/bin:/bin",
+        KAFKA_LISTENERS=f"PLAINTEXT://{server}",
+        KAFKA_BARNABAS_HTTP_LISTENER=f"localhost:{free_port()}",
+        BARNABAS_SERVERS=server,
+    )
+    assert printed.endswith("one order\n")
 
 
 def test_broker_of_the_wheel_without_arguments(bin_directory, tmp_path):

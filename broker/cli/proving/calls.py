@@ -25,7 +25,7 @@ WATCHED: Final = frozenset({
 Spans = Mapping[int, tuple[int, int]]
 """First and last offset by partition."""
 _NONE: Final[Mapping[int, Any]] = MappingProxyType({})
-"""Shared by all calls: most have only one of the mappings."""
+"""Empty mapping, shared by all calls, since most calls have only one of the two mappings."""
 
 
 @dataclass(slots=True)

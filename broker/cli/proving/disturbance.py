@@ -50,7 +50,7 @@ class Disturbance:
         wiretap: Wiretap,
         passage: Passage,
     ) -> None:
-        """``broker``: the command's own, or ``None`` if it uses existing ones."""
+        """``broker`` is the one that the command has started, or ``None`` with existing brokers."""
         self._instances = instances
         self._timeline = timeline
         self._broker = broker

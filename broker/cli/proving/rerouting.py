@@ -189,7 +189,7 @@ def _with_address(response: Any, name: str) -> Iterator[Any]:  # noqa: ANN401
 
 
 def _limit(response: Any) -> bool:  # noqa: ANN401
-    """Limit the versions of APIs to those that are understood; return whether one was later."""
+    """Limit the version of each API to the latest one decoded here; return whether any changed."""
     is_changed = False
     for each in response.api_keys:
         most = _MAX_VERSIONS.get(each.api_key, each.max_version)

@@ -118,7 +118,7 @@ class Run:
     def __init__(
         self, options: Options, print_line: PrintLine, planned: Sequence[Planned] | None = None
     ) -> None:
-        """``planned``: the schedule in place of that of the seed. Raises CommandError."""
+        """``planned`` is a schedule to use instead of the seed's. Raises CommandError."""
         self._options = options
         self._print_line = print_line
         self._stack = ExitStack()

@@ -77,7 +77,8 @@ def _embedded(value: bytes | None) -> Any:  # noqa: ANN401
 def record_from_json(line: bytes, *, json_values: bool = False) -> NewRecord:
     """Parse the output of ``record_as_json``; topic and offset are ignored. Raises BadRecord.
 
-    ``json_values``: the value is any JSON, and is written as such; null is no value.
+    With ``json_values`` the value is any JSON, and its text becomes the record's value; null means
+    no value.
     """
     try:
         fields = json.loads(line)

@@ -64,7 +64,7 @@ class SnapshotView:
     def __init__(self, own: Node, has_lease: Callable[[], bool]) -> None:
         """Start with ``own``, this broker as it registers, as the only node.
 
-        ``has_lease``: whether no other broker can have taken over from this one.
+        ``has_lease``: whether this broker's lease excludes a takeover by another one.
         """
         self.node_id = own.node_id
         self._own = own

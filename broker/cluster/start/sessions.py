@@ -87,7 +87,7 @@ class Sessions:
             self._host.spawn(self._begin(), "register again")
 
     def begin_no_other(self) -> None:
-        """Make this session the last one."""
+        """Begin no further session when the current one ends."""
         self._is_last = True
 
     def close(self) -> None:

@@ -53,7 +53,7 @@ class Plan:
 
     @property
     def based_on(self) -> str:
-        """Return the basis as a short text."""
+        """Return a short text of the state that a preview was made from."""
         return hashlib.sha256(repr(self.basis).encode()).hexdigest()[:16]
 
 

@@ -42,7 +42,7 @@ KEPT: Final = "kept"
 TIMES: Final = (NOW, KEPT)
 COUNTED_BYTES: Final = 64 * 1024 * 1024
 COUNTED_SECONDS: Final = 8.0
-"""Time for counting before the preview, for which the page waits."""
+"""Maximum time for which the page waits for the count before it shows the preview."""
 
 
 async def plan_replay(command: Command) -> Plan:

@@ -39,7 +39,7 @@ EVERY_SECONDS: Final = 5.0
 KEPT_SECONDS: Final = POINTS * EVERY_SECONDS
 """Length of a ring, and time for which a group is measured after its last view."""
 LEFT_SECONDS: Final = 30.0
-"""Time after the last view from which a list can take the place of a group."""
+"""Time from the last view of a group until a list can drop its history for another group."""
 
 
 class Followed:

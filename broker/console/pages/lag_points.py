@@ -1,4 +1,4 @@
-"""The lag of one group over time: a ring of numbers, and where they go."""
+"""The lag of one group over time, in a ring of numbers, and its trend."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ POINTS: Final = 120
 TREND_MS: Final = 300_000
 TREND_POINTS_LEAST: Final = 4
 NUMBERS: Final = 3
-"""In a point."""
+"""Number of values in one point."""
 
 FALLING_BEHIND: Final = "falling_behind"
 CATCHING_UP: Final = "catching_up"

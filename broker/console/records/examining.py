@@ -1,6 +1,6 @@
-"""Looking at the records of a piece, on a thread: which are wanted, and what of them is kept.
+"""Search of the records of a piece, on a thread: the matches, and the part of each that is kept.
 
-Of each record no more is kept than a list shows. Batches are expanded one at a time, and of an
+The part is what a list shows of a record. Batches are expanded one at a time, and of an
 expanded batch one record exists at a time: a record of seven bytes is an object of two hundred.
 """
 

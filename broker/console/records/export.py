@@ -1,7 +1,7 @@
 """Export of records as JSON lines, whole: the form that ``barnabas produce --input json`` reads.
 
-Lines are written while they are read, a piece of a value at a time: as text a value takes up to 24
-times its bytes. Held is what was found, and each record only until it is written.
+Lines are written while records are read, a piece of a value at a time: the text of a value takes up
+to 24 times its bytes. A record stays in memory only until its line is written.
 """
 
 from __future__ import annotations

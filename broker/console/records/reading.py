@@ -38,7 +38,7 @@ ALL_STATES: Final = "all"
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """One request for records, understood."""
+    """A parsed and checked request for records."""
 
     question: Question
     topic: Topic

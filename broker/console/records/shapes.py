@@ -83,7 +83,7 @@ class PartitionScan:
     from_offset: Wide
     """First examined offset."""
     until_offset: Wide
-    """The one behind the last; the same where nothing was."""
+    """The offset after the last one; equal to the first offset if the range is empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,7 +129,7 @@ async def _commit_long(
 ) -> list[OffsetCommitResponse] | ErrorCode:
     """Submit all parts to the group; return the response to each, or one error for all.
 
-    ``mark``: that of the client's access when the parts' permissions were checked.
+    ``mark`` is the mark of the client's access at the check of the parts' permissions.
     """
     group_id = known[0].group_id
     code = groups.refusal(group_id)

@@ -97,7 +97,7 @@ class Framing:
         """Whether another request may follow on the connection."""
 
     def head(self, answer: Answer, size_bytes: int | None) -> bytes:
-        """Return the head of a response; ``size_bytes``: that of its body, or None if unknown."""
+        """Return the head of a response; ``size_bytes`` is its body's size, or None if unknown."""
         headers = {"Content-Type": answer.content_type, **_ALWAYS, **answer.headers}
         if size_bytes is not None and answer.status not in WITHOUT_BODY:
             headers["Content-Length"] = str(size_bytes)

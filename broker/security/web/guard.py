@@ -32,7 +32,7 @@ class HostCheck:
     """
 
     def __init__(self, names: Iterable[str], *, metrics_by_any_name: bool = False) -> None:
-        """``metrics_by_any_name``: Prometheus uses the name of a service, which is unknown here.
+        """With ``metrics_by_any_name``, ``/metrics`` accepts any ``Host``, such as a service name.
 
         That is safe if ``/metrics`` needs a token or a user, which no foreign page has.
         """

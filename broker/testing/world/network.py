@@ -121,7 +121,7 @@ class End:
         self._held.append(event)
 
     def arrives_ns(self, delay_ns: int, now_ns: int) -> int:
-        """Return the arrival time of bytes that are sent now; never before those sent earlier."""
+        """Return the arrival time of bytes that are sent now; not before that of earlier bytes."""
         self._arrives_ns = max(self._arrives_ns, now_ns + delay_ns)
         return self._arrives_ns
 

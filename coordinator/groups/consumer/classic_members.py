@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 MEMBER_ID_REQUIRED_SINCE: Final = 4
 REBALANCE_TIMEOUT_SINCE: Final = 1
 SEVERAL_MEMBERS_SINCE: Final = 3
-"""Versions of JoinGroup (two) and LeaveGroup."""
+"""Versions from which JoinGroup has the feature; the last one is of LeaveGroup."""
 
 # --------------------------------------------------------------------------------------- JoinGroup
 
