@@ -169,7 +169,7 @@ def test_directory_is_imported_into_objects_and_exported_from_them(tmp_path):
         assert records_of(store) == [], "nothing is left to be packed"
         with (
             contextlib.closing(PostgreSqlBase(server.url, new_cluster_id="unused")) as base,
-            pytest.raises(StoreUnusable, match="keep records in the object store"),
+            pytest.raises(StoreUnusable, match="records of the cluster are in the object store"),
         ):
             base.cluster_index().register(uuid4(), 9, "", 1000)
         member = Member(tmp_path / "member", server.url, **settings_of(store))
