@@ -58,6 +58,9 @@ _REPLACE_EXTENTS: Final = (
     "SELECT barnabas.replace_extents(%s, %s, %s::integer, %s::bigint[], %s::bigint[],"
     " %s::integer[], %s::integer[], %s::integer[], %b, %s)"
 )
+_APPEND_SEGMENT: Final = (
+    "SELECT barnabas.append_segment(%s, %s, %s::integer, %s, %s, %s, %s::integer, %s::integer, %s)"
+)
 _REPLACE_BY_SEGMENT: Final = (
     "SELECT barnabas.replace_by_segment(%s, %s, %s::integer, %s, %s, %s, %s::integer,"
     " %s::integer, %s, %s)"
@@ -288,6 +291,14 @@ class PostgreSqlLogIndex:
         """Replace extents by a packed segment; return False as ``replace_extents``."""
         led = (session, partition_id, epoch)
         return self._primary.value(bool, _REPLACE_BY_SEGMENT, *led, number, *segment)
+
+    def append_segment(
+        self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
+    ) -> bool:
+        """Append a packed segment of the object store to a log."""
+        assert segment.in_object_store, "an import without an object store has no segments"
+        led = (session, partition_id, epoch)
+        return self._primary.value(bool, _APPEND_SEGMENT, *led, number, *segment[:-1])
 
     def skip_number(self, session: int, number: int) -> None:
         """Use up a number of the session's packing lane without a segment."""

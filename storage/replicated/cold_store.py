@@ -18,19 +18,18 @@ Rules of this file:
 from __future__ import annotations
 
 import errno
-import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Collection, Hashable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError
+from barnabas.storage.objects.object_reads import READS_AT_ONCE, ObjectReads, ReadAside
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.storage.runtime.threads import (
     new_condition,
     new_executor,
-    new_lock,
     start_timer,
 )
 
@@ -40,24 +39,10 @@ if TYPE_CHECKING:
     from barnabas.storage.replicated.log_index import Extent, LogIndex
     from barnabas.storage.runtime.threads import Event
 
-logger = logging.getLogger(__name__)
-
 Result = TypeVar("Result")
 
-READS_AT_ONCE: Final = 4
-"""Maximum number of reads for clients, and of takeovers; each has a connection."""
-OF_ONE_OBJECT: Final = READS_AT_ONCE - 1
-"""Maximum number of reads of one object for clients at a time."""
 ASIDE_AT_ONCE: Final = 2
 """Number of threads that read objects of which a read has failed."""
-FAILING_S: Final = 30.0
-"""Time after a failed read for which only the threads for failing objects read that object."""
-REFUSED_S: Final = 1.0
-"""Time for which an object is not read again after the store has refused it."""
-SAID_EVERY_S: Final = 60.0
-"""Minimum time between two reports of an object that cannot be read."""
-_FAILURES_MAX: Final = 1000
-"""Number of failing objects that are known at once."""
 IDLE_S: Final = 60.0
 PENDING_MAX: Final = 32
 """Number of reads under way from which on none is started ahead of its reader."""
@@ -71,81 +56,6 @@ UNCLAIMED_MAX: Final = 8
 
 class NotYetRead(Exception):
     """The read takes longer than the time that its caller allows; it continues."""
-
-
-class _Aside(Exception):
-    """The threads that read failing objects are to carry out the read."""
-
-
-class _Failure:
-    """An object of which a read has failed."""
-
-    __slots__ = ("failed_s", "refusal", "said_s")
-
-    def __init__(self) -> None:
-        self.failed_s = 0.0
-        self.said_s = 0.0
-        """Time from which the next failure is reported."""
-        self.refusal = ""
-        """Text of the store's refusal, or empty."""
-
-
-class _Objects:
-    """Objects that are read now, and those that failed lately; callable on any thread."""
-
-    def __init__(self) -> None:
-        self._lock = new_lock()
-        self._reads: Counter[str] = Counter()
-        """Number of reads under way by key."""
-        self._failures: OrderedDict[str, _Failure] = OrderedDict()
-
-    def begin(self, keys: Collection[str], *, is_aside: bool) -> None:
-        """Note the begin of a read; raises _Aside unless it ``is_aside`` or all objects are well.
-
-        Raises OSError for an object that the store has just refused.
-        """
-        now_s = monotonic()
-        with self._lock:
-            for key in keys:
-                failure = self._failures.get(key)
-                if failure is not None and failure.refusal and now_s - failure.failed_s < REFUSED_S:
-                    raise PermissionError(errno.EACCES, failure.refusal, key)
-                has_failed = failure is not None and now_s - failure.failed_s < FAILING_S
-                if not is_aside and (has_failed or self._reads[key] >= OF_ONE_OBJECT):
-                    raise _Aside
-            self._reads.update(keys)
-
-    def end(self, keys: Collection[str], error: BlobStoreError | None = None) -> None:
-        """Note the end of a read, and why it has failed."""
-        with self._lock:
-            self._reads.subtract(keys)
-            for key in keys:
-                if not self._reads[key]:
-                    del self._reads[key]
-                if error is None:
-                    self._failures.pop(key, None)
-                else:
-                    self._fail(key, error)
-
-    def report(self, keys: Collection[str], error: BlobStoreError) -> None:
-        """Write a line for objects that cannot be read, now and then."""
-        now_s = monotonic()
-        with self._lock:
-            due = [self._failures[key] for key in keys if key in self._failures]
-            is_due = any(now_s >= each.said_s for each in due)
-            for each in due:
-                each.said_s = now_s + SAID_EVERY_S
-        if is_due:
-            words = "old records unreadable, clients get KAFKA_STORAGE_ERROR key=%s error=%s"
-            logger.warning(words, ",".join(keys), error)
-
-    def _fail(self, key: str, error: BlobStoreError) -> None:
-        failure = self._failures.setdefault(key, _Failure())
-        failure.failed_s = monotonic()
-        failure.refusal = str(error) if isinstance(error, BlobRefused) else ""
-        self._failures.move_to_end(key)
-        while len(self._failures) > _FAILURES_MAX:
-            self._failures.popitem(last=False)
 
 
 class _Reading:
@@ -171,7 +81,7 @@ class ColdConnection:
         index: LogIndex,
         open_blobs: Callable[[], BlobStore],
         pause: Callable[[float], None],
-        objects: _Objects,
+        objects: ObjectReads,
         timeout_s: float,
     ) -> None:
         """``open_blobs`` opens a connection to the objects, and may block.
@@ -224,7 +134,7 @@ class ColdConnection:
                 code = errno.EACCES if is_refused else errno.ETIMEDOUT
                 raise OSError(code, str(failure), ",".join(keys))
             if not self.is_aside:
-                raise _Aside
+                raise ReadAside
             self._pause(pause_s)
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
 
@@ -264,7 +174,7 @@ class ColdStore:
         self._threads = new_executor("cold-reader", READS_AT_ONCE)
         self._takeover_threads = new_executor("takeover-reader", READS_AT_ONCE)
         self._aside_threads = new_executor("failing-reader", ASIDE_AT_ONCE)
-        self._objects = _Objects()
+        self._objects = ObjectReads()
         self._changed = new_condition()
         self._free: list[ColdConnection] = []
         self._readings: dict[Hashable, _Reading] = {}
@@ -362,7 +272,7 @@ class ColdStore:
                 reading.result = work(connection)
             finally:
                 self._give_back(connection)
-        except _Aside:
+        except ReadAside:
             with self._changed:
                 if not self._is_closed:
                     again = partial(self._run, key, reading, work, is_aside=True)

@@ -417,6 +417,14 @@ class LogIndex(Protocol):
         number then.
         """
 
+    def append_segment(
+        self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
+    ) -> bool:
+        """Append a packed segment of the object store to a log, as an import does.
+
+        Numbers and results as those of ``replace_by_segment``.
+        """
+
     def skip_number(self, session: int, number: int) -> None:
         """Use up a number of the session's packing lane; no segment is written under its keys."""
 

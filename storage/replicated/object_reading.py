@@ -27,6 +27,7 @@ from barnabas.storage.replicated.log_index import ObjectPlace
 from barnabas.storage.replicated.wal_object import headers_in, read_footer
 from barnabas.storage.runtime.chance import random_below
 from barnabas.storage.runtime.clock import monotonic
+from barnabas.storage.runtime.log_lines import LogLines
 from barnabas.storage.runtime.threads import new_condition, start_thread
 
 if TYPE_CHECKING:
@@ -47,7 +48,6 @@ _PAUSE_S_MIN: Final = 0.1
 _PAUSE_S_MAX: Final = 5.0
 _SAID_AFTER_S: Final = 5.0
 """Time after which a read that fails is reported; one that the store refuses is at once."""
-_SAID_EVERY_S: Final = 60.0
 _THOUSAND: Final = 1000
 
 
@@ -62,7 +62,7 @@ class _Range(NamedTuple):
 class _Read:
     """One request, and its result once it has one."""
 
-    __slots__ = ("data", "due_s", "error", "is_patient", "pause_s", "said_s", "wanted")
+    __slots__ = ("data", "due_s", "error", "is_patient", "lines", "pause_s", "wanted")
 
     def __init__(self, wanted: _Range, *, is_patient: bool) -> None:
         """``is_patient``: whether it is repeated until it succeeds."""
@@ -74,8 +74,7 @@ class _Read:
         """Time of its next attempt."""
         self.pause_s = 0.0
         """Pause before its last attempt, or 0 before the first one."""
-        self.said_s = monotonic() + _SAID_AFTER_S
-        """Time from which its next failure is reported."""
+        self.lines = LogLines(monotonic() + _SAID_AFTER_S)
 
     @property
     def is_done(self) -> bool:
@@ -255,8 +254,8 @@ class ObjectReader:
         read.pause_s = min(max(_PAUSE_S_MIN, 2 * read.pause_s), _PAUSE_S_MAX)
         read.due_s = now_s + read.pause_s * (1 + random_below(_THOUSAND) / _THOUSAND)
         self._waiting.append(read)
-        if now_s >= read.said_s or (is_first and isinstance(error, BlobRefused)):
-            read.said_s = now_s + _SAID_EVERY_S
+        is_refused = isinstance(error, BlobRefused)
+        if read.lines.is_due(now_s, at_once=is_first and is_refused):
             logger.warning("takeover waits for an object key=%s error=%s", read.wanted.key, error)
 
 

@@ -196,7 +196,8 @@ class SegmentPacking:
         log, session = self._log, self._session
         number = self._numbers.current(session)
         key = SegmentKey(log.partition_id, packed.base_offset, session, number)
-        put = partial(self._put, key, packed.body, packed.sidecar(self._facts(packed)))
+        facts = facts_between(log, packed.base_offset, packed.next_offset)
+        put = partial(self._put, key, packed.body, packed.sidecar(facts))
         named = SegmentExtent(
             packed.base_offset,
             packed.next_offset,
@@ -225,20 +226,20 @@ class SegmentPacking:
             return False
         return True
 
-    def _facts(self, packed: PackedSegment) -> Facts:
-        log, end = self._log, packed.next_offset
-        epochs = epochs_from(log.leader_epochs, packed.base_offset)
-        return Facts(
-            self._aborted(packed.base_offset, end), [each for each in epochs if each[1] < end]
-        )
 
-    def _aborted(self, begin: int, end: int) -> Iterator[AbortedTransaction]:
-        """Yield the aborted transactions whose markers lie between two offsets."""
-        for segment in self._log.segments:
-            if segment.end_offset > begin and segment.base_offset < end:
-                for each in segment.transactions.since(begin):
-                    if each.last_offset < end:
-                        yield each
+def facts_between(log: PartitionLog, begin: int, end: int) -> Facts:
+    """Return the facts about the batches of a log between two offsets."""
+    epochs = epochs_from(log.leader_epochs, begin)
+    return Facts(_aborted(log, begin, end), [each for each in epochs if each[1] < end])
+
+
+def _aborted(log: PartitionLog, begin: int, end: int) -> Iterator[AbortedTransaction]:
+    """Yield the aborted transactions whose markers lie between two offsets."""
+    for segment in log.segments:
+        if segment.end_offset > begin and segment.base_offset < end:
+            for each in segment.transactions.since(begin):
+                if each.last_offset < end:
+                    yield each
 
 
 def _take(

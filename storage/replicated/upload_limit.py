@@ -12,10 +12,11 @@ from __future__ import annotations
 import logging
 from typing import Final
 
+from barnabas.storage.runtime.log_lines import LogLines
+
 logger = logging.getLogger(__name__)
 
 RECOVERY_S: Final = 10.0
-_SAID_EVERY_S: Final = 60.0
 
 
 class UploadLimit:
@@ -26,7 +27,7 @@ class UploadLimit:
         self._most = most
         self._at_once = most
         self._halved_s = self._changed_s = float("-inf")
-        self._said_s = float("-inf")
+        self._lines = LogLines()
 
     def at_once(self, now_s: float) -> int:
         """Return the maximum number of uploads at once."""
@@ -46,7 +47,6 @@ class UploadLimit:
         if begun_s <= self._halved_s or self._most <= 1:
             return
         self._at_once, self._halved_s = max(1, at_once // 2), now_s
-        if now_s - self._said_s >= _SAID_EVERY_S:
-            self._said_s = now_s
+        if self._lines.is_due(now_s):
             words = "object store throttles, fewer uploads at once uploads=%d error=%s"
             logger.warning(words, self._at_once, error)

@@ -48,7 +48,7 @@ class Packed:
             lambda: self.way,
             lambda: self.blobs,
             SETTINGS,
-            lambda: self.is_throttled,
+            lambda _session: not self.is_throttled,
         )
 
     def _spawn(self, coroutine, name):

@@ -244,3 +244,33 @@ class SegmentsInObjectsContract(SegmentContract):
         assert index.extent_sizes(partition, 0, most=1) == [ExtentSize(0, 8, 4)]
         assert {*both(segment)} <= {*index.dereferenced_keys(MANY, 0)}
         index.forget_keys(both(segment))
+
+    def test_import_appends_a_segment_once_at_the_end_of_its_log_f3(
+        self, index, segments, partition
+    ):
+        leader, body = segments.leader, b"12345678"
+        key = SegmentKey(partition, 20, leader.session, 0)
+        segments.blobs.put(key.text, [body])
+        segment = SegmentExtent(20, 30, 0, len(body), key.text, in_object_store=True)
+        led = (leader.session, partition, leader.epoch(partition))
+        before = bytes_of(index, partition)
+        for misused in (segment._replace(base_offset=18), segment._replace(base_offset=22)):
+            with pytest.raises(IndexMisused):
+                index.append_segment(*led, 0, misused)
+        with pytest.raises(IndexMisused):
+            index.append_segment(*led, 1, segment)
+        for _ in range(3):
+            assert index.append_segment(*led, 0, segment)
+        assert bytes_of(index, partition) == before + body
+        assert index.partition(partition).log_end_offset == 30
+        leader.append(partition)
+        sizes = index.extent_sizes(partition, 20, most=3)
+        assert sizes == [ExtentSize(20, 30, len(body), key.text), ExtentSize(30, 32, SIZE)]
+
+    def test_segment_of_another_leader_is_not_appended_f1(self, index, segments, partition):
+        leader = segments.leader
+        key = SegmentKey(partition, 20, leader.session, 0)
+        segment = SegmentExtent(20, 30, 0, 8, key.text, in_object_store=True)
+        epoch = leader.epoch(partition) - 1
+        assert not index.append_segment(leader.session, partition, epoch, 0, segment)
+        assert index.partition(partition).log_end_offset == 20

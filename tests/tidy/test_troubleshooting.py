@@ -26,7 +26,10 @@ COMPOSED = {
     " acknowledged is on this one server": "storage/postgresql/durability.py",
     "the brokers of the cluster keep records in the object store ADDRESS, and barnabas.storage of"
     " broker N is VALUE: set it to the value that the other brokers have": "storage/postgresql/"
-    "migrations/0015_object_store.sql",
+    "migrations/0020_leaving_the_store.sql",
+    "records of the cluster are in the object store ADDRESS, and barnabas.storage of broker N is"
+    " not set: set it. A cluster leaves its object store by 'barnabas cluster export' and 'barnabas"
+    " cluster import' into another database": "broker/testing/store/used_store.py",
     "the console is read-only: others can reach this port, and no listener asks who its clients"
     " are (barnabas.console.access)": "broker/http/entry.py",
 }

@@ -87,14 +87,13 @@ class Packer:
         open_index: Callable[[], LogIndex],
         open_blobs: Callable[[], BlobStore],
         settings: PackerSettings | None = None,
-        is_throttled: Callable[[], bool] = lambda: False,
-        may_put: Callable[[int | None], bool] = lambda _session: True,
+        may_pack: Callable[[int], bool] = lambda _session: True,
     ) -> None:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
 
         Both ``open_`` functions may block. They return a new connection, whose ``close`` ends its
-        calls. ``is_throttled`` returns whether the object store has throttled a call lately.
-        ``may_put``: see ``ObjectUse``.
+        calls. ``may_pack`` returns whether a session may put segments now: not before the use of
+        the object store has begun, and not while the store throttles.
         """
         self._host = host
         self._logs = logs
@@ -103,8 +102,7 @@ class Packer:
         self._open_index = open_index
         self._open_blobs = open_blobs
         self._settings = settings or PackerSettings()
-        self._is_throttled = is_throttled
-        self._may_put = may_put
+        self._may_pack = may_pack
         self._store: tuple[LogIndex, BlobStore] | None = None
         """The connections, once there are any."""
         self._numbers = PackNumbers()
@@ -134,10 +132,9 @@ class Packer:
         if state is None:
             state = self._packed[log] = _Packed(now_ms)
         session = self._session()
-        is_due = now_ms >= state.due_ms and not self._is_throttled()
-        if session is None or not is_due or not has_parts(log):
+        if session is None or now_ms < state.due_ms or not has_parts(log):
             return
-        if not self._may_put(session):
+        if not self._may_pack(session):
             return
         if snapshot_offset <= state.packed_offset:
             state.time_ms = now_ms

@@ -247,8 +247,9 @@ class ClusterMember:
             base.log_index,
             partial(open_blob_store, base),
             settings,
-            lambda: base.object_counts.is_throttled,
-            base.object_use.may_put,
+            lambda session: (
+                base.object_use.may_put(session) and not base.object_counts.is_throttled
+            ),
         )
 
     def _reload(self, log: PartitionLog) -> None:

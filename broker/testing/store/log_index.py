@@ -161,6 +161,13 @@ class MemoryLogIndex(Way):
         led = (session, partition_id, epoch)
         return self._ask(self._index.replace_by_segment, *led, number, segment)
 
+    def append_segment(
+        self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
+    ) -> bool:
+        """See ``LogIndex``."""
+        led = (session, partition_id, epoch)
+        return self._ask(self._index.append_segment, *led, number, segment)
+
     def skip_number(self, session: int, number: int) -> None:
         """See ``LogIndex``."""
         self._ask(self._index.skip_number, session, number)

@@ -87,6 +87,23 @@ class LogUpkeep:
         self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
     ) -> bool:
         """See ``LogIndex``."""
+        return self._name_segment(session, partition_id, epoch, number, segment, self._replace)
+
+    def append_segment(
+        self, session: int, partition_id: int, epoch: int, number: int, segment: SegmentExtent
+    ) -> bool:
+        """See ``LogIndex``."""
+        return self._name_segment(session, partition_id, epoch, number, segment, self._append)
+
+    def _name_segment(
+        self,
+        session: int,
+        partition_id: int,
+        epoch: int,
+        number: int,
+        segment: SegmentExtent,
+        name: Callable[[int, SegmentExtent], bool],
+    ) -> bool:
         with self._changed:
             numbers = self._session(session).next_flushes
             if numbers.get(Lane.PACKING, 0) > number:
@@ -95,13 +112,24 @@ class LogUpkeep:
                 return False
             if numbers.get(Lane.PACKING, 0) != number:
                 raise IndexMisused(f"segment {number} of session {session} comes too early")
-            row = self.rows[partition_id]
-            if row.log_start_offset > segment.base_offset:
-                return False
-            if not self._payloads.replace_by_segment(partition_id, row, segment, self.uploads):
+            if not name(partition_id, segment):
                 return False
             numbers[Lane.PACKING] = number + 1
             return True
+
+    def _replace(self, partition_id: int, segment: SegmentExtent) -> bool:
+        row = self.rows[partition_id]
+        return row.log_start_offset <= segment.base_offset and self._payloads.replace_by_segment(
+            partition_id, row, segment, self.uploads
+        )
+
+    def _append(self, partition_id: int, segment: SegmentExtent) -> bool:
+        row = self.rows[partition_id]
+        if row.log_end_offset != segment.base_offset:
+            raise IndexMisused(f"partition {partition_id} does not end at {segment.base_offset}")
+        self._payloads.append_segment(partition_id, row, segment, self.uploads)
+        row.log_end_offset = segment.next_offset
+        return True
 
     def skip_number(self, session: int, number: int) -> None:
         """See ``LogIndex``."""

@@ -140,14 +140,18 @@ class Payloads:
         length = sum(each.size_bytes for each in replaced)
         if replaced and replaced[0].base_offset == begin and length != segment.length:
             return False
-        data, place = uploads.name_segment(segment), None
-        if segment.in_object_store:
-            size = ObjectSize(segment.length, segment.length)
-            place = ObjectPlace(segment.key, 0, segment.length, size)
-        extent = Extent(begin, end, segment.leader_epoch, data, place)
-        self.replace(partition_id, row, [extent])
+        self.replace(partition_id, row, [_segment_extent(segment, uploads)])
         self._payloads[partition_id, begin].segment_key = segment.key
         return True
+
+    def append_segment(
+        self, partition_id: int, row: PartitionRow, segment: SegmentExtent, uploads: MemoryUploads
+    ) -> None:
+        """Append a packed segment; see ``LogIndex``."""
+        extent = _segment_extent(segment, uploads)
+        row.extents.append(extent)
+        self.add({(partition_id, extent.base_offset): extent})
+        self._payloads[partition_id, extent.base_offset].segment_key = segment.key
 
     def object_key(self, partition_id: int, extent: Extent) -> str | None:
         """Return the key of an extent's object; see ``ExtentSize``."""
@@ -247,3 +251,11 @@ def _portions(row: PartitionRow, base_offsets: Collection[int]) -> list[list[Ext
 
 def _is_sparse_since(payload: Payload, bound: float) -> bool:
     return payload.sparse_since is not None and payload.sparse_since <= bound
+
+
+def _segment_extent(segment: SegmentExtent, uploads: MemoryUploads) -> Extent:
+    data, place = uploads.name_segment(segment), None
+    if segment.in_object_store:
+        size = ObjectSize(segment.length, segment.length)
+        place = ObjectPlace(segment.key, 0, segment.length, size)
+    return Extent(segment.base_offset, segment.next_offset, segment.leader_epoch, data, place)

@@ -38,11 +38,17 @@ class UsedStore:
             each.is_live and each.node_id != node_id and each.object_store == used
             for each in sessions
         )
-        if has_others or (own_store is None and has_objects()):
+        if has_others:
             raise StoreUnusable(
                 f"the brokers of the cluster keep records in the object store {used}, and "
                 f"barnabas.storage of broker {node_id} is {own_store or 'not set'}: set it to the "
                 "value that the other brokers have"
+            )
+        if own_store is None and has_objects():
+            raise StoreUnusable(
+                f"records of the cluster are in the object store {used}, and barnabas.storage of "
+                f"broker {node_id} is not set: set it. A cluster leaves its object store by "
+                "'barnabas cluster export' and 'barnabas cluster import' into another database"
             )
         self._address = own_store
 

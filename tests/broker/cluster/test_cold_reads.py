@@ -12,11 +12,10 @@ from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.segment_read import read_cached, read_waiting
 from barnabas.storage.objects.blob_store import BlobRefused, BlobStoreError
+from barnabas.storage.objects.object_reads import OF_ONE_OBJECT, READS_AT_ONCE
 from barnabas.storage.replicated.block_cache import BLOCK_BYTES, BLOCKS_NAME, BlockCache
 from barnabas.storage.replicated.cold_store import (
     ASIDE_AT_ONCE,
-    OF_ONE_OBJECT,
-    READS_AT_ONCE,
     UNCLAIMED_MAX,
     NotYetRead,
 )

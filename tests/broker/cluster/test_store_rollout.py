@@ -148,6 +148,25 @@ def test_store_that_no_record_needs_can_be_left(world):
         assert sorted(cluster.values(TOPIC)) == list(range(60))
 
 
+def test_cluster_whose_records_are_in_the_store_learns_how_to_leave_it(world):
+    with without_store() as (cluster, bodies, open_objects):
+        give(cluster, open_objects, 0, 1, 2)
+        cluster.send(TOPIC, range(60))
+        assert bodies
+        for number in range(3):
+            cluster.kill(number)
+        cluster._store.open_objects = None
+        with pytest.raises(
+            StoreUnusable, match=r"is not set: set it\. .*'barnabas cluster export'"
+        ):
+            cluster.restart(0)
+        cluster._store.open_objects = open_objects
+        for number in range(3):
+            cluster.restart(number)
+        cluster.settle(TOPIC)
+        assert sorted(cluster.values(TOPIC)) == list(range(60))
+
+
 def test_another_address_of_the_store_is_refused(world, monkeypatch):
     with without_store() as (cluster, _, open_objects):
         give(cluster, open_objects, 0, 1, 2)
