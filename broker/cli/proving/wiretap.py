@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from barnabas.broker.api.refusals import mirror, response_class_of
@@ -12,6 +12,7 @@ from barnabas.broker.cli.proving.calls import (
     COMMIT,
     COMMIT_IN_TRANSACTION,
     END,
+    FETCH,
     INIT,
     JOIN,
     LEAVE,
@@ -20,6 +21,7 @@ from barnabas.broker.cli.proving.calls import (
     WATCHED,
     Call,
     Topics,
+    positions_of,
     requested,
     responded,
 )
@@ -72,6 +74,7 @@ class Moment(NamedTuple):
         is_meant = (
             call.process == self.process if self.process else is_of(call.process, self.number)
         )
+        is_meant = is_meant and (call.api != END or call.commits)
         return call.api == self.api and is_meant
 
 
@@ -101,11 +104,14 @@ class Wiretap:
         self.owners: dict[str, str] = {}
         """The process that has used a transactional id last."""
         self._lock = new_lock()
-        self._moment: Moment | None = None
+        self._moments: list[Moment] = []
+        self._tried: Counter[tuple[str, Act, signal.Signals | None]] = Counter()
         self._loading: str = ""
         self._used: set[str] = set()
         self._reads: dict[str, set[int]] = {}
         """Partitions of the input that each process has read."""
+        self._positions: dict[int, tuple[str, int]] = {}
+        """The process that has read each partition of the input last, and its offset."""
         self._committed: dict[int, Call] = {}
         """The last commit of offsets of each partition."""
 
@@ -126,29 +132,35 @@ class Wiretap:
     # -------------------------------------------------------------------------------------- faults
 
     def arm(self, moment: Moment) -> bool:
-        """Perform a fault at the next request that fits; return False if another one waits."""
+        """Perform a fault at the next request that fits; return False if its instance has one."""
         with self._lock:
-            if self._moment is not None:
+            if any(each.number == moment.number for each in self._moments):
                 return False
-            self._moment = moment
+            self._moments.append(moment)
+            self._tried[moment.api, moment.act, moment.signal] += 1
             return True
 
-    @property
-    def is_armed(self) -> bool:
+    def is_armed(self, moment: Moment) -> bool:
         """Whether a fault waits for its request."""
-        return self._moment is not None
+        return moment in self._moments
 
-    def chosen(self, share: float) -> str:
-        """Return one of the APIs that change something and that the program has used."""
+    def chosen(self, share: float, act: Act, number: signal.Signals | None = None) -> str:
+        """Return an API that changes something and that the program has used.
+
+        Among those at which the fewest such faults were tried, ``share`` decides. So each request
+        gets each fault several times in a run, and the one that matters is among them.
+        """
         used = sorted(self._used) or [PRODUCE]
-        return used[int(share * len(used))]
+        fewest = min(self._tried[each, act, number] for each in used)
+        rare = [each for each in used if self._tried[each, act, number] == fewest]
+        return rare[int(share * len(rare))]
 
     def disarm(self, moment: Moment) -> bool:
         """Return whether a fault has not happened, and does not happen any more."""
         with self._lock:
-            was_armed = self._moment is moment
+            was_armed = moment in self._moments
             if was_armed:
-                self._moment = None
+                self._moments.remove(moment)
             return was_armed
 
     def load_coordinator(self, number: int) -> None:
@@ -162,10 +174,9 @@ class Wiretap:
     def taken(self, call: Call) -> Moment | None:
         """Return the moment of a request, which then has passed."""
         with self._lock:
-            moment = self._moment
-            if moment is None or not moment.fits(call):
-                return None
-            self._moment = None
+            moment = next((each for each in self._moments if each.fits(call)), None)
+            if moment is not None:
+                self._moments.remove(moment)
             return moment
 
     def add(self, call: Call) -> None:
@@ -212,6 +223,20 @@ class Wiretap:
     def has_read(self, process: str) -> bool:
         """Return whether a process has got inputs."""
         return process in self._reads
+
+    def read_from(self, process: str, positions: Mapping[int, int]) -> None:
+        """Note the offsets from which a process reads partitions of the input."""
+        for partition, offset in positions.items():
+            self._positions[partition] = process, offset
+
+    def has_read_all(self, ends: Mapping[int, int], living: Collection[str]) -> bool:
+        """Return whether living processes have got the inputs of each partition up to its end."""
+        nothing = "", -1
+        found = {each: self._positions.get(each, nothing) for each in ends}
+        return all(
+            found[partition][0] in living and found[partition][1] >= end
+            for partition, end in ends.items()
+        )
 
     def has_successor(self, process: str, since_s: float) -> bool:
         """Return whether another process has committed offsets of a partition of this one."""
@@ -319,6 +344,8 @@ class ConnectionTap:
             self._is_broken = True
             return None, b""
         self._wiretap.add(call)
+        if name == FETCH:
+            self._wiretap.read_from(call.process, positions_of(request, self._wiretap.topics))
         if can_reject and self._wiretap.is_loading_for(call):
             self._outstanding -= 1
             call.is_answered = True
