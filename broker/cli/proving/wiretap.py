@@ -28,6 +28,7 @@ from barnabas.broker.cli.proving.calls import (
 from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.owners import owner_of
 from barnabas.broker.cli.proving.proxy import Act
+from barnabas.broker.cli.proving.stream import LENGTH_BYTES, Stream
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.protocol.api import AnyApi
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
@@ -50,9 +51,6 @@ _TAKEN_S: Final = 0.3
 """Time from a commit of offsets to the end of its transaction."""
 _ATTEMPTS_MAX: Final = 20
 """Requests of a connection after which the search for its process ends."""
-_LENGTH_BYTES: Final = 4
-FRAME_BYTES_MAX: Final = 32 << 20
-"""Largest request or response that is decoded; its connection is not read any more."""
 _NAMES: Final = {entry.key: entry.name for entry in ENTRIES.values()}
 
 
@@ -263,8 +261,8 @@ class ConnectionTap:
         self._owner = owner
         self._process = ""
         self._attempts = 0
-        self._from_client = bytearray()
-        self._from_broker = bytearray()
+        self._from_client = Stream(LENGTH_BYTES)
+        self._from_broker = Stream(LENGTH_BYTES)
         self._pending: dict[int, tuple[Call, AnyApi]] = {}
         self._outstanding = 0
         """Requests whose response has not arrived."""
@@ -275,9 +273,9 @@ class ConnectionTap:
         act, response = Act.FORWARD, b""
         # A rejection replaces a whole request: nothing else may be in these bytes. It would precede
         # the responses to earlier requests, which clients expect first.
-        begins = not self._from_client
+        begins = self._from_client.is_empty
         for frame in self._frames(self._from_client, data):
-            is_alone = begins and len(data) == len(frame) + _LENGTH_BYTES
+            is_alone = begins and len(data) == len(frame) + LENGTH_BYTES
             call, response = self._request(frame, can_reject=is_alone and not self._outstanding)
             if call is None:
                 continue
@@ -291,7 +289,7 @@ class ConnectionTap:
         """Decode responses; return them as they are."""
         for frame in self._frames(self._from_broker, data):
             self._outstanding -= 1
-            correlation_id = int.from_bytes(frame[:_LENGTH_BYTES], "big", signed=True)
+            correlation_id = int.from_bytes(frame[:LENGTH_BYTES], "big", signed=True)
             found = self._pending.pop(correlation_id, None)
             if found is not None:
                 self._response(frame, *found)
@@ -308,24 +306,22 @@ class ConnectionTap:
             self._process = self._owner()
         return self._process
 
-    def _frames(self, received: bytearray, data: bytes) -> Iterator[memoryview]:
-        """Add bytes to those received before; remove and yield whole frames without their length.
-
-        A connection that cannot be read keeps no bytes.
-        """
-        received += data
-        while not self._is_broken and len(received) >= _LENGTH_BYTES:
-            size = int.from_bytes(received[:_LENGTH_BYTES], "big")
-            end = _LENGTH_BYTES + size
-            self._is_broken = size > FRAME_BYTES_MAX
-            if self._is_broken or len(received) < end:
-                break
-            frame = memoryview(bytes(received[_LENGTH_BYTES:end]))
-            del received[:end]
-            yield frame
+    def _frames(self, stream: Stream, data: bytes) -> Iterator[memoryview]:
+        """Add bytes; remove and yield whole frames."""
         if self._is_broken:
-            received.clear()
-            self._pending.clear()
+            return
+        stream.add(data)
+        try:
+            yield from stream.frames()
+        except Malformed:
+            self._end_reading()
+
+    def _end_reading(self) -> None:
+        """Keep no bytes of a connection that cannot be read: it may not be Kafka's protocol."""
+        self._is_broken = True
+        self._from_client.clear()
+        self._from_broker.clear()
+        self._pending.clear()
 
     def _request(self, frame: memoryview, *, can_reject: bool) -> tuple[Call | None, bytes]:
         """Return a watched request, and the bytes of its rejection if its coordinator loads."""
@@ -340,8 +336,7 @@ class ConnectionTap:
             request = api.decode_request(frame, position, header.api_version)
             requested(call, request, self._wiretap.topics)
         except (Malformed, KafkaError):
-            # The rest of the connection cannot be read: it may not be Kafka's protocol.
-            self._is_broken = True
+            self._end_reading()
             return None, b""
         self._wiretap.add(call)
         if name == FETCH:
@@ -363,7 +358,7 @@ class ConnectionTap:
             _, position = decode_response_header(frame, api.key, call.version)
             response = api.decode_response(frame, position, call.version)
         except (Malformed, KafkaError):
-            self._is_broken = True
+            self._end_reading()
             return
         responded(call, response, self._wiretap.topics)
         self._wiretap.answered(call)
