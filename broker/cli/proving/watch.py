@@ -56,7 +56,7 @@ class Watch:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """Stop; without a broker the last request takes longer, and is not waited for."""
+        """Stop the thread, and wait for its end unless the run fails."""
         self._stopping.set()
         if self._thread is not None and error is None:
             self._thread.join()
@@ -73,7 +73,7 @@ class Watch:
             self._close()
 
     def step(self) -> None:
-        """Read what was written since the last step."""
+        """Read the inputs and outputs since the last step."""
         self._read_inputs()
         ends = self._observer.ends(self._observer.target, COMMITTED)
         new = list(self._observer.read(self._observer.target, self._outputs, COMMITTED, ends))
