@@ -16,6 +16,7 @@ from barnabas.spark import Pipeline, Sink, Source, read, run
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+JUDGE = "proving/enrichment_judge.py"  # of `barnabas prove --spark examples/spark_enrichment.py`
 ORDER = "order long, customer int, cents long"
 CUSTOMER = "customer int, country string"
 

@@ -16,6 +16,7 @@ from barnabas.spark import Pipeline, Sink, Source, run
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+JUDGE = "proving/ledger_judge.py"  # of `barnabas prove --spark examples/spark_ledger.py`
 PAYMENT = "id long, `from` int, `to` int, cents long"
 
 

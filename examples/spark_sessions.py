@@ -16,6 +16,7 @@ from barnabas.spark import Pipeline, Sink, Source, run
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+JUDGE = "proving/sessions_judge.py"  # of `barnabas prove --spark examples/spark_sessions.py`
 CLICK = "user string, page string, second long"
 
 

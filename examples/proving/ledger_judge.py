@@ -1,9 +1,11 @@
-"""Judge of examples/spark_ledger.py: each payment has two movements, each of them once."""
+"""Judge and inputs of examples/spark_ledger.py: each payment has two movements, both once."""
 
 import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Protocol
+
+ACCOUNTS = 1000
 
 
 class Record(Protocol):
@@ -12,6 +14,14 @@ class Record(Protocol):
     @property
     def value(self) -> bytes | None:
         """JSON text of a payment or a movement."""
+
+
+def inputs(number: int) -> tuple[str, str]:
+    """Return the key and the value of a payment."""
+    payer = number * 7919 % ACCOUNTS
+    payee = (payer + 1 + number % (ACCOUNTS - 1)) % ACCOUNTS
+    payment = {"id": number, "from": payer, "to": payee, "cents": 1 + number * 31 % 99_999}
+    return str(payer), json.dumps(payment)
 
 
 def judge(inputs: Sequence[Record], outputs: Sequence[Record]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Judge of examples/spark_sessions.py: no session is missing, wrong, or written twice.
+"""Judge and inputs of examples/spark_sessions.py: no session is missing, wrong, or written twice.
 
 Spark writes sessions in the order of their ends. It may keep the last ones until the next click,
 since after a restart it does not run a batch without inputs.
@@ -10,6 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
 GAP_S = 30 * 60
+FIRST_CLICK_S = 1_790_000_000
+USERS, PAGES, VISITORS, CLICKS = 200, 40, 4, 20
+"""``VISITORS`` begin in each hour, and click ``CLICKS`` times, a minute apart."""
 
 
 class Record(Protocol):
@@ -27,6 +30,15 @@ class Session(NamedTuple):
     began: int
     ended: int
     clicks: int
+
+
+def inputs(number: int) -> tuple[str, str]:
+    """Return the key and the value of a click."""
+    hour, place = divmod(number, VISITORS * CLICKS)
+    user = f"user-{(hour * VISITORS + place % VISITORS) * 37 % USERS}"
+    second = FIRST_CLICK_S + hour * 3600 + place // VISITORS * 60
+    click = {"user": user, "page": f"/page-{number % PAGES}", "second": second}
+    return user, json.dumps(click)
 
 
 def judge(inputs: Sequence[Record], outputs: Sequence[Record]) -> Iterator[str]:

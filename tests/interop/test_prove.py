@@ -226,6 +226,44 @@ def test_missing_program_is_a_wrong_use():
     assert ended.stderr == ("barnabas: no program: add -- and its command line, or --spark FILE\n")
 
 
+def test_program_without_topics_is_a_wrong_use():
+    ended = run_alone("prove", "--output", "invoices", "--", "/bin/true")
+    assert ended.exit_code == 2
+    assert ended.stderr == "barnabas: no topics: add --input TOPIC and --output TOPIC\n"
+
+
+JOINING = RIGHT.replace(
+    "producer.init_transactions()",
+    """producer.init_transactions()
+from kafka import TopicPartition
+table = KafkaConsumer(auto_offset_reset="earliest", isolation_level="read_committed", **servers)
+places = [TopicPartition("prices", each) for each in table.partitions_for_topic("prices")]
+table.assign(places)
+prices = {}
+while len(prices) < 30:
+    for records in table.poll(timeout_ms=500).values():
+        prices |= {each.key: each.value for each in records}
+""",
+).replace('send("invoices", each.value)', 'send("invoices", prices[each.key])')
+JUDGE = """
+TABLES = {"prices": [(f"item-{number}", str(10 * number)) for number in range(30)]}
+
+def inputs(number):
+    return f"item-{number % 30}", "1"
+
+def judge(inputs, outputs):
+    due = sum(10 * int(each.key.decode().removeprefix("item-")) for each in inputs)
+    if sum(int(each.value) for each in outputs) != due:
+        yield f"not {due}"
+"""
+
+
+def test_judge_has_inputs_of_its_own_and_a_table_that_the_program_reads(tmp_path):
+    (tmp_path / "prices.py").write_text(JUDGE)
+    ended = tried(tmp_path, JOINING, "--judge", str(tmp_path / "prices.py"), "--faults", "kill")
+    assert ended.exit_code == 0, ended.stdout + ended.stderr
+
+
 def test_output_that_is_the_input_is_a_wrong_use():
     ended = run("prove", "--input", "orders", "--output", "orders", "--", "/bin/true")
     assert ended.exit_code == 2

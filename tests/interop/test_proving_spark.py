@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
 import pytest
 
-from examples import spark_data
-from examples.proving import ledger_judge, sessions_judge
+from examples.proving import enrichment_judge, ledger_judge, sessions_judge
 from tests.checkout import ROOT
-from tests.interop.proving import EXAMPLES, NOT_PROVED, PROVED, SPARK, STOCK_SINK, proved
+from tests.counterparts.apache_kafka import ApacheKafka
+from tests.interop.proving import NOT_PROVED, PROVED, SPARK, STOCK_SINK, proved
 from tests.products import for_the_night
 from tests.seeds import SEED
 
@@ -19,25 +18,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(1300)]
 
 SECONDS = 30
 RUN_LIMIT_S = 1200
-INPUTS = 4000
 DISTURBED = ("--seconds", SECONDS, "--seed", SEED)
 COPY = ("--input", "orders", "--output", "invoices", *DISTURBED)
-
-
-class Example(NamedTuple):
-    """A pipeline whose outputs are other records than its inputs."""
-
-    pipeline: str
-    source: str
-    target: str
-    inputs: Callable[[int], Iterable[spark_data.Record]]
-    judge: str
-
-
-LEDGER = Example("spark_ledger.py", "payments", "movements", spark_data.payments, "ledger_judge.py")
-SESSIONS = Example(
-    "spark_sessions.py", "clicks", "sessions", spark_data.clicks, "sessions_judge.py"
-)
 
 
 class Value(NamedTuple):
@@ -62,19 +44,28 @@ def test_own_sink_of_spark_writes_twice(tmp_path, say):
     assert STOCK_SINK.cause in found.pages
 
 
+@for_the_night(beside="tests/interop/test_proving.py::test_right_program_is_proved")
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [(SPARK, PROVED), (STOCK_SINK, NOT_PROVED)],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_sinks_get_the_same_verdicts_on_apache_kafka(program, code, tmp_path, say):
+    with ApacheKafka(tmp_path / "kafka") as kafka:
+        words = [*COPY, "--bootstrap-server", kafka.bootstrap_servers, *program.words(tmp_path)]
+        found = proved(words, tmp_path, RUN_LIMIT_S)
+    say(found.line(f"{program.name}, Apache Kafka", SEED))
+    assert found.code == code, found.output
+    assert code == PROVED or "\ntwice: " in found.output
+
+
 @for_the_night(beside="tests/interop/test_proving_spark.py::test_judge_of_the_ledger_finds_a_loss")
-@pytest.mark.parametrize("example", [LEDGER, SESSIONS], ids=lambda example: example.pipeline)
-def test_example_is_proved(example, tmp_path, say):
-    lines = [
-        json.dumps({"key": each.key, "value": json.dumps({"id": number} | each.value)})
-        for number, each in enumerate(example.inputs(INPUTS))
-    ]
-    (tmp_path / "inputs.jsonl").write_text("\n".join(lines))
-    topics = ("--input", example.source, "--output", example.target, "--id", "json:id")
-    judged = ("--replay", "inputs.jsonl", "--judge", EXAMPLES / example.judge)
-    pipeline = ("--spark", ROOT / "examples" / example.pipeline)
-    found = proved([*topics, *judged, *DISTURBED, *pipeline], tmp_path, RUN_LIMIT_S)
-    say(found.line(example.pipeline, SEED))
+@pytest.mark.parametrize("name", ["ledger", "sessions", "enrichment"])
+def test_example_is_proved(name, tmp_path, say):
+    """The file names the topics, the inputs and the judge."""
+    pipeline = ROOT / "examples" / f"spark_{name}.py"
+    found = proved(["--spark", pipeline, *DISTURBED], tmp_path, RUN_LIMIT_S)
+    say(found.line(pipeline.name, SEED))
     assert found.code == PROVED, found.output
 
 
@@ -114,3 +105,28 @@ def test_judge_of_the_sessions_finds_wrong_ones():
         "was written 2 times",
         "is not one of the clicks",
     ]
+
+
+def order(number: int, **more: object) -> Value:
+    fields = {"order": number, "customer": 6, "cents": 100 + number}
+    return Value(json.dumps(fields | more).encode())
+
+
+def test_judge_of_the_enrichment_finds_wrong_countries_and_doubles():
+    inputs = [order(1), order(2)]
+    assert list(enrichment_judge.judge(inputs, [order(n, country="CH") for n in (1, 2)])) == []
+    outputs = [order(1, country="CH"), order(1, country="CH"), order(2)]
+    assert list(enrichment_judge.judge(inputs, outputs)) == [
+        "order 2 of customer 6 in CH is missing",
+        "order 1 of customer 6 in CH is wrong, or written too often",
+        "order 2 of customer 6 in None is wrong, or written too often",
+    ]
+
+
+@pytest.mark.parametrize("judge", [ledger_judge, sessions_judge, enrichment_judge])
+def test_inputs_of_a_judge_are_the_same_in_every_run(judge):
+    made = [judge.inputs(number) for number in range(200)]
+    assert made == [judge.inputs(number) for number in range(200)]
+    assert len(set(made)) == 200
+    (problem, *_) = judge.judge([Value(value.encode()) for _, value in made], [])
+    assert problem

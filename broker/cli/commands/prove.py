@@ -15,7 +15,7 @@ from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.identities import IdRule
 from barnabas.broker.cli.proving.minimising import minimised
-from barnabas.broker.cli.proving.own_judge import own_judge
+from barnabas.broker.cli.proving.own_judge import judge_file
 from barnabas.broker.cli.proving.report import (
     Failure,
     as_json,
@@ -38,14 +38,13 @@ SPARK_START_S = 300.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments."""
-    parser.usage = "barnabas prove --input TOPIC --output TOPIC [options] -- PROGRAM..."
+    parser.usage = (
+        "barnabas prove --input TOPIC --output TOPIC [options] -- PROGRAM...\n"
+        "       barnabas prove --spark FILE [options]"
+    )
     parser.add_argument("program", nargs="*", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--input", required=True, metavar="TOPIC", help="topic that the program consumes"
-    )
-    parser.add_argument(
-        "--output", required=True, metavar="TOPIC", help="topic that the program writes"
-    )
+    parser.add_argument("--input", metavar="TOPIC", help="topic that the program consumes")
+    parser.add_argument("--output", metavar="TOPIC", help="topic that the program writes")
     parser.add_argument(
         "--id", type=_id_rule, default=IdRule(), metavar="PART",
         help="id: key (default), header:NAME, json:FIELD",
@@ -93,13 +92,15 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the program, and print the verdict: 0 proved, 1 not, 2 no verdict."""
     if bool(arguments.program) == bool(arguments.spark):
         raise CommandError("no program: add -- and its command line, or --spark FILE", USAGE)
-    if arguments.input == arguments.output:
-        raise CommandError(f"--input and --output are one topic: {arguments.input}", USAGE)
+    source, target, judged_by = _topics_and_judge(arguments)
+    if source == target:
+        raise CommandError(f"--input and --output are one topic: {source}", USAGE)
+    judged = judge_file(judged_by) if judged_by else None
     seed = random_below(SEEDS) if arguments.seed is None else arguments.seed
     options = Options(
         arguments.program or spark_command(arguments.spark),
-        arguments.input,
-        arguments.output,
+        source,
+        target,
         seconds=arguments.seconds,
         seed=seed,
         instances=arguments.instances if arguments.program else 1,
@@ -109,7 +110,9 @@ def run(arguments: argparse.Namespace) -> int:
         faults=arguments.faults,
         expectation=arguments.expect,
         servers=addresses(arguments.bootstrap_server) if arguments.bootstrap_server else (),
-        own_judge=own_judge(arguments.judge) if arguments.judge else None,
+        own_judge=None if judged is None else judged.judge,
+        own_inputs=None if judged is None else judged.inputs,
+        tables={} if judged is None else judged.tables,
         replay=arguments.replay,
         start_s=SPARK_START_S if arguments.spark else Options.start_s,
         settle_s=SPARK_START_S if arguments.spark else Options.settle_s,
@@ -131,6 +134,19 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             return _print(proof, arguments.format)
     return _print_failure(Failure(options, reason, output), arguments.format)
+
+
+def _topics_and_judge(arguments: argparse.Namespace) -> tuple[str, str, str]:
+    """Return the input, the output and the judge, by default those of the pipeline's file."""
+    source, target = arguments.input or "", arguments.output or ""
+    if source and target:
+        return source, target, arguments.judge or ""
+    if not arguments.spark:
+        raise CommandError("no topics: add --input TOPIC and --output TOPIC", USAGE)
+    from barnabas.broker.cli.proving.pipeline_file import declared
+
+    found = declared(arguments.spark)
+    return source or found.source, target or found.target, arguments.judge or found.judge
 
 
 def spark_command(path: str) -> list[str]:

@@ -103,6 +103,16 @@ def requested(call: Call, request: Any, topics: Topics) -> None:  # noqa: ANN401
         }
 
 
+def positions_of(request: Any, topics: Topics) -> dict[int, int]:  # noqa: ANN401
+    """Return the offsets of the input from which a Fetch request reads, by partition."""
+    return {
+        each.partition: each.fetch_offset
+        for topic in request.topics
+        if topics.name(topic) == topics.source
+        for each in topic.partitions
+    }
+
+
 def _produced(call: Call, request: Any, topics: Topics) -> None:  # noqa: ANN401
     call.acks = request.acks
     counts: dict[int, int] = {}

@@ -18,7 +18,7 @@ from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.broker.cli.proving.wiretap import Moment, Wiretap
 from barnabas.storage.runtime.clock import monotonic, sleep
 
-_REQUEST_S = 0.5
+_REQUEST_S = 2.0
 """Time to wait for the request at which an instance is stopped."""
 _INTERVAL_S = 0.005
 _AT_WORK = frozenset({names.ZOMBIE, names.SLOW, names.CUT_BEFORE, names.CUT_AFTER})
@@ -104,7 +104,7 @@ class Disturbance:
         """Kill an instance at a request, or at once."""
         if fault.how:
             act = Act.CUT if fault.how == names.BEFORE else Act.SWALLOW
-            api = self._wiretap.chosen(fault.share)
+            api = self._wiretap.chosen(fault.share, act, signal.SIGKILL)
             reason = f"{fault.how} its {api} took effect"
             moment = Moment(api, number, act, signal.SIGKILL, reason)
             if self._wiretap.arm(moment):
@@ -141,11 +141,13 @@ class Disturbance:
         if not fault.how or process is None:
             return
         # A zombie has its offsets still to commit: those are what its successor must be safe from.
-        api = PRODUCE if fault.kind == names.ZOMBIE else wiretap.chosen(fault.share)
+        api = PRODUCE
+        if fault.kind != names.ZOMBIE:
+            api = wiretap.chosen(fault.share, Act.FORWARD, signal.SIGSTOP)
         until_s = monotonic() + _REQUEST_S
         moment = Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}", process.name)
         if wiretap.arm(moment):
-            while wiretap.is_armed and monotonic() < until_s:
+            while wiretap.is_armed(moment) and monotonic() < until_s:
                 sleep(_INTERVAL_S)
             wiretap.disarm(moment)
 
@@ -188,7 +190,7 @@ class Disturbance:
             case names.SLOW:
                 return self._slow_down(fault, number)
         act = Act.CUT if fault.kind == names.CUT_BEFORE else Act.SWALLOW
-        moment = Moment(wiretap.chosen(fault.share), number, act)
+        moment = Moment(wiretap.chosen(fault.share, act), number, act)
         if not wiretap.arm(moment):
             return None
 

@@ -83,12 +83,17 @@ class Healer:
         performer: Performer,
         chance: Random,
         print_line: Callable[[str], None] = lambda _text: None,
+        is_enough: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``chance``: order of cures that are due together; ``print_line`` gets each fault."""
+        """``chance``: order of cures that are due together; ``print_line`` gets each fault.
+
+        ``is_enough`` returns whether the rest of a schedule can be left out.
+        """
         self.faults: Counter[str] = Counter()
         self._performer = performer
         self._chance = chance
         self._print_line = print_line
+        self._is_enough = is_enough
         self._pending: list[_Pending] = []
 
     @property
@@ -108,7 +113,7 @@ class Healer:
         try:
             for at_s, fault in schedule:
                 self._wait_until(min(monotonic() + at_s - last_s, until_s))
-                if monotonic() >= until_s:
+                if monotonic() >= until_s or self._is_enough():
                     break
                 last_s = at_s
                 self._perform(fault)
@@ -135,7 +140,7 @@ class Healer:
 
     def _wait_until(self, at_s: float) -> None:
         """Wait, and heal what is due meanwhile."""
-        while (now_s := monotonic()) < at_s:
+        while (now_s := monotonic()) < at_s and not self._is_enough():
             self._heal(now_s)
             self._performer.supervise(self.harmed)
             due_s = min((each.due_s for each in self._pending), default=at_s)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple, Protocol
 
@@ -116,6 +116,22 @@ class Replayed:
         """Return the id of a record, or an empty list if it has none."""
         parts = _parts(record, self.rule)
         return [part.decode("latin-1") for part in parts[:1] if part is not None]
+
+
+class Made:
+    """Inputs that a user's function makes; its own judge compares them, so their ids only count."""
+
+    def __init__(self, inputs: Callable[[int], NewRecord], token: int) -> None:
+        self.token = f"{token:0{_TOKEN_DIGITS}x}"
+        self._inputs = inputs
+
+    def record(self, number: int) -> NewRecord:
+        """Return the input of a number."""
+        return self._inputs(number)
+
+    def of(self, record: Carrier) -> Sequence[str]:
+        """Return the text of a record."""
+        return [(record.value or b"").decode(errors="replace")]
 
 
 def replayed(path: str, rule: IdRule, token: int) -> Replayed:

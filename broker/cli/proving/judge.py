@@ -38,6 +38,11 @@ _ALLOWED: Final = {
 """Findings that an expectation allows."""
 
 
+def is_allowed(kind: str, expectation: str) -> bool:
+    """Return whether an expectation allows a kind of findings."""
+    return kind in _ALLOWED[expectation]
+
+
 class Input(NamedTuple):
     """A record of the input; ``is_committed``: whether its transaction was committed."""
 
@@ -86,7 +91,7 @@ class Verdict:
     def violations(self) -> list[Finding]:
         """Findings that the expectation does not allow, the worst kinds first."""
         order = list(MEANINGS)
-        wrong = [each for each in self.findings if each.kind not in _ALLOWED[self.expectation]]
+        wrong = [each for each in self.findings if not is_allowed(each.kind, self.expectation)]
         return sorted(wrong, key=lambda each: order.index(each.kind))
 
     @property

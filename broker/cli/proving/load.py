@@ -91,6 +91,12 @@ class Writer:
         if self.error is not None:
             raise CommandError(f"the inputs could not be written: {self.error}")
 
+    def finish(self) -> None:
+        """Wait until all inputs up to the limit are written; raises CommandError."""
+        if self._thread is not None:
+            self._thread.join(_ENDS_S)
+        self.stop()
+
     @property
     def left(self) -> int:
         """Number of inputs up to the limit that have not been written."""

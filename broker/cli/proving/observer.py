@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from barnabas.broker.admin.exchange import Partition, Rejected, TopicPartition
@@ -28,9 +28,8 @@ class Observer:
         self.source = source
         self.target = target
 
-    def create(self, partitions: int) -> None:
-        """Create the two topics, unless they exist; raises Rejected."""
-        names = [self.source, self.target]
+    def create(self, names: Sequence[str], partitions: int) -> None:
+        """Create topics, unless they exist; raises Rejected."""
         for each in repeat(self._cluster, create_topics, names, partitions, [], dry_run=False):
             if each.error_code not in {ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS}:
                 raise Rejected(each.name, each.error_code, each.error_message)
@@ -85,10 +84,15 @@ class Observer:
         ]
 
     def read(
-        self, topic: str, starts: Mapping[TopicPartition, int], isolation: str
+        self,
+        topic: str,
+        starts: Mapping[TopicPartition, int],
+        isolation: str,
+        ends: Offsets | None = None,
     ) -> Iterator[ReceivedRecord]:
-        """Yield the records of a topic from ``starts`` to its present end."""
-        ends = self.ends(topic, isolation)
+        """Yield the records of a topic from ``starts`` to ``ends``, by default its present end."""
+        if ends is None:
+            ends = self.ends(topic, isolation)
         consumer = Consumer(self._cluster, starts, isolation=isolation, ends=ends)
         while not consumer.at_end:
             yield from consumer.poll()

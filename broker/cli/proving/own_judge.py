@@ -3,15 +3,21 @@
 The file has ``def judge(inputs, outputs)``, which returns or yields a text for each problem. Both
 arguments are lists of records with ``key``, ``value``, ``headers``, ``partition``, ``offset`` and
 ``timestamp``: the committed inputs, and the outputs as a `read_committed` consumer gets them.
+
+It can have ``def inputs(number)``, which returns the key and the value of an input as texts, and
+``TABLES``: other topics that the program reads, each with a list of such records. They are written
+before the program starts.
 """
 
 from __future__ import annotations
 
 import runpy
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 from barnabas.broker.cli.errors import USAGE, CommandError
+from barnabas.broker.cli.records.record_text import NewRecord
 from barnabas.broker.client.topic_reader import ReceivedRecord
 
 OwnJudge: TypeAlias = Callable[
@@ -19,14 +25,39 @@ OwnJudge: TypeAlias = Callable[
 ]
 
 
-def own_judge(path: str) -> OwnJudge:
-    """Return the function of a file; raises CommandError."""
+class JudgeFile(NamedTuple):
+    """Contents of a judge's file."""
+
+    judge: OwnJudge
+    inputs: Callable[[int], NewRecord] | None = None
+    """Returns the input of a number."""
+    tables: Mapping[str, Sequence[NewRecord]] = MappingProxyType({})
+    """Records of other topics, by topic."""
+
+
+def judge_file(path: str) -> JudgeFile:
+    """Return the contents of a file; raises CommandError."""
+    found = top_level_of(path)
+    judge, inputs = found.get("judge"), found.get("inputs")
+    if not callable(judge):
+        raise CommandError(f"{path} has no function judge(inputs, outputs)", USAGE)
+    tables = {
+        topic: [_record(*each) for each in records]
+        for topic, records in found.get("TABLES", {}).items()
+    }
+    own_inputs = None if inputs is None else lambda number: _record(*inputs(number))
+    return JudgeFile(judge, own_inputs, tables)
+
+
+def top_level_of(path: str, run_name: str = "<run_path>") -> dict[str, Any]:
+    """Run a file and return what it has at its top level, by name; raises CommandError."""
     try:
-        found: object = runpy.run_path(path).get("judge")
+        return runpy.run_path(path, run_name=run_name)
     except OSError as error:
         raise CommandError(f"{path}: {error.strerror or error}", USAGE) from None
     except Exception as error:
         raise CommandError(f"{path} cannot be loaded: {error!r}", USAGE) from error
-    if not callable(found):
-        raise CommandError(f"{path} has no function judge(inputs, outputs)", USAGE)
-    return found
+
+
+def _record(key: str | None, value: str) -> NewRecord:
+    return NewRecord(None if key is None else key.encode(), value.encode(), ())

@@ -13,14 +13,13 @@ from typing import Any, Final, NamedTuple
 
 from barnabas.broker.cli.proving.calls import WATCHED
 from barnabas.broker.cli.proving.proxy import HOST, Act, Tap
+from barnabas.broker.cli.proving.stream import FRAME_BYTES_MAX, LENGTH_BYTES, Stream
 from barnabas.broker.client.connection import Address
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.protocol.header import API_VERSIONS_KEY, decode_response_header, response_frame
 from barnabas.protocol.messages import ENTRIES, api_for_key
 from barnabas.protocol.wire import Chunks
 
-FRAME_BYTES_MAX: Final = 32 << 20
-"""Largest response that is decoded; a larger one is forwarded as it is."""
 _LISTS: Final = {
     "Metadata": "brokers",
     "FindCoordinator": "coordinators",
@@ -44,10 +43,7 @@ _OUTSTANDING_MAX: Final = 10_000
 """Requests of a connection whose responses are awaited; Produce with acks=0 has none."""
 _REQUEST: Final = struct.Struct(">ihhi")
 _RESPONSE: Final = struct.Struct(">ii")
-_LENGTH_BYTES: Final = 4
-_FRAME_BYTES_MIN: Final = _RESPONSE.size - _LENGTH_BYTES
-_REST: Final = 1 << 62
-"""More bytes than a connection carries."""
+_FRAME_BYTES_MIN: Final = _RESPONSE.size - LENGTH_BYTES
 
 
 class _Awaited(NamedTuple):
@@ -63,8 +59,8 @@ class Rerouted:
         """``ports`` has the port of each broker's proxy by the address that clients get."""
         self._tap = tap
         self._ports = ports
-        self._requests = _Stream(_REQUEST.size)
-        self._responses = _Stream(_RESPONSE.size)
+        self._requests = Stream(_REQUEST.size)
+        self._responses = Stream(_RESPONSE.size)
         self._awaited: deque[_Awaited] = deque(maxlen=_OUTSTANDING_MAX)
 
     def requests(self, data: bytes) -> tuple[Act, bytes]:
@@ -108,55 +104,11 @@ class Rerouted:
         return first if first.key in _LIST_OF_KEY or first.key == API_VERSIONS_KEY else None
 
 
-class _Stream:
-    """Bytes of one direction, split into frames; ``skip`` forgets a frame that is not kept."""
-
-    def __init__(self, start_bytes: int) -> None:
-        """``start_bytes``: bytes of the start of a frame, with its length."""
-        self._start_bytes = start_bytes
-        self._kept = bytearray()
-        self._skipped = 0
-        """Bytes of the present frame that still arrive and are not kept."""
-
-    def add(self, data: bytes) -> bytes:
-        """Add bytes; return those that belong to a frame which is skipped."""
-        passed = data[: self._skipped]
-        self._skipped -= len(passed)
-        self._kept += data[len(passed) :]
-        return passed
-
-    def start(self) -> bytes | None:
-        """Return the start of the next frame, or ``None`` if it has not arrived."""
-        if len(self._kept) < self._start_bytes:
-            return None
-        return bytes(self._kept[: self._start_bytes])
-
-    def skip(self, size: int) -> bytes:
-        """Remove a frame; return its bytes that have arrived.
-
-        A connection whose frames have no possible size is skipped as a whole.
-        """
-        end = _LENGTH_BYTES + size if size >= self._start_bytes - _LENGTH_BYTES else _REST
-        passed = bytes(self._kept[:end])
-        del self._kept[:end]
-        self._skipped = end - len(passed)
-        return passed
-
-    def take(self, size: int) -> bytes | None:
-        """Remove and return a whole frame, or return ``None`` if it has not arrived."""
-        end = _LENGTH_BYTES + size
-        if len(self._kept) < end:
-            return None
-        frame = bytes(self._kept[:end])
-        del self._kept[:end]
-        return frame
-
-
 def _rerouted(frame: bytes, awaited: _Awaited, ports: Mapping[Address, int]) -> Chunks:
     """Return a response with other addresses, or as it is if it has none."""
     correlation_id, key, version = awaited
     api = api_for_key(key)
-    view = memoryview(frame)[_LENGTH_BYTES:]
+    view = memoryview(frame)[LENGTH_BYTES:]
     try:
         _, position = decode_response_header(view, key, version)
         response = api.decode_response(view, position, version)

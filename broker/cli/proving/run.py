@@ -18,7 +18,7 @@ from barnabas.broker.cli.proving.calls import Topics
 from barnabas.broker.cli.proving.disturbance import Disturbance
 from barnabas.broker.cli.proving.faults import Healer, Planned
 from barnabas.broker.cli.proving.guard import Guard
-from barnabas.broker.cli.proving.identities import Identities, IdRule, Replayed, replayed
+from barnabas.broker.cli.proving.identities import Identities, IdRule, Made, Replayed, replayed
 from barnabas.broker.cli.proving.instances import Instances
 from barnabas.broker.cli.proving.load import Writer
 from barnabas.broker.cli.proving.observer import COMMITTED, Observer, is_consumed
@@ -31,7 +31,9 @@ from barnabas.broker.cli.proving.schedule import OF_THE_BROKER
 from barnabas.broker.cli.proving.served import HOST, ServedBroker, package_environment
 from barnabas.broker.cli.proving.story import Story, story_of
 from barnabas.broker.cli.proving.timeline import Event, Timeline
+from barnabas.broker.cli.proving.watch import Watch
 from barnabas.broker.cli.proving.wiretap import Wiretap
+from barnabas.broker.cli.records.record_text import NewRecord
 from barnabas.broker.client.connection import Address
 from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.broker.config.addresses import address_text
@@ -47,6 +49,12 @@ _QUIET_S: Final = 2.0
 """Time without another output after which a consumed input counts as final."""
 _SETTLE_MOST: Final = 5
 """Multiple of ``Options.settle_s`` that a slow program gets at most."""
+_IDLE_SHARE: Final = 0.25
+"""Share of ``Options.settle_s`` after which a program that has read all inputs writes no more."""
+_FAULTS_S: Final = 20.0
+"""Time of faults that a run has at least, so that the requests show the cause of a finding."""
+_TABLE_RATE: Final = 5000.0
+"""Records of a table per second, about."""
 _SHOWN_CHARACTERS: Final = 80
 
 
@@ -73,6 +81,10 @@ class Options:
     servers: Sequence[Address] = ()
     """Brokers that exist, in place of one that the run starts: only the program is disturbed."""
     own_judge: OwnJudge | None = None
+    own_inputs: Callable[[int], NewRecord] | None = None
+    """Makes the input of a number for ``own_judge``."""
+    tables: Mapping[str, Sequence[NewRecord]] = field(default_factory=dict)
+    """Records of other topics that the program reads, written before it starts."""
     replay: str | None = None
     """Path of a file with records that are the inputs."""
 
@@ -141,7 +153,10 @@ class Run:
             options = self._options
             cluster = stack.enter_context(self._cluster())
             self._observer = Observer(cluster, options.source, options.target)
-            self._observer.create(options.partitions)
+            names = [options.source, options.target, *options.tables]
+            self._observer.create(names, options.partitions)
+            for topic, records in options.tables.items():
+                self._fill(topic, records)
             self._starts = self._observer.ends(options.target)
             self._source_starts = self._observer.ends(options.source)
             self._committed_before = self._observer.committed()
@@ -153,6 +168,16 @@ class Run:
             self._passage = Passage(cluster, self._wiretap, self._instances, self._timeline)
             self._stack = stack.pop_all()
         return self
+
+    def _fill(self, topic: str, records: Sequence[NewRecord]) -> None:
+        """Write a table, in transactions; raises CommandError."""
+        name = f"barnabas-prove-{self._identities.token}-{topic}"
+        writer = Writer(
+            self._cluster(), topic, records.__getitem__,
+            name=name, rate=_TABLE_RATE, seed=self._options.seed, limit=len(records),
+        )  # fmt: skip
+        writer.start()
+        writer.finish()
 
     def _start_broker(self, directory: Path, stack: ExitStack) -> None:
         broker = ServedBroker(directory, free_port(HOST))
@@ -196,8 +221,7 @@ class Run:
             disturbance = Disturbance(
                 self._instances, self._timeline, self._broker, self._wiretap, self._passage
             )
-            healer = Healer(disturbance, Random(f"{options.seed} cures"))  # noqa: S311
-            healer.follow(self._planned, options.seconds)
+            self._disturb(disturbance)
         self._print_line("waiting until all inputs are consumed and no transaction is open")
         self._settle()
         verdict = self._verdict()
@@ -210,6 +234,27 @@ class Run:
             options, self._planned, verdict, events, took_s, self._instances.ended, story,
             disturbance.performed,
         )  # fmt: skip
+
+    def _disturb(self, disturbance: Disturbance) -> None:
+        """Perform the schedule, or the part of it after which a finding is certain."""
+        options = self._options
+        cures, until_s = Random(f"{options.seed} cures"), monotonic() + _FAULTS_S  # noqa: S311
+        with ExitStack() as stack:
+            watch = None
+            if options.own_judge is None:
+                cluster = self._cluster()
+                observer = Observer(cluster, options.source, options.target)
+                starts = self._source_starts, self._starts
+                ids_of = self._identities.of
+                watch = Watch(observer, cluster.close, ids_of, starts, options.expectation)
+                stack.enter_context(watch)
+
+            def is_enough() -> bool:
+                return watch is not None and bool(watch.found) and monotonic() > until_s
+
+            Healer(disturbance, cures, is_enough=is_enough).follow(self._planned, options.seconds)
+        if watch is not None and watch.found:
+            self._print_line(f"found: {watch.found}")
 
     def _story(self, violations: Sequence[judge.Finding], events: Sequence[Event]) -> Story:
         """Return the story of the first finding, of the last one if old requests were left out."""
@@ -298,8 +343,11 @@ class Run:
         return sum(sum(each.values()) for each in offsets)
 
     def _is_settled_within(self, within_s: float) -> bool:
+        """Wait until the inputs are consumed, or until nothing can come any more."""
         until_s = monotonic() + within_s
+        idle_s = _IDLE_SHARE * self._options.settle_s
         ends, quiet_since_s = self._observer.ends(self._options.target), monotonic()
+        advanced, idle_since_s = self._advanced(), quiet_since_s
         while monotonic() < until_s:
             self._instances.supervise()
             self._passage.step()
@@ -310,8 +358,23 @@ class Run:
             elif monotonic() - quiet_since_s >= _QUIET_S:
                 if self._is_consumed():
                     return True
-                quiet_since_s = monotonic()
+                before, advanced, quiet_since_s = advanced, self._advanced(), monotonic()
+                if advanced != before:
+                    idle_since_s = quiet_since_s
+                elif quiet_since_s - idle_since_s >= idle_s and self._has_read_all():
+                    return True
         return False
+
+    def _has_read_all(self) -> bool:
+        """Return whether the program has got all inputs, so that it has nothing left to do."""
+        living = {each.name for each in self._instances.processes}
+        ends = {partition: end for (_, partition), end in self._ends_of_inputs().items()}
+        return self._wiretap.has_read_all(ends, living)
+
+    def _ends_of_inputs(self) -> Offsets:
+        """Return the offsets after the last committed input of each partition."""
+        inputs = self._read_inputs(COMMITTED)
+        return {(self._options.source, each.partition): each.offset + 1 for each in inputs}
 
     def _is_consumed(self) -> bool:
         """Return whether the committed offsets of each group are past the last input.
@@ -319,18 +382,15 @@ class Run:
         Without a group that commits offsets, return whether each input has an output, or whether
         the user's function finds nothing.
         """
-        inputs = list(self._read_inputs(COMMITTED))
         groups = list(self._groups().values())
         if groups:
-            last: Offsets = {}
-            for each in inputs:
-                last[self._options.source, each.partition] = each.offset + 1
-            return is_consumed(groups, last)
+            return is_consumed(groups, self._ends_of_inputs())
         if (own_judge := self._options.own_judge) is not None:
             try:
                 return not self._problems(own_judge)
             except CommandError:  # The function may need all outputs.
                 return False
+        inputs = self._read_inputs(COMMITTED)
         wanted = {identity for each in inputs for identity in self._identities.of(each)[:1]}
         return wanted <= {
             identity for each in self._read_outputs() for identity in self._identities.of(each)
@@ -383,8 +443,10 @@ def _temporary_directory() -> Iterator[Path]:
         yield Path(directory)
 
 
-def _identities(options: Options) -> Identities | Replayed:
+def _identities(options: Options) -> Identities | Replayed | Made:
     token = random_below(1 << 32)
+    if options.own_inputs is not None and options.replay is None:
+        return Made(options.own_inputs, token)
     if options.replay is None:
         return Identities(options.rule, token)
     try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import signal
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from barnabas.broker.api.refusals import mirror, response_class_of
@@ -12,6 +12,7 @@ from barnabas.broker.cli.proving.calls import (
     COMMIT,
     COMMIT_IN_TRANSACTION,
     END,
+    FETCH,
     INIT,
     JOIN,
     LEAVE,
@@ -20,12 +21,14 @@ from barnabas.broker.cli.proving.calls import (
     WATCHED,
     Call,
     Topics,
+    positions_of,
     requested,
     responded,
 )
 from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.owners import owner_of
 from barnabas.broker.cli.proving.proxy import Act
+from barnabas.broker.cli.proving.stream import LENGTH_BYTES, Stream
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.protocol.api import AnyApi
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed
@@ -48,9 +51,6 @@ _TAKEN_S: Final = 0.3
 """Time from a commit of offsets to the end of its transaction."""
 _ATTEMPTS_MAX: Final = 20
 """Requests of a connection after which the search for its process ends."""
-_LENGTH_BYTES: Final = 4
-FRAME_BYTES_MAX: Final = 32 << 20
-"""Largest request or response that is decoded; its connection is not read any more."""
 _NAMES: Final = {entry.key: entry.name for entry in ENTRIES.values()}
 
 
@@ -72,6 +72,7 @@ class Moment(NamedTuple):
         is_meant = (
             call.process == self.process if self.process else is_of(call.process, self.number)
         )
+        is_meant = is_meant and (call.api != END or call.commits)
         return call.api == self.api and is_meant
 
 
@@ -101,11 +102,14 @@ class Wiretap:
         self.owners: dict[str, str] = {}
         """The process that has used a transactional id last."""
         self._lock = new_lock()
-        self._moment: Moment | None = None
+        self._moments: list[Moment] = []
+        self._tried: Counter[tuple[str, Act, signal.Signals | None]] = Counter()
         self._loading: str = ""
         self._used: set[str] = set()
         self._reads: dict[str, set[int]] = {}
         """Partitions of the input that each process has read."""
+        self._positions: dict[int, tuple[str, int]] = {}
+        """The process that has read each partition of the input last, and its offset."""
         self._committed: dict[int, Call] = {}
         """The last commit of offsets of each partition."""
 
@@ -126,29 +130,35 @@ class Wiretap:
     # -------------------------------------------------------------------------------------- faults
 
     def arm(self, moment: Moment) -> bool:
-        """Perform a fault at the next request that fits; return False if another one waits."""
+        """Perform a fault at the next request that fits; return False if its instance has one."""
         with self._lock:
-            if self._moment is not None:
+            if any(each.number == moment.number for each in self._moments):
                 return False
-            self._moment = moment
+            self._moments.append(moment)
+            self._tried[moment.api, moment.act, moment.signal] += 1
             return True
 
-    @property
-    def is_armed(self) -> bool:
+    def is_armed(self, moment: Moment) -> bool:
         """Whether a fault waits for its request."""
-        return self._moment is not None
+        return moment in self._moments
 
-    def chosen(self, share: float) -> str:
-        """Return one of the APIs that change something and that the program has used."""
+    def chosen(self, share: float, act: Act, number: signal.Signals | None = None) -> str:
+        """Return an API that changes something and that the program has used.
+
+        Among those at which the fewest such faults were tried, ``share`` decides. So each request
+        gets each fault several times in a run, and the one that matters is among them.
+        """
         used = sorted(self._used) or [PRODUCE]
-        return used[int(share * len(used))]
+        fewest = min(self._tried[each, act, number] for each in used)
+        rare = [each for each in used if self._tried[each, act, number] == fewest]
+        return rare[int(share * len(rare))]
 
     def disarm(self, moment: Moment) -> bool:
         """Return whether a fault has not happened, and does not happen any more."""
         with self._lock:
-            was_armed = self._moment is moment
+            was_armed = moment in self._moments
             if was_armed:
-                self._moment = None
+                self._moments.remove(moment)
             return was_armed
 
     def load_coordinator(self, number: int) -> None:
@@ -162,10 +172,9 @@ class Wiretap:
     def taken(self, call: Call) -> Moment | None:
         """Return the moment of a request, which then has passed."""
         with self._lock:
-            moment = self._moment
-            if moment is None or not moment.fits(call):
-                return None
-            self._moment = None
+            moment = next((each for each in self._moments if each.fits(call)), None)
+            if moment is not None:
+                self._moments.remove(moment)
             return moment
 
     def add(self, call: Call) -> None:
@@ -213,6 +222,20 @@ class Wiretap:
         """Return whether a process has got inputs."""
         return process in self._reads
 
+    def read_from(self, process: str, positions: Mapping[int, int]) -> None:
+        """Note the offsets from which a process reads partitions of the input."""
+        for partition, offset in positions.items():
+            self._positions[partition] = process, offset
+
+    def has_read_all(self, ends: Mapping[int, int], living: Collection[str]) -> bool:
+        """Return whether living processes have got the inputs of each partition up to its end."""
+        nothing = "", -1
+        found = {each: self._positions.get(each, nothing) for each in ends}
+        return all(
+            found[partition][0] in living and found[partition][1] >= end
+            for partition, end in ends.items()
+        )
+
     def has_successor(self, process: str, since_s: float) -> bool:
         """Return whether another process has committed offsets of a partition of this one."""
         commits = [self._committed.get(each) for each in self._reads.get(process, ())]
@@ -238,8 +261,8 @@ class ConnectionTap:
         self._owner = owner
         self._process = ""
         self._attempts = 0
-        self._from_client = bytearray()
-        self._from_broker = bytearray()
+        self._from_client = Stream(LENGTH_BYTES)
+        self._from_broker = Stream(LENGTH_BYTES)
         self._pending: dict[int, tuple[Call, AnyApi]] = {}
         self._outstanding = 0
         """Requests whose response has not arrived."""
@@ -250,9 +273,9 @@ class ConnectionTap:
         act, response = Act.FORWARD, b""
         # A rejection replaces a whole request: nothing else may be in these bytes. It would precede
         # the responses to earlier requests, which clients expect first.
-        begins = not self._from_client
+        begins = self._from_client.is_empty
         for frame in self._frames(self._from_client, data):
-            is_alone = begins and len(data) == len(frame) + _LENGTH_BYTES
+            is_alone = begins and len(data) == len(frame) + LENGTH_BYTES
             call, response = self._request(frame, can_reject=is_alone and not self._outstanding)
             if call is None:
                 continue
@@ -266,7 +289,7 @@ class ConnectionTap:
         """Decode responses; return them as they are."""
         for frame in self._frames(self._from_broker, data):
             self._outstanding -= 1
-            correlation_id = int.from_bytes(frame[:_LENGTH_BYTES], "big", signed=True)
+            correlation_id = int.from_bytes(frame[:LENGTH_BYTES], "big", signed=True)
             found = self._pending.pop(correlation_id, None)
             if found is not None:
                 self._response(frame, *found)
@@ -283,24 +306,22 @@ class ConnectionTap:
             self._process = self._owner()
         return self._process
 
-    def _frames(self, received: bytearray, data: bytes) -> Iterator[memoryview]:
-        """Add bytes to those received before; remove and yield whole frames without their length.
-
-        A connection that cannot be read keeps no bytes.
-        """
-        received += data
-        while not self._is_broken and len(received) >= _LENGTH_BYTES:
-            size = int.from_bytes(received[:_LENGTH_BYTES], "big")
-            end = _LENGTH_BYTES + size
-            self._is_broken = size > FRAME_BYTES_MAX
-            if self._is_broken or len(received) < end:
-                break
-            frame = memoryview(bytes(received[_LENGTH_BYTES:end]))
-            del received[:end]
-            yield frame
+    def _frames(self, stream: Stream, data: bytes) -> Iterator[memoryview]:
+        """Add bytes; remove and yield whole frames."""
         if self._is_broken:
-            received.clear()
-            self._pending.clear()
+            return
+        stream.add(data)
+        try:
+            yield from stream.frames()
+        except Malformed:
+            self._end_reading()
+
+    def _end_reading(self) -> None:
+        """Keep no bytes of a connection that cannot be read: it may not be Kafka's protocol."""
+        self._is_broken = True
+        self._from_client.clear()
+        self._from_broker.clear()
+        self._pending.clear()
 
     def _request(self, frame: memoryview, *, can_reject: bool) -> tuple[Call | None, bytes]:
         """Return a watched request, and the bytes of its rejection if its coordinator loads."""
@@ -315,10 +336,11 @@ class ConnectionTap:
             request = api.decode_request(frame, position, header.api_version)
             requested(call, request, self._wiretap.topics)
         except (Malformed, KafkaError):
-            # The rest of the connection cannot be read: it may not be Kafka's protocol.
-            self._is_broken = True
+            self._end_reading()
             return None, b""
         self._wiretap.add(call)
+        if name == FETCH:
+            self._wiretap.read_from(call.process, positions_of(request, self._wiretap.topics))
         if can_reject and self._wiretap.is_loading_for(call):
             self._outstanding -= 1
             call.is_answered = True
@@ -336,7 +358,7 @@ class ConnectionTap:
             _, position = decode_response_header(frame, api.key, call.version)
             response = api.decode_response(frame, position, call.version)
         except (Malformed, KafkaError):
-            self._is_broken = True
+            self._end_reading()
             return
         responded(call, response, self._wiretap.topics)
         self._wiretap.answered(call)

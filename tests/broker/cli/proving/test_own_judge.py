@@ -6,8 +6,10 @@ import pytest
 
 from barnabas.broker.cli.errors import CommandError
 from barnabas.broker.cli.proving import judge
+from barnabas.broker.cli.proving.identities import Made
 from barnabas.broker.cli.proving.judge import Input, Observed
-from barnabas.broker.cli.proving.own_judge import own_judge
+from barnabas.broker.cli.proving.own_judge import judge_file
+from barnabas.broker.cli.records.record_text import NewRecord
 
 OBSERVED = Observed([Input("a", 0, 0, b"k")], [], {"g": {0: 1}})
 
@@ -15,7 +17,7 @@ OBSERVED = Observed([Input("a", 0, 0, b"k")], [], {"g": {0: 1}})
 def test_function_of_a_file_is_returned(tmp_path):
     path = tmp_path / "totals.py"
     path.write_text("def judge(inputs, outputs):\n    yield f'{len(inputs)} {len(outputs)}'\n")
-    assert list(own_judge(str(path))([1, 2], [3]) or ()) == ["2 1"]
+    assert list(judge_file(str(path)).judge([1, 2], [3]) or ()) == ["2 1"]
 
 
 @pytest.mark.parametrize(
@@ -31,7 +33,23 @@ def test_file_without_a_judge_is_refused(tmp_path, text, message):
     if text is not None:
         path.write_text(text)
     with pytest.raises(CommandError, match=message):
-        own_judge(str(path))
+        judge_file(str(path))
+
+
+def test_file_has_inputs_and_tables_as_texts(tmp_path):
+    path = tmp_path / "orders.py"
+    path.write_text(
+        "TABLES = {'customers': [('1', 'AT'), (None, 'CH')]}\n"
+        "def inputs(number):\n    return str(number), f'order {number}'\n"
+        "def judge(inputs, outputs):\n    pass\n"
+    )
+    found = judge_file(str(path))
+    assert found.inputs is not None
+    made = Made(found.inputs, 7)
+    assert made.record(3) == NewRecord(b"3", b"order 3", ())
+    assert made.of(made.record(3)) == ["order 3"]
+    first, second = found.tables["customers"]
+    assert (first, second) == (NewRecord(b"1", b"AT", ()), NewRecord(None, b"CH", ()))
 
 
 def test_problems_are_findings_and_none_is_a_proof():

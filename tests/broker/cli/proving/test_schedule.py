@@ -115,3 +115,15 @@ def test_slow_faults_delay_the_others_up_to_twice_the_duration():
     begun = [at_s for at_s, text in recorder.steps if text.startswith("begin")]
     assert begun == [6.0, 12.0, 18.0, 24.0]
     assert recorder.is_finished
+
+
+def test_follow_leaves_out_the_rest_once_it_is_enough():
+    recorder = Recorder()
+    planned = [Planned(1.0, Fault("kill", 30.0)), Planned(6.0, Fault("pause"))]
+    until_s = monotonic() + 3.0
+    healer = Healer(recorder, Random(1), is_enough=lambda: monotonic() > until_s)
+    healer.follow(planned, 10.0)
+    begun, healed = recorder.steps
+    assert begun == (1.0, "begin kill")
+    assert (3.0 <= healed[0] < 3.2, healed[1]) == (True, "heal kill")
+    assert recorder.is_finished

@@ -8,7 +8,7 @@ import tracemalloc
 import pytest
 
 from barnabas.broker.cli.proving import calls as names
-from barnabas.broker.cli.proving.calls import Topics
+from barnabas.broker.cli.proving.calls import Call, Topics
 from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.proxy import Act
 from barnabas.broker.cli.proving.timeline import Timeline
@@ -24,8 +24,10 @@ from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnRes
 from barnabas.protocol.messages.fetch import (
     FETCH,
     FetchableTopicResponse,
+    FetchPartition,
     FetchRequest,
     FetchResponse,
+    FetchTopic,
     PartitionData,
 )
 from barnabas.protocol.messages.init_producer_id import (
@@ -137,15 +139,31 @@ def test_moment_waits_for_its_request_and_instance(wiretap, tap):
     wiretap.on_moment = lambda *arguments: signals.append(arguments)
     moment = Moment(names.END, 1, Act.SWALLOW, signal.SIGKILL, "after EndTxn")
     assert wiretap.arm(moment)
-    assert not wiretap.arm(Moment(names.PRODUCE, 1, Act.CUT))
+    assert not wiretap.arm(Moment(names.PRODUCE, 1, Act.CUT)), "its instance has one"
     assert tap.requests(produce())[0] is Act.FORWARD
     other = ConnectionTap(wiretap, lambda: "2")
     assert other.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.SWALLOW
     assert signals == [("1b", signal.SIGKILL, "after EndTxn")]
-    assert not wiretap.is_armed
+    assert not wiretap.is_armed(moment)
     assert not wiretap.disarm(moment)
     assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.FORWARD
+
+
+def test_each_instance_has_a_moment_of_its_own(wiretap, tap):
+    first, second = (Moment(names.END, number, Act.CUT) for number in (1, 2))
+    assert wiretap.arm(first)
+    assert wiretap.arm(second)
+    assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.CUT
+    assert not wiretap.is_armed(first)
+    assert wiretap.is_armed(second)
+
+
+def test_moment_of_a_commit_leaves_out_an_abort(wiretap, tap):
+    wiretap.arm(Moment(names.END, 1, Act.CUT))
+    abort = EndTxnRequest("invoicing-1", 4, 2, False)
+    assert tap.requests(sent(END_TXN, 3, abort))[0] is Act.FORWARD
+    assert tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))[0] is Act.CUT
 
 
 def test_moment_of_a_process_leaves_out_other_processes_of_its_instance(wiretap, tap):
@@ -156,10 +174,48 @@ def test_moment_of_a_process_leaves_out_other_processes_of_its_instance(wiretap,
 
 
 def test_chosen_request_is_one_that_the_program_sends(wiretap, tap):
-    assert wiretap.chosen(0.9) == names.PRODUCE
+    assert wiretap.chosen(0.9, Act.CUT) == names.PRODUCE
     tap.requests(produce())
     tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))
-    assert {wiretap.chosen(share / 10) for share in range(10)} == {names.PRODUCE, names.END}
+    chosen = {wiretap.chosen(share / 10, Act.CUT) for share in range(10)}
+    assert chosen == {names.PRODUCE, names.END}
+
+
+def test_chosen_requests_take_turns_for_each_fault(wiretap, tap):
+    tap.requests(produce())
+    tap.requests(sent(END_TXN, 3, COMMIT_REQUEST))
+    for number in range(1, 7):
+        wiretap.arm(Moment(wiretap.chosen(0.0, Act.CUT), number, Act.CUT))
+    tried = [each.api for each in map(wiretap.taken, of_instances(6)) if each]
+    assert sorted(tried) == [names.END] * 3 + [names.PRODUCE] * 3
+    assert wiretap.chosen(0.0, Act.SWALLOW) == names.END
+    assert wiretap.chosen(0.99, Act.SWALLOW) == names.PRODUCE
+
+
+def of_instances(count: int) -> list[Call]:
+    """Return a write and a commit of each instance."""
+    return [
+        Call(api, str(number), 0.0, commits=True)
+        for number in range(1, count + 1)
+        for api in (names.PRODUCE, names.END)
+    ]
+
+
+def test_program_has_read_all_when_its_living_processes_fetch_the_ends(wiretap):
+    wiretap.read_from("1", {0: 7, 1: 3})
+    wiretap.read_from("2b", {1: 9})
+    assert wiretap.has_read_all({0: 7, 1: 8}, ["1", "2b"])
+    assert not wiretap.has_read_all({0: 7, 1: 8}, ["1", "2c"]), "2b has ended"
+    assert not wiretap.has_read_all({0: 8, 1: 8}, ["1", "2b"])
+    assert not wiretap.has_read_all({0: 7, 2: 0}, ["1", "2b"]), "nobody has fetched partition 2"
+
+
+def test_fetch_shows_the_position_of_its_process(wiretap, tap):
+    partition = FetchPartition(partition=1, fetch_offset=12, partition_max_bytes=1 << 20)
+    topics = [FetchTopic(topic="orders", partitions=[partition])]
+    tap.requests(sent(FETCH, 11, FetchRequest(topics=topics)))
+    assert wiretap.has_read_all({1: 12}, ["1b"])
+    assert not wiretap.has_read_all({1: 13}, ["1b"])
 
 
 def test_loading_coordinator_rejects_in_the_form_of_the_api(wiretap, tap):
