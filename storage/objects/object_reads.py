@@ -25,9 +25,9 @@ logger = logging.getLogger(__name__)
 READS_AT_ONCE: Final = 4
 """Maximum number of reads for clients, and of takeovers; each has a connection."""
 OF_ONE_OBJECT: Final = READS_AT_ONCE - 1
-"""Maximum number of those for clients that read the same object."""
+"""Maximum number of reads of one object for clients at a time."""
 FAILING_S: Final = 30.0
-"""Time after a failure for which an object is read by other threads."""
+"""Time after a failed read for which only the threads for failing objects read that object."""
 REFUSED_S: Final = 1.0
 """Time for which an object is not read again after the store has refused it."""
 _FAILURES_MAX: Final = 1000
