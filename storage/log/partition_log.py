@@ -276,11 +276,8 @@ class PartitionLog:
             segment = self._segment_for(group, last_offset, max_timestamp, size)
         position = segment.reserve(last_offset, max_timestamp, size)
         end = start + size
-        self.queue(
-            group,
-            StoredBatches(base_offset, next_offset, chunk, start, end, segment, position),
-            batches=1,
-        )
+        stored = StoredBatches(base_offset, next_offset, chunk, start, end, segment, position)
+        self.queue(group, stored, batches=1)
 
     def queue(self, group: CommitGroup, stored: StoredBatches, *, batches: int) -> None:
         """Move the log end past ``stored``, which waits in ``group`` for journal and segment."""
@@ -325,7 +322,9 @@ class PartitionLog:
 
     def _durability_of(self, last_offset: int) -> CommitGroup | None:
         """Return the commit group on which a duplicate of a batch depends, or ``None`` (S4)."""
-        return None if last_offset < self.high_watermark else self.journal.newest_group()
+        if last_offset < self.high_watermark:
+            return None
+        return self.journal.newest_group()
 
     # Counting
 

@@ -241,7 +241,7 @@ def test_segments_leave_the_disk_once_the_store_has_them(index, leader):
 
 
 def in_pieces(leader, cold, count, **more):
-    """Let ``count`` segments of a batch each leave the disk, one after the other."""
+    """Take ``count`` segments of one batch each off the disk, one after the other."""
     kept_offset = 0
     for number in range(count):
         leader.append(batch(timestamp=NOW_MS + number, **more))

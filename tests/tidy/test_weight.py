@@ -22,7 +22,7 @@ BY_HAND: dict[str, int] = {
     "broker/api": 1_988,
     "broker/cli": 10_171,
     "broker/client": 1_527,
-    "broker/cluster": 5_457,
+    "broker/cluster": 5_504,
     "broker/config": 3_007,
     "broker/console": 8_671,
     "broker/coordination": 2_464,
@@ -64,14 +64,14 @@ BY_HAND: dict[str, int] = {
     "storage/dump": 481,
     "storage/files": 622,
     "storage/journal": 1_057,
-    "storage/log": 3_146,
+    "storage/log": 3_155,
     "storage/metastore": 745,
     "storage/objects": 597,
     "storage/postgresql": 1_731,
     "storage/repair": 1_026,
-    "storage/replicated": 3_154,
+    "storage/replicated": 3_239,
     "storage/runtime": 196,
-    "storage/store": 1_200,
+    "storage/store": 1_203,
 }
 """Code lines by hand of each package; their sum is the limit."""
 
