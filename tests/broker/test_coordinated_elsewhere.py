@@ -21,6 +21,7 @@ from tests.broker.raw_producer import RawProducer
 from tests.broker.security.access_users import AUTHORIZER
 from tests.cluster.held import HeldResponses
 from tests.cluster.watched import WatchedCluster, alternating, coordinated_key, topic_id
+from tests.products import case
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -33,6 +34,8 @@ NONE = ErrorCode.NONE
 VERSIONS = [3, 8, 10, 11, 12, 13]
 CLASSIC = [3, 10, 11]
 IMPLICIT = [12, 13]
+EITHER = pytest.mark.parametrize("version", [case(11, in_test=False), case(12, in_test=True)])
+"""For tests whose brokers are started, stopped and killed."""
 
 
 class Remote(RawProducer):
@@ -220,7 +223,7 @@ def test_coordinator_is_queried_until_earlier_transaction_ends(
     close(producer)
 
 
-@pytest.mark.parametrize("version", [11, 12])
+@EITHER
 def test_coordinator_queries_end_at_timeout(world, patient, monkeypatch, version):
     markers, held = Markers(monkeypatch), HeldResponses(world, patient[1])
     producer = ending(patient, "ending", markers, version)
@@ -241,7 +244,7 @@ def test_coordinator_queries_end_at_timeout(world, patient, monkeypatch, version
 # ------------------------------------------------------------------------ lives of both brokers
 
 
-@pytest.mark.parametrize("version", [11, 12])
+@EITHER
 def test_after_a_restart_it_is_asked_once_more(world, version):
     with alternating(PARTITIONS) as cluster:
         brokers = first, second = cluster.brokers
@@ -261,7 +264,7 @@ def test_after_a_restart_it_is_asked_once_more(world, version):
         close(producer)
 
 
-@pytest.mark.parametrize("version", [11, 12])
+@EITHER
 def test_producer_retries_during_an_outage_of_the_coordinator(version):
     with alternating(PARTITIONS) as cluster:
         brokers = cluster.brokers
@@ -276,7 +279,7 @@ def test_producer_retries_during_an_outage_of_the_coordinator(version):
         close(producer)
 
 
-@pytest.mark.parametrize("version", [11, 12])
+@EITHER
 def test_a_coordinator_that_dies_before_it_answers_has_said_nothing(version):
     with alternating(PARTITIONS) as cluster:
         brokers = _, second = cluster.brokers
@@ -295,7 +298,7 @@ def test_a_coordinator_that_dies_before_it_answers_has_said_nothing(version):
         close(producer)
 
 
-@pytest.mark.parametrize("version", [11, 12])
+@EITHER
 def test_a_broker_that_stops_does_not_wait_for_an_answer(world, version):
     with alternating(PARTITIONS) as cluster:
         brokers = first, second = cluster.brokers

@@ -17,6 +17,7 @@ from barnabas.storage.replicated.segment_packing import PackLimits
 from tests.cluster.nemesis import HURRIED, STEADY
 from tests.cluster.objects import keep_up_all_the_time
 from tests.cluster.torture import torture
+from tests.products import for_the_night
 from tests.seeds import SEED
 from tests.storage.scripted_objects import clusters_with_objects
 
@@ -54,5 +55,9 @@ def test_clients_lose_nothing_while_all_is_packed_f12(packed: list[SegmentExtent
     torture(SEED, 2.5, HURRIED, FLUSHES)
 
 
+@for_the_night(
+    beside="tests/cluster/test_killed_at_packing.py::"
+    "test_broker_that_dies_while_it_packs_leaves_the_log_as_it_was"
+)
 def test_clients_lose_nothing_over_takeovers_of_packed_logs(packed: list[SegmentExtent]) -> None:
     torture(SEED + 1, 20, STEADY, FLUSHES)

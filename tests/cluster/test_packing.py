@@ -16,6 +16,7 @@ from barnabas.broker.testing.store.payloads import Payload, Payloads, Place
 from barnabas.storage.replicated.log_index import Extent, PackedExtents
 from tests.cluster.nemesis import HURRIED, STEADY
 from tests.cluster.torture import torture
+from tests.products import for_the_night
 from tests.seeds import SEED
 
 # Requests that a broker has just started when it is killed are dropped as they are.
@@ -52,6 +53,9 @@ def test_clients_lose_nothing_while_all_is_packed(packed: list[PackedExtents]) -
     torture(SEED, 2.5, HURRIED)
 
 
+@for_the_night(
+    beside="tests/cluster/test_packing.py::test_clients_lose_nothing_while_all_is_packed"
+)
 def test_clients_lose_nothing_over_takeovers_of_packed_logs(packed: list[PackedExtents]) -> None:
     torture(SEED + 1, 20, STEADY)
 

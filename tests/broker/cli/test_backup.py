@@ -19,7 +19,7 @@ from tests.broker.cli.inline import Shell
 from tests.waiting import wait_until
 
 SETTINGS = {"barnabas.checkpoint.interval.ms": "3600000"}
-RECORDS = 4000
+RECORDS = 1000
 
 
 def values(broker: Broker, topic: str = "orders") -> list[bytes]:
@@ -29,7 +29,7 @@ def values(broker: Broker, topic: str = "orders") -> list[bytes]:
 def write(broker: Broker, prefix: str, count: int = RECORDS) -> list[bytes]:
     """Produce as many small batches as there may be segments."""
     shell = Shell(pytest.MonkeyPatch(), broker.bootstrap_servers)
-    lines = [f"{prefix}-{number} {'x' * 100}" for number in range(count)]
+    lines = [f"{prefix}-{number} {'x' * 430}" for number in range(count)]
     ended = shell("produce", "orders", stdin="".join(f"{line}\n" for line in lines).encode())
     assert ended.exit_code == 0
     return [line.encode() for line in lines]

@@ -62,7 +62,8 @@ from barnabas.storage.log.producers import ProducerState
 from barnabas.testing import Broker
 from tests.broker.console.asking import HTTP
 
-PARTITIONS, GROUPS, SHARDS = 10_000, 100_000, 50
+PARTITIONS, GROUPS, SHARDS = 10_000, 20_000, 50
+IDS, CLIENTS = 5_000, 1_000
 
 
 class Looks:
@@ -131,7 +132,7 @@ def shard_of(number, looks):
 def transactions_of(number):
     shard = TransactionShard()
     everywhere = frozenset(TransactionPartition("large", index) for index in range(PARTITIONS))
-    for at in range(number, 20_000, SHARDS):
+    for at in range(number, IDS, SHARDS):
         state, partitions = (State.ONGOING, everywhere) if at % 100 == 0 else (State.EMPTY, ())
         found = Transaction(f"id-{at:06}", at, 0, 60_000, state, partitions, 1)
         shard.transactions[found.transactional_id] = found
@@ -166,9 +167,9 @@ class Client(SimpleNamespace):
 
 
 def connections_of(looks):
-    """5,000 connections, each of which reads a hundred partitions in a session."""
+    """Connections, each of which reads a hundred partitions in a session."""
     connections = []
-    for number in range(5000):
+    for number in range(CLIENTS):
         connection = Client(
             looks=looks,
             number=number,
@@ -198,7 +199,7 @@ def connections_of(looks):
 
 @pytest.fixture(scope="module")
 def crowd():
-    """A broker with 20,000 partitions, 100,000 groups and 20,000 transactional ids."""
+    """A broker with 20,000 partitions, as many groups, and transactional ids."""
     looks = Looks()
     topics = [topic_of(f"many-{number}", 100, looks) for number in range(PARTITIONS // 100)]
     topics.append(topic_of("large", PARTITIONS, looks))

@@ -100,9 +100,9 @@ def verdict(decision: Decision) -> str:
 def outcome(state: str, label: str) -> list[str]:
     """Return the results of plain commits of versions 8 and 9, and of one in a transaction."""
     found = []
+    run = run_in(state)
+    identity = identity_of(run, label)
     for version in (8, 9, None):
-        run = run_in(state)
-        identity = identity_of(run, label)
         command: Any = commit_of(identity, version or 5)
         if version is None:
             command = TransactionalOffsetCommit(command.caller, command.request, PRODUCER)
