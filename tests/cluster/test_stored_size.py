@@ -14,6 +14,7 @@ from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import World
 from tests.broker.data_plane import batch
 from tests.cluster.watched import WatchedCluster
+from tests.products import case
 from tests.seeds import SEED
 from tests.waiting import wait_until
 from tests.workload.routing import Led
@@ -79,7 +80,7 @@ class Clients:
             each.routing.close()
 
 
-@pytest.mark.parametrize("packs", [True, False])
+@pytest.mark.parametrize("packs", [case(True, in_test=True), case(False, in_test=False)])
 def test_store_is_at_most_half_larger_than_its_logs(
     world: World, monkeypatch: pytest.MonkeyPatch, *, packs: bool
 ) -> None:
