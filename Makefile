@@ -545,7 +545,7 @@ image: ## The container image, by docker, podman or buildah (see docker/build)
 .PHONY: image-check
 image-check: $(VENV)/.dev ## Build the image from Debian's packages, run it; needs root, no engine
 	$(call heading,image)
-	@$(PYTEST) --quiet $(PARALLEL) $(or $(ARGS),tests/image)
+	@$(PYTEST) --quiet $(ONE_MORE) $(or $(ARGS),tests/image)
 
 .PHONY: up
 up: ## A broker in a container on localhost:9092

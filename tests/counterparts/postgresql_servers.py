@@ -37,7 +37,7 @@ STOP_TIMEOUT_S = 150
 CONNECT_TIMEOUT_S = 60
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES_MIN = 4 << 30
-"""Free bytes for the servers of several tests that run at once, each with some 200 MB."""
+"""Free bytes for the servers of several tests that run at once, each of up to 200 MB."""
 SETTINGS = {
     "listen_addresses": HOST,
     "unix_socket_directories": "",

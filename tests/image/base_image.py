@@ -7,14 +7,21 @@ it again, by a name that changes with the packages that apt would install.
 from __future__ import annotations
 
 import hashlib
+import io
+import json
 import os
+import platform
 import shutil
+import tarfile
 import tempfile
 from pathlib import Path
 
 from barnabas.spark_connector.session.cache import cache_directory
 from tests.image.tools import MissingTool, run
 
+BASE_NAME = "localhost/base:check"
+LAYER, CONFIGURATION = "layer.tar", "configuration.json"
+MACHINES = {"x86_64": "amd64", "aarch64": "arm64"}
 PACKAGES = "ca-certificates,python3,python3-venv"
 WATCHED = ("libc6", "libssl3", "python3", "bash", "dpkg")
 # Left out of Debian's slim images too, or only of use to apt on this machine.
@@ -24,13 +31,20 @@ NOT_IN_A_BASE = (
     "var/log/*.log", "var/log/apt", "tmp/*", "etc/hostname", "etc/resolv.conf",
 )  # fmt: skip
 
+# As in Debian's slim images: what is installed in them is not synced, and has no translations.
+SETTINGS = {
+    "etc/dpkg/dpkg.cfg.d/docker-apt-speedup": "force-unsafe-io\n",
+    "etc/apt/apt.conf.d/docker-no-languages": 'Acquire::Languages "none";\n',
+}
+
 
 def base_archive() -> Path:
-    """Return a tar file of the base's root directory, made now or by an earlier run."""
+    """Return the base as Docker saves an image, made now or by an earlier run."""
     mirror, release = _archive_and_release()
     seen = run(["apt-cache", "policy", *WATCHED], timeout_s=60)
     candidates = [line for line in seen.splitlines() if "Candidate:" in line]
-    what = "\n".join([mirror, release, PACKAGES, *NOT_IN_A_BASE, *candidates])
+    settings = (text for item in SETTINGS.items() for text in item)
+    what = "\n".join([BASE_NAME, mirror, release, PACKAGES, *NOT_IN_A_BASE, *settings, *candidates])
     name = f"base-{release}-{hashlib.sha256(what.encode()).hexdigest()[:12]}.tar"
     directory = cache_directory() / "image"
     directory.mkdir(exist_ok=True)
@@ -64,6 +78,31 @@ def _make(mirror: str, release: str, archive: Path) -> None:
         for pattern in NOT_IN_A_BASE:
             for path in root.glob(pattern):
                 shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        for name, text in SETTINGS.items():
+            (root / name).write_text(text, encoding="utf-8")
+        layer = Path(scratch) / LAYER
+        run(["tar", "--create", "--file", str(layer), "--directory", str(root), "."], timeout_s=120)
         new = Path(scratch) / "base.tar"
-        run(["tar", "--create", "--file", str(new), "--directory", str(root), "."], timeout_s=120)
+        _save(layer, new)
         os.replace(new, archive)
+
+
+def _save(layer: Path, archive: Path) -> None:
+    """Write an image of one layer."""
+    with layer.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    manifest = [{"Config": CONFIGURATION, "RepoTags": [BASE_NAME], "Layers": [LAYER]}]
+    configuration = {
+        "architecture": MACHINES.get(platform.machine(), platform.machine()),
+        "os": "linux",
+        "config": {},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{digest}"]},
+    }
+    described = ((CONFIGURATION, configuration), ("manifest.json", manifest))
+    with tarfile.open(archive, "w") as tar:
+        for name, content in described:
+            text = json.dumps(content).encode()
+            entry = tarfile.TarInfo(name)
+            entry.size = len(text)
+            tar.addfile(entry, io.BytesIO(text))
+        tar.add(layer, LAYER)

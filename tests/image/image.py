@@ -8,15 +8,16 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.image.tools import run
+from tests.image.base_image import BASE_NAME
+from tests.image.tools import MissingTool, run
 
 ROOT = Path(__file__).parents[2]
 NAME = "localhost/barnabas:check"
-BASE_NAME = "localhost/base:check"
 BUILD_TIMEOUT_S = 600
 # Settings of pip's that a build elsewhere on this machine needs as well.
 PIP_KEYS = {"index-url", "extra-index-url", "trusted-host", "proxy", "default-timeout", "retries"}
@@ -46,10 +47,10 @@ class Store:
     def __init__(self, directory: Path) -> None:
         self.directory = directory
         settings = directory / "storage.conf"
-        # vfs: plain copies, which work wherever there is a file system.
         settings.write_text(
-            f'[storage]\ndriver = "vfs"\ngraphroot = "{directory}/images"\n'
+            f'[storage]\ndriver = "{_driver(directory)}"\ngraphroot = "{directory}/images"\n'
             f'runroot = "{directory}/run"\n'
+            '[storage.options.overlay]\nskip_mount_home = "true"\n'
         )
         self._environment = {
             "CONTAINERS_STORAGE_CONF": str(settings),
@@ -62,10 +63,8 @@ class Store:
         return run(["buildah", *arguments], env=self._environment, timeout_s=timeout_s).strip()
 
     def add_base(self, archive: Path) -> None:
-        """Make the base image of a root directory in a tar file."""
-        container = self.buildah("from", "scratch")
-        self.buildah("add", container, str(archive), "/")
-        self.buildah("commit", "--format", "docker", "--rm", container, BASE_NAME)
+        """Take the base image from the file that has it."""
+        self.buildah("pull", "--quiet", f"docker-archive:{archive}")
 
     def build(self) -> Image:
         """Build the image as `make image` does, on the base of this store."""
@@ -89,6 +88,21 @@ class Store:
         """Remove all containers and images."""
         self.buildah("rm", "--all")
         self.buildah("rmi", "--all", "--force")
+
+
+def _driver(directory: Path) -> str:
+    """Return the driver of layers: overlay if the file system takes one, else plain copies."""
+    with tempfile.TemporaryDirectory(dir=directory) as scratch:
+        lower, upper, work, merged = (Path(scratch) / name for name in ("l", "u", "w", "m"))
+        for path in (lower, upper, work, merged):
+            path.mkdir()
+        layers = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        try:
+            run(["mount", "-t", "overlay", "-o", layers, "overlay", str(merged)], timeout_s=30)
+        except MissingTool:
+            return "vfs"
+        run(["umount", str(merged)], timeout_s=30)
+    return "overlay"
 
 
 def pip_configuration() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import pickle
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from tests.image.base_image import base_archive
@@ -45,8 +45,13 @@ class SharedImage:
         try:
             check_tools()
             store = Store(self._directory)
-            store.add_base(base_archive())
-            return store.build()
+            with ExitStack() as on_failure:
+                # Otherwise mounts would be left.
+                on_failure.callback(store.clear)
+                store.add_base(base_archive())
+                built = store.build()
+                on_failure.pop_all()
+                return built
         except MissingTool as missing:
             return missing
 
