@@ -150,8 +150,8 @@ class ClusterConfig(ObjectsConfig):
     inter_broker_listener_name: str | None = setting(
         "inter.broker.listener.name", ConfigType.STRING, None
     )
-    """Listener at which the brokers of a cluster ask each other; without one it is that of
-    security.inter.broker.protocol."""
+    """Listener for requests between the brokers of a cluster. If empty, the listener with
+    security.inter.broker.protocol is used."""
     security_inter_broker_protocol: str = setting(
         "security.inter.broker.protocol", ConfigType.STRING, "PLAINTEXT"
     )

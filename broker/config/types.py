@@ -275,8 +275,8 @@ Documented: TypeAlias = str | Callable[[str], str]
 class ConfigKey:
     """One configuration key with its properties.
 
-    ``synonyms`` are the broker's keys that give a topic's key its default, the first one that is
-    set counting; for a broker's key they are alternative names, used if it is not set. Keys that
+    For a topic's key, ``synonyms`` are the broker's keys for its default; the first one that is set
+    is used. For a broker's key they are alternative names, used if it is not set. Keys that
     end in ``.hours`` and ``.minutes`` are converted to milliseconds.
     """
 

@@ -1,4 +1,4 @@
-"""Times at which groups began a new generation: a ring of fixed size, in memory only."""
+"""Times of the latest rebalances of groups: a ring of fixed size, in memory only."""
 
 from __future__ import annotations
 

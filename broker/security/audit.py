@@ -47,7 +47,7 @@ class AuditLog:
         allowed_too: bool = False,
         note: Callable[[dict[str, object]], None] = lambda _event: None,
     ) -> None:
-        """With ``allowed_too`` every decision is written, not only the important ones.
+        """Create a writer; with ``allowed_too`` it writes all decisions, not only important ones.
 
         ``note`` also receives each event.
         """

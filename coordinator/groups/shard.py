@@ -56,7 +56,7 @@ class GroupShard(GroupTable):
         return False
 
     def forget(self) -> None:
-        """Do nothing: no other object refers to the groups of a shard."""
+        """Skip the removal of references: no other object refers to the groups of a shard."""
 
     def begin(self, now: Now) -> tuple[Effect, ...]:
         """Return the effects after a start: the timers of the members that the records contain."""

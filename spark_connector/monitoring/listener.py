@@ -46,7 +46,7 @@ class EventListener(StreamingQueryListener):
 
         Not public. PySpark's own one reads each field of a report from Java by itself, which took
         15 ms of CPU for each batch here and more in Java; the JSON of a report takes 0.1 ms. If
-        the names are others in a later PySpark, its own one is used, or this property is not.
+        the names differ in a later PySpark, its own listener is used.
         """
         if not hasattr(self, "_jlistenerobj"):
             from pyspark import SparkContext

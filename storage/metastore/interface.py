@@ -158,9 +158,8 @@ class MetaStore(Protocol):
     def based_on(self, version: int, change: Callable[[], Result]) -> Result:
         """Make one change, by a call of this object in ``change``, and return what that does.
 
-        It was computed from the picture of ``version``, or of what is older. Raises Outdated, and
-        changes nothing, where there was a commit since then. One that only this object makes
-        changes in never does.
+        The change was computed from the content at ``version`` or earlier. If another object has
+        committed since then, raises Outdated and changes nothing.
         """
 
     def begin_boot(self) -> int:

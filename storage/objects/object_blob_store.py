@@ -295,7 +295,7 @@ class DirectoryBlobStore(ObjectBlobStore):
             )
 
     def delete(self, keys: Sequence[str]) -> None:
-        """Delete objects, each by a call of its own: one without an object ends a call here."""
+        """Delete objects, one in each call, since a missing object ends a call of this store."""
         for key in keys:
             super().delete([key])
 

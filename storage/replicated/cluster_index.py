@@ -69,7 +69,7 @@ class ClusterSnapshot(NamedTuple):
     gone: Sequence[int] = ()
     """Partitions that were deleted since then: no broker will lead them."""
     fenced: Sequence[Member] = ()
-    """The last session of each broker that has none now, until sessions are forgotten; by node."""
+    """The last session, by node ID, of each broker without a live one, until it is forgotten."""
 
 
 class Poll(NamedTuple):

@@ -195,7 +195,7 @@ class Refused(Exception):
     """Refused connection; the text is the reason."""
 
     def __init__(self, reason: str, *, is_final: bool) -> None:
-        """With ``is_final``, every attempt fails until a setting is changed."""
+        """Store the message; ``is_final``: whether attempts fail until a setting is changed."""
         self.is_final = is_final
         super().__init__(reason)
 

@@ -32,7 +32,7 @@ class HostCheck:
     """
 
     def __init__(self, names: Iterable[str], *, metrics_by_any_name: bool = False) -> None:
-        """With ``metrics_by_any_name``, ``/metrics`` accepts any ``Host``, such as a service name.
+        """Create a guard; with ``metrics_by_any_name`` it accepts any ``Host`` for ``/metrics``.
 
         That is safe if ``/metrics`` needs a token or a user, which no foreign page has.
         """

@@ -1,4 +1,4 @@
-// The lists of a topic's screen: partitions, who writes, who reads, who is waited for, configurations.
+// The lists of a topic's screen: partitions, writers, readers, blocking transactions, configurations.
 
 import { GroupLink, Blocker, PartitionLink, TransactionLink } from "../parts/links.js";
 import { List, Table } from "../parts/list.js";
