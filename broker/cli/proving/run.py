@@ -338,9 +338,12 @@ class Run:
             before = advanced
 
     def _advanced(self) -> int:
-        """Return a number that grows with committed offsets of the input and with outputs."""
+        """Return a number that grows with committed offsets of the input and with outputs.
+
+        It also grows in a transaction, so that none is judged while it is open.
+        """
         offsets = [*self._observer.committed().values(), self._observer.ends(self._options.target)]
-        return sum(sum(each.values()) for each in offsets)
+        return self._wiretap.works + sum(sum(each.values()) for each in offsets)
 
     def _is_settled_within(self, within_s: float) -> bool:
         """Wait until the inputs are consumed, or until nothing can come any more."""
