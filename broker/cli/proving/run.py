@@ -385,7 +385,7 @@ class Run:
     def _is_consumed(self) -> bool:
         """Return whether the committed offsets of each group are past the last input.
 
-        Without a group that commits offsets, return whether all outputs are there.
+        Without a group that commits offsets, return whether all outputs exist.
         """
         groups = list(self._groups().values())
         if groups:
