@@ -15,6 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from barnabas.broker.cli.proving.judge import BEHIND
 from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.run import Options
 from barnabas.broker.cli.proving.run import prove as run_proof
@@ -71,6 +72,16 @@ def test_slow_program_gets_time_while_it_advances(tmp_path):
     proof = run_proof(options)
     assert proof.verdict.counts == {}
     assert proof.verdict.is_proved
+
+
+def test_group_that_never_advances_is_not_waited_for(tmp_path):
+    path = tmp_path / "program.py"
+    path.write_text(RIGHT.replace("records[-1].offset + 1", "records[-1].offset"))
+    words = [sys.executable, str(path), "1"]
+    options = Options(words, "orders", "invoices", 3.0, faults=(), instances=1, settle_s=100.0)
+    proof = run_proof(options)
+    assert set(proof.verdict.counts) == {BEHIND}
+    assert proof.took_s < 90
 
 
 OWN_OFFSETS = """

@@ -50,7 +50,7 @@ _QUIET_S: Final = 2.0
 _SETTLE_MOST: Final = 5
 """Multiple of ``Options.settle_s`` that a slow program gets at most."""
 _IDLE_SHARE: Final = 0.25
-"""Share of ``Options.settle_s`` after which a program that has read all inputs writes no more."""
+"""Share of ``Options.settle_s`` after which a program that has done all commits no more offsets."""
 _FAULTS_S: Final = 20.0
 """Time of faults that a run has at least, so that the requests show the cause of a finding."""
 _TABLE_RATE: Final = 5000.0
@@ -338,9 +338,12 @@ class Run:
             before = advanced
 
     def _advanced(self) -> int:
-        """Return a number that grows with committed offsets of the input and with outputs."""
+        """Return a number that grows with committed offsets of the input and with outputs.
+
+        It also grows in a transaction, so that none is judged while it is open.
+        """
         offsets = [*self._observer.committed().values(), self._observer.ends(self._options.target)]
-        return sum(sum(each.values()) for each in offsets)
+        return self._wiretap.works + sum(sum(each.values()) for each in offsets)
 
     def _is_settled_within(self, within_s: float) -> bool:
         """Wait until the inputs are consumed, or until nothing can come any more."""
@@ -361,15 +364,18 @@ class Run:
                 before, advanced, quiet_since_s = advanced, self._advanced(), monotonic()
                 if advanced != before:
                     idle_since_s = quiet_since_s
-                elif quiet_since_s - idle_since_s >= idle_s and self._has_read_all():
+                elif quiet_since_s - idle_since_s >= idle_s and self._has_done_all():
                     return True
         return False
 
-    def _has_read_all(self) -> bool:
-        """Return whether the program has got all inputs, so that it has nothing left to do."""
+    def _has_done_all(self) -> bool:
+        """Return whether the program has got all inputs, and written all outputs.
+
+        Then a group whose offsets still do not advance never will.
+        """
         living = {each.name for each in self._instances.processes}
         ends = {partition: end for (_, partition), end in self._ends_of_inputs().items()}
-        return self._wiretap.has_read_all(ends, living)
+        return self._wiretap.has_read_all(ends, living) and self._has_all_outputs()
 
     def _ends_of_inputs(self) -> Offsets:
         """Return the offsets after the last committed input of each partition."""
@@ -379,12 +385,15 @@ class Run:
     def _is_consumed(self) -> bool:
         """Return whether the committed offsets of each group are past the last input.
 
-        Without a group that commits offsets, return whether each input has an output, or whether
-        the user's function finds nothing.
+        Without a group that commits offsets, return whether all outputs exist.
         """
         groups = list(self._groups().values())
         if groups:
             return is_consumed(groups, self._ends_of_inputs())
+        return self._has_all_outputs()
+
+    def _has_all_outputs(self) -> bool:
+        """Return whether each input has an output, or whether the user's function finds nothing."""
         if (own_judge := self._options.own_judge) is not None:
             try:
                 return not self._problems(own_judge)

@@ -108,6 +108,8 @@ class Wiretap:
         self._used: set[str] = set()
         self._reads: dict[str, set[int]] = {}
         """Partitions of the input that each process has read."""
+        self.works = 0
+        """Writes of outputs and commits of offsets that have succeeded."""
         self._positions: dict[int, tuple[str, int]] = {}
         """The process that has read each partition of the input last, and its offset."""
         self._committed: dict[int, Call] = {}
@@ -192,6 +194,7 @@ class Wiretap:
             return
         if call.read:
             self._reads.setdefault(call.process, set()).update(call.read)
+        self.works += bool(call.process and (call.counts or call.offsets))
         for partition in call.offsets:
             self._committed[partition] = call
         if call.api == INIT and call.transactional_id and call.process:

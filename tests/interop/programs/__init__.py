@@ -1,5 +1,5 @@
 """Stream processors, frameworks and pipelines that copy a topic through kills: each record once.
 
-``kinds.py`` has the programs, which are on systems that others wrote; ``life.py`` kills one and the
-broker; ``copies.py`` gives its duties to the judge of ``tests/history``.
+``kinds.py`` has the programs, which are on systems of others. ``copies.py`` has their inputs and
+their judge: ``barnabas prove`` kills each of them and the broker.
 """

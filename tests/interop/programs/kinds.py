@@ -11,8 +11,8 @@ from pathlib import Path
 from tests.counterparts.go import built
 from tests.counterparts.jars import pinned_jars
 from tests.counterparts.java_programs import java_program
-from tests.history.anomalies import DUPLICATE, NONMONOTONIC_SEND
-from tests.interop.programs.copies import INPUT, OUTPUT, PARTITIONS
+
+INPUT, OUTPUT, PARTITIONS = "input", "output", 3
 
 JAVA = Path(__file__).with_name("java")
 COMMON = JAVA / "Copy.java"
@@ -39,8 +39,8 @@ class JavaCopy:
     """Jars whose versions `docs/ecosystem.md` states."""
     options: tuple[str, ...] = ()
     """Arguments of its own."""
-    forgiven: frozenset[str] = frozenset()
-    """Anomalies that it does not promise to prevent."""
+    repeats: bool = False
+    """Whether it may write a record twice, or again after later ones."""
 
     @property
     def name(self) -> str:
@@ -51,12 +51,12 @@ class JavaCopy:
         pinned = pinned_jars(self.family)
         return [jar.version for jar in pinned if jar.artifact in self.artifacts]
 
-    def command(self, servers: str, directory: Path) -> Sequence[str]:
+    def command(self, directory: Path) -> Sequence[str]:
         """Return the command line; ``directory`` is where it may keep state."""
         source = JAVA / f"{self.family.capitalize()}Copy.java"
         options = (*LOGGING, f"-Djava.io.tmpdir={directory}")
         program = java_program(self.family, (COMMON, source), options)
-        return [*program, servers, INPUT, OUTPUT, self.name, str(directory), *self.options]
+        return [*program, "{servers}", INPUT, OUTPUT, self.name, str(directory), *self.options]
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class BenthosCopy:
     servers_key: str
     more: tuple[tuple[str, str], ...] = ()
     """Settings of its output."""
-    forgiven: frozenset[str] = frozenset({DUPLICATE, NONMONOTONIC_SEND})
+    repeats: bool = True
 
     @property
     def name(self) -> str:
@@ -81,9 +81,9 @@ class BenthosCopy:
     def versions(self) -> list[str]:
         return re.findall(r"benthos/v4 v(\S+)", (BENTHOS / "go.mod").read_text())
 
-    def command(self, servers: str, directory: Path) -> Sequence[str]:
+    def command(self, directory: Path) -> Sequence[str]:
         """Write the configuration, and return the command line."""
-        reached = {self.servers_key: [servers]}
+        reached = {self.servers_key: ["${KAFKA_BOOTSTRAP_SERVERS}"]}
         configuration = {
             "http": {"enabled": False},
             "input": {

@@ -210,6 +210,16 @@ def test_program_has_read_all_when_its_living_processes_fetch_the_ends(wiretap):
     assert not wiretap.has_read_all({0: 7, 2: 0}, ["1", "2b"]), "nobody has fetched partition 2"
 
 
+def test_works_are_writes_that_succeeded(wiretap, tap):
+    begin_producer(tap)
+    assert wiretap.works == 0
+    for number, error in enumerate((0, 3)):
+        wiretap.answered(Call(names.PRODUCE, "1", 0.0, counts={0: 1}, errors=("E",) * error))
+        assert wiretap.works == 1, number
+    wiretap.answered(Call(names.COMMIT, "", 0.0, offsets={0: 1}))
+    assert wiretap.works == 1, "the command's own"
+
+
 def test_fetch_shows_the_position_of_its_process(wiretap, tap):
     partition = FetchPartition(partition=1, fetch_offset=12, partition_max_bytes=1 << 20)
     topics = [FetchTopic(topic="orders", partitions=[partition])]
