@@ -415,10 +415,8 @@ class BrokerServer:
             self._member.register_metrics(self.metrics, self.leadership, self.readers)
 
     def _brokers(self) -> Brokers:
-        member = self._member
-        if member is None:
-            return Brokers(self.view)
-        return Brokers(self.view, member.misses, member.object_use)
+        found = self._member
+        return Brokers(self.view, *((found.misses, found.object_use) if found else ()))
 
     def _make_sockets(self) -> None:
         """Create the listeners and their security, without binding addresses."""
