@@ -415,8 +415,7 @@ class BrokerServer:
             self._member.register_metrics(self.metrics, self.leadership, self.readers)
 
     def _brokers(self) -> Brokers:
-        found = self._member
-        return Brokers(self.view, *((found.misses, found.object_use) if found else ()))
+        return Brokers(self.view) if self._member is None else self._member.brokers()
 
     def _make_sockets(self) -> None:
         """Create the listeners and their security, without binding addresses."""
