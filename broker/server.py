@@ -415,10 +415,7 @@ class BrokerServer:
             self._member.register_metrics(self.metrics, self.leadership, self.readers)
 
     def _brokers(self) -> Brokers:
-        member = self._member
-        if member is None:
-            return Brokers(self.view)
-        return Brokers(self.view, member.misses, member.object_use)
+        return Brokers(self.view) if self._member is None else self._member.brokers()
 
     def _make_sockets(self) -> None:
         """Create the listeners and their security, without binding addresses."""

@@ -81,7 +81,7 @@ def object_upkeep_families(counts: ObjectUpkeepCounts) -> Iterator[Family]:
 
 
 def object_store_families(use: ObjectUse, away_s: float | None) -> Iterator[Family]:
-    """Yield what the use of the object store waits for, and the time for which it has failed.
+    """Yield the brokers that lack the object store, and the time for which it has failed.
 
     ``away_s`` is None while it responds.
     """

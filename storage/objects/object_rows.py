@@ -54,7 +54,7 @@ class Held(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a cluster has in its stores, and its requests in the last hours."""
+    """Contents of the stores of a cluster, and its requests in the last hours."""
 
     seconds: float
     """Time to which ``requests`` belong."""
@@ -89,7 +89,7 @@ class ObjectRows(Protocol):
         """Add requests of this hour by operation."""
 
     def usage(self, hours: int) -> Usage:
-        """Return what the cluster has now, and its requests of the last ``hours``."""
+        """Return the contents of the stores, and the requests of the last ``hours``."""
 
     def close(self) -> None:
         """End every wait, on any thread."""

@@ -96,7 +96,7 @@ class PostgreSqlObjectRows:
         self._primary.execute(statement, ([*requests], counts, sizes))
 
     def usage(self, hours: int) -> Usage:
-        """Return what the cluster has, and its requests of the last hours."""
+        """Return the contents of the stores, and the requests of the last hours."""
         sent = self._primary.execute(_REQUESTS, (hours,))
         held = self._primary.execute(_HELD)
         ((waiting_keys, rows, row_bytes, index_bytes),) = self._primary.execute(_SIZES)

@@ -1,4 +1,4 @@
-"""Log lines about what goes on for long: one now, the next after a minute."""
+"""Log lines about a lasting problem: one now, the next after a minute."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def add_cost(parser: argparse.ArgumentParser) -> None:
 
 
 def cost(arguments: argparse.Namespace) -> int:
-    """Print what a cluster has and costs; return the exit code."""
+    """Print the stores and the costs of a cluster; return the exit code."""
     prices = _prices(arguments.price)
     if not 1 <= arguments.hours <= HOURS_MAX:
         raise CommandError(f"--hours {arguments.hours}: must be 1 to {HOURS_MAX}", USAGE)

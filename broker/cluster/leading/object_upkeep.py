@@ -85,7 +85,7 @@ class ObjectUpkeep:
         self._open_rows = open_rows
         self._sent = sent
         self._added: Mapping[str, Requests] = {}
-        """Those of them that were added to the requests of the cluster."""
+        """Requests that were added to those of the cluster."""
         settings = settings or ObjectUpkeepSettings()
         self._first_ms = settings.first_ms
         self._deletes = Rounds(host, self.delete_once, "objects", settings.delete_ms)

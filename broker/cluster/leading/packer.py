@@ -92,8 +92,8 @@ class Packer:
         """``session``: the current one or None. ``snapshot_offset``: see ``Upkeep``.
 
         Both ``open_`` functions may block. They return a new connection, whose ``close`` ends its
-        calls. ``may_pack`` returns whether a session may put segments now: not before the use of
-        the object store has begun, and not while the store throttles.
+        calls. ``may_pack`` returns whether a session may put segments now: once the
+        object store is in use, and not while the store throttles.
         """
         self._host = host
         self._logs = logs

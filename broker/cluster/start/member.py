@@ -42,6 +42,7 @@ from barnabas.broker.cluster.peers.settings import (
     listener_of_brokers,
     security_of_brokers,
 )
+from barnabas.broker.cluster.serving.brokers import Brokers
 from barnabas.broker.cluster.serving.lease_gate import gate
 from barnabas.broker.cluster.serving.refused_produce import note_refused_produce
 from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
@@ -80,7 +81,6 @@ if TYPE_CHECKING:
     from barnabas.broker.runtime.disk_readers import DiskReaders
     from barnabas.broker.runtime.host import Host
     from barnabas.storage.log.partition_log import PartitionLog
-    from barnabas.storage.objects.object_use import ObjectUse
     from barnabas.storage.replicated.cluster_index import ClusterIndex, HandOver
     from barnabas.storage.replicated.log_index import LogIndex
     from barnabas.storage.store.log_store import LogStore
@@ -260,10 +260,9 @@ class ClusterMember:
         """Register the first session, on a thread; raises the errors of ``ClusterBase``."""
         self._around.home.session = self._membership.open(self._ways.errands)
 
-    @property
-    def object_use(self) -> ObjectUse:
-        """Return whether the object store is in use."""
-        return self._around.base.object_use
+    def brokers(self) -> Brokers:
+        """Return the broker list for clients."""
+        return Brokers(self.view, self.misses, self._around.base.object_use)
 
     @property
     def node_id(self) -> int:
@@ -369,7 +368,7 @@ class ClusterMember:
             register_cold_reads(metrics, self._cold, readers)
         watch = self._objects_watch
         if watch is not None:
-            register_object_store(metrics, self.object_use, lambda: watch.away_s)
+            register_object_store(metrics, base.object_use, lambda: watch.away_s)
         if self._packer is not None:
             register_packing(metrics, self._packer)
 

@@ -71,7 +71,7 @@ def rows_of(cluster):
 
 @pytest.mark.parametrize(("flush_ms", "is_collected"), [(0, False), (250, True)])
 def test_records_that_arrive_fast_are_collected_to_few_objects(world, flush_ms, is_collected):
-    """Without a window, quick commits keep most flushes too small for an object."""
+    """Quick commits without a window keep most flushes too small for an object."""
     ended = []
     config = {"barnabas.flush.object.min.bytes": "262144", "barnabas.flush.ms": str(flush_ms)}
     with clusters_with_objects() as stores, Cluster(brokers=1, config=config) as cluster:

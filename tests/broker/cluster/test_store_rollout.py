@@ -84,7 +84,7 @@ def test_store_is_used_once_all_brokers_have_it(world, caplog):
 
 
 def shown(cluster, monkeypatch):
-    """Return what broker 0 shows of its object store: the metric, and the command line."""
+    """Return the metric of broker 0, and the output of the command line."""
     broker = cluster.brokers[0]
     words = ("cluster", "describe", "-b", "{}:{}".format(*broker.address))
     found = run_inline(monkeypatch, [*words, "--format", "json"]).json["lacks_object_store"]
