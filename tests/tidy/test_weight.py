@@ -19,12 +19,12 @@ from tests.tidy.source import PACKAGES, Source, sources
 
 GENERATED_MOST = 18_000
 BY_HAND: dict[str, int] = {
-    "broker": 592,
+    "broker": 589,
     "broker/admin": 707,
     "broker/api": 1_988,
     "broker/cli": 10_322,
     "broker/client": 1_527,
-    "broker/cluster": 5_483,
+    "broker/cluster": 5_482,
     "broker/config": 3_020,
     "broker/console": 8_671,
     "broker/coordination": 2_464,
