@@ -17,7 +17,7 @@ from tests.tidy.source import PACKAGES, Source, comments_and_strings, sources
 
 GENERATED_MOST = 18_000
 BY_HAND: dict[str, int] = {
-    "broker": 592,
+    "broker": 589,
     "broker/admin": 707,
     "broker/api": 1_988,
     "broker/cli": 10_322,
