@@ -2,7 +2,8 @@
 
 versitygw keeps objects as files that it writes before it responds, without a sync (1.8.0, by
 strace): a power cut of its machine can lose them. The cluster runs on it in the tests of the night.
-rclone's `serve s3` is the server that Barnabas must refuse. moto's is in `s3.py`, our own with faults in `scripted_s3.py`. obstore 0.12.1 found these facts, and
+rclone's `serve s3` is the server that Barnabas must refuse. moto's is in `s3.py`, our own with
+faults in `scripted_s3.py`. obstore 0.12.1 found these facts, and
 `tests/interop/test_object_stores.py` repeats them:
 
 | Store            | GET of a range    | PUT of a new key only | DELETE of none    | Keeps objects |

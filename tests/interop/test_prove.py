@@ -16,9 +16,9 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from barnabas.broker.cli.proving.judge import BEHIND
-from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.run import Options
 from barnabas.broker.cli.proving.run import prove as run_proof
+from barnabas.broker.cli.proving.served import free_port
 from barnabas.broker.client.topic_reader import ReceivedRecord
 from barnabas.testing import Broker, Cluster, NotProved, prove
 from tests.interop.command_line import command, environment, run, run_alone

@@ -15,7 +15,7 @@ from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cli.proving import judge, schedule
 from barnabas.broker.cli.proving.identities import IdRule
 from barnabas.broker.cli.proving.minimising import minimised
-from barnabas.broker.cli.proving.own_judge import judge_file
+from barnabas.broker.cli.proving.own_judge import declared, judge_file
 from barnabas.broker.cli.proving.report import (
     Failure,
     as_json,
@@ -143,8 +143,6 @@ def _topics_and_judge(arguments: argparse.Namespace) -> tuple[str, str, str]:
         return source, target, arguments.judge or ""
     if not arguments.spark:
         raise CommandError("no topics: add --input TOPIC and --output TOPIC", USAGE)
-    from barnabas.broker.cli.proving.pipeline_file import declared
-
     found = declared(arguments.spark)
     return source or found.source, target or found.target, arguments.judge or found.judge
 

@@ -12,14 +12,18 @@ before the program starts.
 from __future__ import annotations
 
 import runpy
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.records.record_text import NewRecord
 from barnabas.broker.client.topic_reader import ReceivedRecord
 
+JUDGE: Final = "JUDGE"
+"""Name at the top level of a pipeline's file: the path of its judge, from the file's directory."""
 OwnJudge: TypeAlias = Callable[
     [Sequence[ReceivedRecord], Sequence[ReceivedRecord]], Iterable[str] | None
 ]
@@ -61,3 +65,33 @@ def top_level_of(path: str, run_name: str = "<run_path>") -> dict[str, Any]:
 
 def _record(key: str | None, value: str) -> NewRecord:
     return NewRecord(None if key is None else key.encode(), value.encode(), ())
+
+
+class Declared(NamedTuple):
+    """Options of a run that a file has; ``judge`` is empty if it names none."""
+
+    source: str
+    target: str
+    judge: str
+
+
+def declared(path: str) -> Declared:
+    """Return the options of a file with one pipeline between two topics; raises CommandError."""
+    # The file can import modules beside it, as when `barnabas.spark run` reads it.
+    sys.path.insert(0, str(Path(path).parent.absolute()))
+    found = top_level_of(path, "__pipeline__")
+    pipelines = [
+        each
+        for each in found.values()
+        if not isinstance(each, type) and hasattr(each, "source") and hasattr(each, "sink")
+    ]
+    if len(pipelines) != 1:
+        raise CommandError(f"{path} has {len(pipelines)} pipelines: add --input, --output", USAGE)
+    (pipeline,) = pipelines
+    sources: list[str] = getattr(pipeline.source, "topics", list)()
+    if len(sources) != 1 or not pipeline.sink.topic:
+        raise CommandError(f"{path} names no single topic: add --input and --output", USAGE)
+    judge = found.get(JUDGE)
+    return Declared(
+        sources[0], pipeline.sink.topic, str(Path(path).parent / judge) if judge else ""
+    )

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
 from barnabas.broker.cli.proving.calls import WATCHED
-from barnabas.broker.cli.proving.proxy import HOST, Act, Tap
-from barnabas.broker.cli.proving.stream import FRAME_BYTES_MAX, LENGTH_BYTES, Stream
+from barnabas.broker.cli.proving.proxy import FRAME_BYTES_MAX, HOST, LENGTH_BYTES, Act, Stream, Tap
 from barnabas.broker.client.connection import Address
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.protocol.header import API_VERSIONS_KEY, decode_response_header, response_frame

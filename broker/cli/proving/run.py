@@ -24,11 +24,10 @@ from barnabas.broker.cli.proving.load import Writer
 from barnabas.broker.cli.proving.observer import COMMITTED, Observer, is_consumed
 from barnabas.broker.cli.proving.own_judge import OwnJudge
 from barnabas.broker.cli.proving.passing import Passage
-from barnabas.broker.cli.proving.ports import free_port
 from barnabas.broker.cli.proving.proxy import Proxy, Tap
 from barnabas.broker.cli.proving.rerouting import Rerouted
 from barnabas.broker.cli.proving.schedule import OF_THE_BROKER
-from barnabas.broker.cli.proving.served import HOST, ServedBroker, package_environment
+from barnabas.broker.cli.proving.served import HOST, ServedBroker, free_port, package_environment
 from barnabas.broker.cli.proving.story import Story, story_of
 from barnabas.broker.cli.proving.timeline import Event, Timeline
 from barnabas.broker.cli.proving.watch import Watch

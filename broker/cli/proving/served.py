@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -15,6 +17,7 @@ from barnabas.broker.client.wire_client import WireClient
 from barnabas.broker.config.addresses import address_text
 from barnabas.protocol.errors import KafkaError, Malformed
 from barnabas.storage.files.io import private_opener
+from barnabas.storage.runtime.chance import random_below
 from barnabas.storage.runtime.clock import monotonic, sleep
 
 HOST: Final = "127.0.0.1"
@@ -27,6 +30,10 @@ _SETTINGS: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
 }
+_FIRST_PORT: Final = 12_000
+_PORTS: Final = 18_000
+"""Ports below those that systems give to clients: none of them takes the port of a dead broker."""
+_ATTEMPTS: Final = 200
 _OF_BROKERS: Final = ("KAFKA_", "BARNABAS_")
 """Variables of the environment that would configure the broker."""
 
@@ -91,3 +98,13 @@ def package_environment() -> dict[str, str]:
     path = os.pathsep.join(filter(None, [packages, os.environ.get("PYTHONPATH")]))
     inherited = {k: v for k, v in os.environ.items() if not k.startswith(_OF_BROKERS)}
     return {**inherited, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+
+
+def free_port(host: str) -> int:
+    """Return a port on which nothing listens; raises OSError."""
+    for _ in range(_ATTEMPTS):
+        port = _FIRST_PORT + random_below(_PORTS)
+        with socket.socket() as listener, contextlib.suppress(OSError):
+            listener.bind((host, port))
+            return port
+    raise OSError(f"{host}: no free port in {_ATTEMPTS} attempts")

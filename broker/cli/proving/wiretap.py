@@ -27,8 +27,7 @@ from barnabas.broker.cli.proving.calls import (
 )
 from barnabas.broker.cli.proving.instances import is_of
 from barnabas.broker.cli.proving.owners import owner_of
-from barnabas.broker.cli.proving.proxy import Act
-from barnabas.broker.cli.proving.stream import LENGTH_BYTES, Stream
+from barnabas.broker.cli.proving.proxy import LENGTH_BYTES, Act, Stream
 from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.protocol.api import AnyApi
 from barnabas.protocol.errors import ErrorCode, KafkaError, Malformed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.broker.cli.errors import CommandError
-from barnabas.broker.cli.proving.pipeline_file import declared
+from barnabas.broker.cli.proving.own_judge import declared
 from tests.checkout import ROOT
 
 ONE = """

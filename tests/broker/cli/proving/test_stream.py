@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from barnabas.broker.cli.proving.stream import FRAME_BYTES_MAX, Stream
+from barnabas.broker.cli.proving.proxy import FRAME_BYTES_MAX, Stream
 from barnabas.protocol.errors import Malformed
 
 
