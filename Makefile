@@ -482,7 +482,7 @@ torture: $(VENV)/.counterparts ## Transactions under random faults for an hour (
 .PHONY: prove-seeds
 prove-seeds: $(VENV)/.counterparts ## Ten programs under `barnabas prove` (SEEDS=20, PROGRAMS=a,b, SECONDS=60, JOBS=4); it continues an interrupted run
 	@$(BIN)/python -m tests.interop.prove_seeds --seeds $(or $(SEEDS),20) $(if $(PROGRAMS),--programs $(PROGRAMS)) \
-		--seconds $(SECONDS) --jobs $(if $(filter command%,$(origin JOBS)),$(JOBS),4) $(ARGS)
+		--seconds $(or $(SECONDS),60) --jobs $(if $(filter command%,$(origin JOBS)),$(JOBS),4) $(ARGS)
 
 ROUNDS ?= 500
 
@@ -490,12 +490,10 @@ ROUNDS ?= 500
 nemesis: $(VENV)/.counterparts ## Flushes while PostgreSQL crashes, fails over and splits, for an hour (ROUNDS=, SEED=)
 	@$(BIN)/python -m tests.postgresql.nemesis --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-SECONDS ?= 60
-
 .PHONY: nemesis-cluster
 nemesis-cluster: ROUNDS = 60
 nemesis-cluster: $(VENV)/.counterparts ## The same over three brokers, their links and clients (ROUNDS=, SECONDS=, SEED=)
-	@$(BIN)/python -m tests.postgresql.cluster_nemesis --rounds $(ROUNDS) --seconds $(SECONDS) $(if $(SEED),--seed $(SEED)) $(ARGS)
+	@$(BIN)/python -m tests.postgresql.cluster_nemesis --rounds $(ROUNDS) --seconds $(or $(SECONDS),60) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 .PHONY: controls
 controls: $(VENV)/.counterparts ## What the nemesis of a cluster would see, broken on purpose; and full disks, as root
