@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from barnabas.storage.metastore.interface import MetadataImage, MetaStore
 
 ENTITIES_MAX: Final = 10_000
-"""Entities with limits that there may be: they are in memory."""
+"""Maximum number of entities with limits, all of which are in memory."""
 
 
 class QuotaRules:

@@ -25,7 +25,7 @@ _SECONDS_PER_EPOCH: Final = 2
 """Seconds for each epoch: a start takes one epoch, and lasts longer than this. The epochs reach
 2^30 in 2094; recovery ignores markers with larger ones."""
 _EPOCHS_MIN: Final = 1 << 16
-"""Smallest step, if the clock is wrong: more starts than a broker has had since the backup."""
+"""Minimum step, for a wrong clock: a broker has had fewer starts since its backup."""
 _ERA_BITS: Final = 24
 """Producer ids skipped for each second: 16.8 million, more than can be allocated, since every
 thousand takes a commit. Until 2043 the ids stay below 2^53, above which JavaScript rounds them."""

@@ -2,10 +2,10 @@
 
 Rules of this file:
 
-* **Nothing is counted while a ring does**: requests that arrive whole cost one comparison for each
-  arrival. The rest in memory of its own (``FrameBuffer.settle``) is either an incomplete frame, for
-  which a Claim stands (frame_budget.py), or whole requests that wait because the connection is not
-  served: these are counted as read ahead.
+* **Requests that arrive whole, in a ring, are not counted**: each arrival costs one comparison.
+  What has memory of its own (``FrameBuffer.settle``) is either an incomplete frame, for which a
+  Claim stands (frame_budget.py), or whole requests that wait because the connection is not served:
+  these are counted as read ahead.
 * **The socket is read unless** there is no room, the claim waits, too much was read ahead, or the
   connection ends. ``resume`` checks all of them again.
 """

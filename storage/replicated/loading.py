@@ -36,8 +36,8 @@ class DurableLog(NamedTuple):
     base_offset: int = 0
     """Offset of the first batch, or the next offset without any."""
     snapshot: LogSnapshot | None = None
-    """State that the batches before its offset have left; that offset is not before
-    ``base_offset``. None if no batch is missing."""
+    """State of the log before the snapshot's offset, which is ``base_offset`` or a later one. None
+    if no batch is missing."""
     remote: Sequence[ReadableSegment] = ()
     """Segments from the log's start up to ``base_offset``, which is then the snapshot's offset, or
     the log's end."""

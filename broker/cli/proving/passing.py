@@ -1,4 +1,4 @@
-"""Time that passes for processes which are dead or paused, without waiting for it.
+"""Ends of sessions and transactions of dead and paused processes, without waiting for timeouts.
 
 A coordinator removes a dead member after its session timeout and aborts an open transaction after
 the transaction timeout: 45 s and a minute by default. The command does both at once, by requests

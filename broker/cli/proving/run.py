@@ -43,7 +43,7 @@ REQUEST_S: Final = 10.0
 """Timeout of the command's own requests."""
 _INTERVAL_S: Final = 0.2
 _EARLY_ENDS_MAX: Final = 4
-"""Processes in turn that may end at once before the program has consumed anything."""
+"""Number of processes, one after the other, that may end before an input was consumed."""
 _QUIET_S: Final = 2.0
 """Time without another output after which a consumed input counts as final."""
 _SETTLE_MOST: Final = 5

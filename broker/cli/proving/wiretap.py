@@ -64,7 +64,7 @@ class Moment(NamedTuple):
     """Signal for the process, SIGKILL or SIGSTOP, or ``None`` to harm only the connection."""
     reason: str = ""
     process: str = ""
-    """Name of the process, or empty for any of the instance's: zombies have its number, too."""
+    """Name of one process of the instance, or empty for any: zombies have the same number."""
 
     def fits(self, call: Call) -> bool:
         """Return whether a fault happens at a request."""
