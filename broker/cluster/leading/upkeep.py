@@ -10,7 +10,7 @@ Rules of this file:
    and once for a long log that was loaded whole. With it go the parts of the log before it
    (``storage/replicated/log_parts.py``). The logs with the most bytes after their snapshots get one
    earlier, so that all logs together have at most ``unread_bytes`` of them, which their next
-   leaders have to read. Compacted logs are not counted: they are read whole.
+   leaders have to read (F14). Compacted logs are not counted: they are read whole.
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
 4. The segments on the disk have at most the bytes of the cache, except those of compacted logs.
