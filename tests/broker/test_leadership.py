@@ -15,6 +15,7 @@ from weakref import WeakSet
 import pytest
 
 from barnabas.broker.cluster.leading.states import AFTER, State
+from barnabas.broker.cluster.leading.upkeep import Upkeep
 from barnabas.broker.cluster.view import Leader
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode
@@ -298,9 +299,17 @@ def test_long_log_is_in_its_segments_when_it_is_served(cluster, first, data):
         assert wire.read(data) == [*expected, b"more"]
 
 
+async def offload_nothing(_upkeep):
+    """Stand in for the removal of segments that the store has."""
+
+
 @pytest.fixture
 def crowded(cluster, first, monkeypatch):
-    """Broker 0 is to lead a long log, for which its disk is too small, and a short one."""
+    """Broker 0 is to lead a long log, for which its disk is too small, and a short one.
+
+    Its other logs make no room for them.
+    """
+    monkeypatch.setattr(Upkeep, "_offload", offload_nothing)
     names = [f"crowd-{next(NUMBERS)}" for _ in range(2)]
     for name in names:
         cluster.create_topic(name, 1)

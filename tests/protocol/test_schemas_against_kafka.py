@@ -36,6 +36,8 @@ ADDED = {
     # The target of a marker: a leader in another epoch must not write it, nor may it be written to
     # a topic that was created again under its name.
     "WriteTxnMarkersRequest": {"markers.topics.leader_epoch", "markers.topics.topic_id"},
+    # Brokers whose configuration lacks the object store that the others have.
+    "DescribeClusterResponse": {"lacks_object_store"},
     # A field that Apache Kafka drops at a restart and Barnabas keeps.
     "TransactionLogValue": {"last_producer_epoch"},
     # Whether partitions stay where they are moved to, and which do.
