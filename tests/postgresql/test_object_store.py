@@ -8,8 +8,10 @@ from collections import Counter
 from kafka import KafkaConsumer, KafkaProducer
 from kafka.admin import KafkaAdminClient, NewTopic
 
+from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
 from tests.counterparts.mended_kafka_python import PatientClient
 from tests.counterparts.postgresql_servers import Server
+from tests.counterparts.wire_client import WireClient
 from tests.postgresql.brokers import Member, running, start
 from tests.waiting import wait_until
 
@@ -29,6 +31,16 @@ def members_over(server: Server, tmp_path, count: int) -> list[Member]:
         "barnabas.cache.max.bytes": "4194304",
     }
     return [Member(tmp_path / f"broker-{each}", server.url, **settings) for each in range(count)]
+
+
+def leads_alone(member: Member) -> bool:
+    """Return whether no other broker is there, or leads a partition of the topic."""
+    request = MetadataRequest([MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
+    with WireClient(member) as client:
+        found = client.ask(METADATA, request, 9)
+    (broker,) = found.brokers[:1]
+    leaders = {each.leader_id for each in found.topics[0].partitions}
+    return len(found.brokers) == 1 and leaders == {broker.node_id}
 
 
 def read_all(bootstrap_servers: str, expected: int) -> list[bytes]:
@@ -95,5 +107,7 @@ def test_transactions_are_there_once_after_kills_and_a_restart_without_any_disk(
     (other,) = members_over(server, tmp_path / "new", 1)
     other.overrides["barnabas.storage"] = f"file://{tmp_path}/objects"
     with running([other]):
+        # kafka-python raises UnknownBrokerIdError if a leader's broker leaves while it looks it up.
+        wait_until(lambda: leads_alone(other), "the only broker, which leads all partitions")
         found = read_all(other.bootstrap_servers, len(committed))
         assert Counter(found) == Counter(committed)
