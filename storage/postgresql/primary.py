@@ -8,7 +8,7 @@ Rules of this file:
 2. No statement is ever cancelled: a cancelled commit is visible without being replicated. A server
    that neither takes nor sends a byte within ``patience_s`` is left, by closing the socket. So is a
    silent server while another one takes writes: it was replaced, in any case. A response over a
-   slow link has no time limit, since it would begin anew each time. Nor has a flush that is still
+   slow link has no time limit, since each retry would begin again. Nor has a flush that is still
    in the buffers of the system, until the server's system confirms it. If a server is too slow to
    read, smaller pieces are requested (``execute``).
 3. Any error of the driver means that the outcome is unknown. An error is final only if the server

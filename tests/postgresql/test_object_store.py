@@ -34,7 +34,7 @@ def members_over(server: Server, tmp_path, count: int) -> list[Member]:
 
 
 def leads_alone(member: Member) -> bool:
-    """Return whether no other broker is there, or leads a partition of the topic."""
+    """Return whether it is the only broker, and leads all partitions of the topic."""
     request = MetadataRequest([MetadataRequestTopic(name=TOPIC)], allow_auto_topic_creation=False)
     with WireClient(member) as client:
         found = client.ask(METADATA, request, 9)
