@@ -134,6 +134,7 @@ def test_keys_lead_through_the_console_and_can_be_switched_off(page, full_broker
     expect(page.get_by_role("searchbox")).to_have_value("p")
     expect(state_of(page)).not_to_have_text(re.compile("Paused"))
     page.get_by_role("searchbox").fill("")
+    expect(page.get_by_role("link", name=TOPIC, exact=True)).to_be_visible()
     page.keyboard.press("Tab")
     heading(page).focus()
     page.keyboard.press("j")
