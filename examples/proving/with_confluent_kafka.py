@@ -5,7 +5,7 @@ import signal
 import sys
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 name = f"invoicing-{sys.argv[1]}"
 servers = {
@@ -57,6 +57,18 @@ def invoice(batch: list[Any]) -> None:
     producer.commit_transaction(30)
 
 
+def received() -> list[Any]:
+    """Return the orders that have arrived; the fatal error of a fenced member ends the program."""
+    batch = []
+    for order in orders.consume(50, 0.2):
+        error = order.error()
+        if error is None:
+            batch.append(order)
+        elif error.code() == KafkaError._FATAL:  # noqa: SLF001 (public, in spite of its name)
+            raise KafkaException(error)
+    return batch
+
+
 def rewind() -> None:
     """Continue at the committed offsets, which do not have the aborted batch."""
     for partition in orders.committed(orders.assignment(), 30):
@@ -69,7 +81,7 @@ orders.subscribe(["orders"], on_assign=assigned, on_revoke=revoked, on_lost=revo
 
 # Each other error ends the program; its supervisor starts it again.
 while True:
-    batch = [order for order in orders.consume(50, 0.2) if order.error() is None]
+    batch = received()
     if batch and member:
         signal.alarm(60)  # ends a program whose library hangs
         try:
