@@ -55,8 +55,8 @@ _FENCED: Final = FlushAnswer(Outcome.FENCED)
 class PendingFlush(NamedTuple):
     """Commit groups that are committed together: by ``flush`` of ``session``.
 
-    ``flush`` is None if no request is needed: ``answer`` is known then. It lacks its key until
-    ``upload`` has it.
+    ``flush`` is None if no request is needed, since ``answer`` is known. With an ``upload``, it
+    has no key until the upload has one.
     """
 
     groups: Sequence[CommitGroup]

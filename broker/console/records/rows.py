@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from barnabas.broker.console.records.pace import ThreadPace
 
 _JSON_PER_BYTE: Final = 12
-"""Characters of JSON for one byte of a record, at most: of half of a character there are six."""
+"""Maximum number of characters of JSON for one byte of a record: two escapes of six each."""
 _ROW_BYTES: Final = 4 * 1024
 """Memory of a row besides its contents."""
 _TEXT_PIECE: Final = 32 * 1024
