@@ -307,7 +307,7 @@ class Segment(ReadableSegment):
         return is_written and not self.directory.is_apart
 
     def discard(self) -> None:
-        """Write nothing more: readers get the records of this sealed segment from elsewhere."""
+        """Stop writing: readers get the records of this sealed segment from elsewhere."""
         self._is_discarded = True
 
     # The segment thread's side
