@@ -300,7 +300,7 @@ def test_long_log_is_in_its_segments_when_it_is_served(cluster, first, data):
 
 
 async def offload_nothing(_upkeep):
-    """Stand in for the removal of segments that the store has."""
+    """Remove no segments that the store has."""
 
 
 @pytest.fixture

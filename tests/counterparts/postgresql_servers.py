@@ -4,8 +4,8 @@
         pair.primary.execute("CREATE TABLE t (i int)")
         pair.fail_over()
 
-What a server keeps lies in a temporary directory, which goes with it: in memory where there is
-room, so that no commit waits for a disk; a server that is killed loses nothing there. Every wait
+A server has a temporary directory and removes it at its end. The directory is in memory where there
+is room, so that no commit waits for a disk; `kill -9` of a server loses nothing there. Every wait
 ends.
 """
 

@@ -18,8 +18,6 @@ from barnabas.broker.cli.proving.timeline import Timeline
 from barnabas.broker.cli.proving.wiretap import Moment, Wiretap
 from barnabas.storage.runtime.clock import monotonic, sleep
 
-_REQUEST_S = 2.0
-"""Time to wait for the request at which an instance is stopped."""
 _INTERVAL_S = 0.005
 _AT_WORK = frozenset({names.ZOMBIE, names.SLOW, names.CUT_BEFORE, names.CUT_AFTER})
 """Faults that need an instance at work, as all those at a request do."""
@@ -144,7 +142,7 @@ class Disturbance:
         api = PRODUCE
         if fault.kind != names.ZOMBIE:
             api = wiretap.chosen(fault.share, Act.FORWARD, signal.SIGSTOP)
-        until_s = monotonic() + _REQUEST_S
+        until_s = monotonic() + names.REQUEST_S
         moment = Moment(api, number, Act.FORWARD, signal.SIGSTOP, f"at its {api}", process.name)
         if wiretap.arm(moment):
             while wiretap.is_armed(moment) and monotonic() < until_s:

@@ -60,7 +60,7 @@ _HEAL_S: Final = {
     LOADING: (0.2, 1.0),
 }
 """Times until a fault is healed, beside the time for its request."""
-_REQUEST_S: Final = 2.0
+REQUEST_S: Final = 2.0
 """Time to wait for the request at which a fault happens: a busy machine needs it."""
 _QUIET_SHARE: Final = 0.1
 """Share of the time, at its end, without a new fault."""
@@ -83,7 +83,7 @@ def draw(seed: int, seconds: float, kinds: Sequence[str], instances: int) -> lis
         how = _manner(kind, chance)
         heal_s = chance.uniform(*_HEAL_S[kind])
         if kind in {CUT_BEFORE, CUT_AFTER} or (kind == KILL and how):
-            heal_s += _REQUEST_S
+            heal_s += REQUEST_S
         heal_s = round(min(heal_s, seconds - at_s), 3)
         client, share = str(slot) if slot else "", round(chance.random(), 3)
         fault = Fault(kind, heal_s, client=client, share=share, how=how)

@@ -226,13 +226,15 @@ class Upkeep:
 
     async def _limit_unread(self) -> None:
         """Keep snapshots of the logs with the most bytes after theirs, above the limit of all."""
-        unread = []
-        for number, (log, kept) in enumerate([*self._kept.items()], start=1):
-            if number % LOGS_PER_TURN == 0:
-                await next_turn()
-            if has_parts(log):
+        unread: list[LogBytes] = []
+
+        async def measure(log: PartitionLog) -> None:
+            kept = self._kept.get(log)
+            if kept is not None and has_parts(log):
                 grown_bytes = log.appended_bytes - kept.appended_bytes
                 unread.append(LogBytes(kept.inherited_bytes + grown_bytes, log))
+
+        await for_each_log(self._logs, self._kept, measure)
         excess_bytes = sum(each.size_bytes for each in unread) - self._settings.unread_bytes
         for log in largest(unread, excess_bytes):
             if is_here(self._logs, log):
