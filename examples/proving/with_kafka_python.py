@@ -1,6 +1,7 @@
 """Write one invoice for each order, exactly once, with kafka-python."""
 
 import os
+import signal
 import sys
 
 from kafka import (
@@ -13,6 +14,7 @@ from kafka import (
 
 servers = {"bootstrap_servers": os.environ["KAFKA_BOOTSTRAP_SERVERS"].split(",")}
 name = f"invoicing-{sys.argv[1]}"
+LIMIT_S = 30  # of a turn of the loop: kafka-python 3.0.12 can wait forever when a broker dies
 
 
 class Moves(ConsumerRebalanceListener):
@@ -39,12 +41,14 @@ orders = KafkaConsumer(
     **servers,
 )
 producer = KafkaProducer(transactional_id=name, transaction_timeout_ms=10_000, **servers)
+signal.alarm(LIMIT_S)  # ends this process unless it is set again in time
 producer.init_transactions()  # aborts the transaction that a previous run left open
 moves = Moves()
 orders.subscribe(["orders"], listener=moves)
 
 # Each error ends the program; its supervisor starts it again at the committed offsets.
 while True:
+    signal.alarm(LIMIT_S)
     if moves.happened:
         moves.happened = False
         for partition in orders.assignment():
