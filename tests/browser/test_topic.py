@@ -144,6 +144,29 @@ def test_its_first_records_are_deleted(page, broker, written):
     expect(first).to_contain_text("1:4")
 
 
+def test_form_opens_with_its_choices(page, broker, written):
+    # A list that came later would replace the field in which the user types.
+    page.goto(f"{broker.url}/topics/{written}")
+    button = page.get_by_role("button", name="Delete records…", exact=True)
+    expect(button).to_be_visible()
+    topic = re.compile(rf"/api/v1/topics/{written}$")
+    held = []
+
+    def hold(route):
+        held.append(route)
+
+    page.route(topic, hold)
+    with page.expect_request(topic):
+        button.click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_have_count(0)
+    for route in held:
+        route.continue_()
+    page.unroute(topic)
+    field = dialog.get_by_label("partition", exact=False).first
+    expect(field.get_by_role("option")).to_have_text(["", "0", "1", "2"])
+
+
 def test_topic_is_deleted_by_typing_its_name(page, broker, written, troubles):
     page.goto(f"{broker.url}/topics/{written}")
     dialog = opened(page, "Delete the topic")

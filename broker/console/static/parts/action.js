@@ -92,7 +92,16 @@ export function Action({ name, on = {}, isOffered = true, values = {}, words, ab
  * The form that is open. It is not the button's: the row with the button may go while somebody reads what was done.
  */
 export function OpenAction() {
-  return opened.value && html`<${Dialog} ...${opened.value} close=${closeAction} />`;
+  return opened.value && html`<${WithChoices} ...${opened.value} />`;
+}
+
+/**
+ * The form once its choices are known: a list that came later would replace the field in which the user types.
+ * @param {Opened} given
+ */
+function WithChoices(given) {
+  const choices = useChoices(given.row.fields, given.on);
+  return choices && html`<${Dialog} ...${given} choices=${choices} close=${closeAction} />`;
 }
 
 /** Close the form: of another screen it is none. */
@@ -100,8 +109,8 @@ export function closeAction() {
   opened.value = null;
 }
 
-/** @param {Opened & { close: () => void }} given */
-function Dialog({ row, on, values, commands, onDone, close }) {
+/** @param {Opened & { choices: Record<string, import("./choices.js").Known | undefined>, close: () => void }} given */
+function Dialog({ row, on, values, commands, onDone, choices, close }) {
   const dialog = useRef(/** @type {HTMLDialogElement | null} */ (null));
   const form = useRef(/** @type {HTMLFormElement | null} */ (null));
   const [effect, setEffect] = useState(/** @type {any} */ (null));
@@ -109,7 +118,6 @@ function Dialog({ row, on, values, commands, onDone, close }) {
   const [isAsking, setAsking] = useState(false);
   const [typed, setTyped] = useState("");
   const [result, setResult] = useState(/** @type {any} */ (null));
-  const choices = useChoices(row.fields, on);
   const confirmation = useRef(/** @type {HTMLInputElement | null} */ (null));
   useEffect(() => {
     // The first that can have the focus gets it. Without a field that is the title: it would be "Copy as", and the

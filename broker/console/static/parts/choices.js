@@ -10,10 +10,10 @@ const NAMED_MOST = 1000;
 /** @typedef {{ values: string[], isClosed: boolean }} Known  `isClosed`: there are no others. */
 
 /**
- * What is known of fields, by their names.
+ * What is known of fields, by their names; null until the broker has responded, or not.
  * @param {import("./fields.js").FieldRow[]} fields
  * @param {Record<string, string>} on  What the action is done to.
- * @returns {Record<string, Known | undefined>}
+ * @returns {Record<string, Known | undefined> | null}
  */
 export function useChoices(fields, on) {
   const names = new Set(fields.map(({ name }) => name));
@@ -21,10 +21,11 @@ export function useChoices(fields, on) {
   const group = useOnce(on.group !== undefined && (names.has("topic") || asksPartition) ? ["groups", on.group] : null);
   const topic = useOnce(on.topic !== undefined && asksPartition ? ["topics", on.topic] : null);
   const topics = useOnce(names.has("target") ? ["topics"] : null, { limit: NAMED_MOST });
+  if ([group, topic, topics].some(({ isAwaited }) => isAwaited)) return null;
   return {
-    ...(group && group.next === null ? ofGroup(group.partitions) : {}),
-    ...(topic && topic.partitions <= LISTED_MOST ? { partition: closed(Array.from({ length: topic.partitions }, (_, at) => String(at))) } : {}),
-    ...(topics ? { target: { values: topics.items.map((/** @type {any} */ row) => row.topic), isClosed: false } } : {}),
+    ...(group.data && group.data.next === null ? ofGroup(group.data.partitions) : {}),
+    ...(topic.data && topic.data.partitions <= LISTED_MOST ? { partition: closed(Array.from({ length: topic.data.partitions }, (_, at) => String(at))) } : {}),
+    ...(topics.data ? { target: { values: topics.data.items.map((/** @type {any} */ row) => row.topic), isClosed: false } } : {}),
   };
 }
 
@@ -33,7 +34,9 @@ export function useChoices(fields, on) {
  * @param {Record<string, number>} [asked]
  */
 function useOnce(parts, asked = {}) {
-  return useFetched(parts === null ? null : apiPath(parts, asked), { everyMs: 0 }).seen.value.data;
+  const target = parts === null ? null : apiPath(parts, asked);
+  const { data, of } = useFetched(target, { everyMs: 0 }).seen.value;
+  return { data, isAwaited: of !== target };
 }
 
 /**
