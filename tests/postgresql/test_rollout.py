@@ -143,7 +143,7 @@ def older_packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextlib.contextmanager
 def written(members: list[ReplacedMember]) -> Iterator[Writer]:
-    """Have transactions written until the end of the block."""
+    """Write transactions until the end of the block."""
     addresses = [each.bootstrap_servers for each in members]
     with contextlib.closing(KafkaAdminClient(bootstrap_servers=addresses)) as admin:
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, 1)])
