@@ -30,7 +30,7 @@ OLDER = 17
 RECORDS = 8
 RECORD_BYTES = 4_000
 ABORTED = 5
-"""One transaction of so many is aborted."""
+"""Every fifth transaction is aborted."""
 PAUSE_S = 0.05
 """Time between two transactions."""
 PROGRESS = 2
