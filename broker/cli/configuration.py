@@ -8,7 +8,7 @@ import os
 from barnabas.broker.cli.errors import USAGE, CommandError
 from barnabas.broker.cli.properties_file import read_properties
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.config.cluster import METADATA, has_password
+from barnabas.broker.config.cluster import METADATA, STORAGE, has_password
 from barnabas.broker.config.loading.environment import is_secret
 from barnabas.broker.config.loading.loader import LoadedConfig, load_config
 from barnabas.broker.config.loading.providers import is_reference
@@ -49,6 +49,22 @@ def directory_of(arguments: argparse.Namespace) -> tuple[str, BrokerConfig]:
     if not os.path.isdir(config.data_directory):
         raise CommandError(f"{config.data_directory}: not a directory", USAGE)
     return config.data_directory, config
+
+
+def cluster_config(arguments: argparse.Namespace, *, needs_storage: bool = False) -> BrokerConfig:
+    """Return a configuration that names a cluster; raises CommandError.
+
+    ``needs_storage``: it also names the object store.
+    """
+    config = load(arguments).config
+    values = {METADATA: config.metadata}
+    if needs_storage:
+        values[STORAGE] = config.storage
+    for key, value in values.items():
+        if value is None:
+            keys = " and ".join(values)
+            raise CommandError(f"name the cluster: set {keys}; {key} is not set", USAGE)
+    return config
 
 
 def load(arguments: argparse.Namespace) -> LoadedConfig:

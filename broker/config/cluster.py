@@ -97,7 +97,8 @@ class ClusterConfig(ObjectsConfig):
     default is 262144."""
     flush_ms: int = setting("barnabas.flush.ms", ConfigType.INT, 250, Between(0, 5000))
     """Maximum time for which a broker with an object store collects records before a flush, while
-    they arrive so fast that the flush becomes an object. With 0 each flush leaves at once."""
+    they arrive so fast that the flush becomes an object. It waits less if all producers wait for
+    their responses. With 0 each flush leaves at once."""
     flush_max_bytes: int = setting(
         "barnabas.flush.max.bytes",
         ConfigType.INT,

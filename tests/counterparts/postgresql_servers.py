@@ -118,8 +118,11 @@ def _signal(pid: int, which: signal.Signals) -> None:
 class Server:
     """One server: made as a new one, or as a copy of another one that then follows it."""
 
-    def __init__(self, **settings: str) -> None:
-        self._temporary = tempfile.TemporaryDirectory(prefix="postgresql-data-", dir=_in_memory())
+    def __init__(self, *, in_memory: bool = True, **settings: str) -> None:
+        """``in_memory``: keep the files in memory where there is room."""
+        self._temporary = tempfile.TemporaryDirectory(
+            prefix="postgresql-data-", dir=_in_memory() if in_memory else None
+        )
         self.directory = Path(self._temporary.name)
         own(self.directory)
         self.data = self.directory / "data"
@@ -298,11 +301,13 @@ class Server:
 class Pair:
     """A primary and its standby, which confirms each commit unless ``synchronous`` is False."""
 
-    def __init__(self, *, synchronous: bool = True, **settings: str) -> None:
+    def __init__(
+        self, *, synchronous: bool = True, in_memory: bool = True, **settings: str
+    ) -> None:
         self._synchronous = synchronous
         self._stack = ExitStack()
-        self.primary = Server(**settings)
-        self.standby = Server(**settings)
+        self.primary = Server(in_memory=in_memory, **settings)
+        self.standby = Server(in_memory=in_memory, **settings)
 
     @property
     def url(self) -> str:

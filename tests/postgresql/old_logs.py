@@ -1,22 +1,27 @@
 """Old records of logs that PostgreSQL makes by itself: many bytes without a client that sends them.
 
-Each log gets extents of about a mebibyte from offset 0 on, a snapshot at their end, and one part.
+Each log gets extents of about a mebibyte from offset 0 on, or packed segments in an object store,
+a snapshot at their end, and one part.
 The logs are empty before. No broker runs, or their leader is the caller.
 """
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from crc32c import crc32c
 
+from barnabas.protocol.records import iterate_batches
 from barnabas.storage.log.checkpoint import encode_leader_epochs
 from barnabas.storage.log.index import SegmentIndex, TransactionIndex
 from barnabas.storage.log.producer_snapshot import encode_snapshot
 from barnabas.storage.log.producers import ProducerState
+from barnabas.storage.objects.blob_store import BlobStore, SegmentKey
 from barnabas.storage.replicated.log_index import LogPart, LogSnapshot
 from barnabas.storage.replicated.log_parts import PartFacts, encode_part
+from barnabas.storage.replicated.segment_sidecar import Facts, PackedSegment
 
 MIB = 1024 * 1024
 Execute = Callable[..., Sequence[tuple[Any, ...]]]
@@ -87,6 +92,43 @@ def write_own(
         len(batch),
     )
     _end_at(execute, [partition], extents.stop * records)
+
+
+def write_segment(
+    execute: Execute,
+    blobs: BlobStore,
+    session: int,
+    partition: int,
+    batch: bytes,
+    records: int,
+    batches: range,
+) -> None:
+    """Give a log a packed segment in an object store, which readers get.
+
+    ``batches``: numbers of the batches in it; ``records``: number of records of the batch.
+    """
+    packed = PackedSegment(batches.start * records)
+    for at in batches:
+        placed = struct.pack(">q", at * records) + batch[8:]
+        ((_, header),) = iterate_batches(placed)
+        packed.add(placed, header, 0)
+    key = SegmentKey(partition, packed.base_offset, session, batches.start)
+    blobs.put(key.text, packed.body)
+    blobs.put(key.sidecar, [packed.sidecar(Facts((), [(0, 0)]))])
+    execute(
+        "WITH made AS (INSERT INTO barnabas.objects"
+        " (session_id, key, live_extents, kind, size_bytes, footer_at)"
+        " VALUES (%s, %s, 1, 'seg', %s, %s) RETURNING object_id, size_bytes)"
+        " INSERT INTO barnabas.extents SELECT %s, %s, %s, 0, object_id, 0, size_bytes FROM made",
+        session,
+        key.text,
+        packed.size_bytes,
+        packed.size_bytes,
+        partition,
+        packed.base_offset,
+        packed.next_offset,
+    )
+    _end_at(execute, [partition], packed.next_offset)
 
 
 def keep_snapshots(

@@ -102,6 +102,51 @@ def test_full_object_leaves_before_the_window_ends():
     assert collected.committer.due_in_s == pytest.approx(WINDOW_S)
 
 
+def test_flush_of_a_producer_that_waits_for_its_response_leaves_at_once():
+    """The flush is large enough for an object, and no record joins it while it is collected."""
+    collected = Collected()
+    collected.fill()
+    collected.arrive(2_000)
+    assert collected.committer.due_in_s == pytest.approx(WINDOW_S)
+    collected.wait(WINDOW_S)
+    collected.settle()
+    for _ in range(9):
+        collected.now_s += 0.1
+        collected.arrive(2_000)
+        assert collected.committer.due_in_s is None
+        collected.settle()
+    assert collected.rows_and_objects() == ["object"] * 11
+
+
+def test_windows_of_producers_that_all_wait_end_soon_after_the_last_of_them():
+    collected = Collected()
+    collected.fill()
+    for length_s in (WINDOW_S, 0.04, 0.04, 0.04):
+        for _ in range(5):
+            collected.arrive(400)
+            collected.wait(0.005)
+        assert collected.started() == []
+        assert collected.committer.due_in_s == pytest.approx(length_s - 0.025)
+        collected.wait(length_s - 0.025)
+        collected.settle()
+    assert collected.rows_and_objects() == ["object"] * 5, "one flush has the records of all"
+    collected.now_s += 1.0
+    collected.fill()
+    collected.arrive(2_000)
+    assert collected.committer.due_in_s == pytest.approx(WINDOW_S), "others may produce since"
+
+
+def test_windows_in_which_records_arrive_until_the_end_keep_their_length():
+    collected = Collected()
+    collected.fill()
+    for _ in range(20):
+        for _ in range(2):
+            collected.arrive(600)
+            collected.wait(0.13)
+        collected.settle()
+    assert collected.rows_and_objects() == ["object"] * 21
+
+
 def test_useless_window_is_followed_by_none_for_a_longer_time_each():
     """A transaction that ends behind its records waits for one window."""
     collected = Collected()
@@ -120,7 +165,7 @@ def test_useless_window_is_followed_by_none_for_a_longer_time_each():
         collected.now_s += 0.1
 
 
-def test_window_with_enough_records_ends_the_pauses():
+def test_window_that_fills_an_object_until_its_end_ends_the_pauses():
     collected = Collected()
     for pause_s in (1, 2, 4):
         collected.fill()
@@ -128,8 +173,10 @@ def test_window_with_enough_records_ends_the_pauses():
         collected.wait(WINDOW_S)
         collected.now_s += pause_s
     collected.fill()
-    collected.arrive(1_000)
-    collected.wait(WINDOW_S)
+    collected.arrive(500)
+    collected.wait(WINDOW_S / 2)
+    collected.arrive(500)
+    collected.wait(WINDOW_S / 2)
     collected.settle()
     assert collected.rows_and_objects()[-2:] == ["object", "object"]
     collected.arrive(10)

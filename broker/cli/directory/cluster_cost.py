@@ -20,7 +20,6 @@ from barnabas.broker.cli.directory.cluster_objects import opened_stores
 from barnabas.broker.cli.errors import OK, USAGE, CommandError
 from barnabas.broker.cli.output import print_json, print_table
 from barnabas.broker.cli.printing import print_text
-from barnabas.broker.config.cluster import METADATA
 
 if TYPE_CHECKING:
     from barnabas.storage.objects.object_rows import Usage
@@ -82,9 +81,7 @@ def cost(arguments: argparse.Namespace) -> int:
     prices = _prices(arguments.price)
     if not 1 <= arguments.hours <= HOURS_MAX:
         raise CommandError(f"--hours {arguments.hours}: must be 1 to {HOURS_MAX}", USAGE)
-    config = configuration.load(arguments).config
-    if config.metadata is None:
-        raise CommandError(f"name the cluster: {METADATA} is not set")
+    config = configuration.cluster_config(arguments)
     with opened_stores(config) as (base, _):
         with contextlib.closing(base.metastore(config.node_id)) as metastore:
             cluster_id = metastore.identity.cluster_id

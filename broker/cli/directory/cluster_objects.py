@@ -28,7 +28,7 @@ from barnabas.broker.cli.output import Progress, count_text, print_done, print_j
 from barnabas.broker.cli.printing import print_text
 from barnabas.broker.cluster.start.object_store import opener_of
 from barnabas.broker.cluster.start.postgresql import base_of
-from barnabas.broker.config.cluster import METADATA, STORAGE, without_password
+from barnabas.broker.config.cluster import METADATA, without_password
 from barnabas.broker.config.types import ConfigError
 from barnabas.storage.errors import StorageError
 from barnabas.storage.metastore.interface import MetaStoreError
@@ -88,7 +88,7 @@ class Compared:
 
 def check_cluster(arguments: argparse.Namespace) -> int:
     """Compare the objects that a cluster names with its object store; return the exit code."""
-    config = _config_of(arguments)
+    config = configuration.cluster_config(arguments, needs_storage=True)
     with opened_stores(config) as (base, open_store):
         with contextlib.closing(base.metastore(config.node_id)) as metastore:
             compared = Compared(metastore.identity.cluster_id)
@@ -202,7 +202,7 @@ def sweep(arguments: argparse.Namespace) -> int:
     """Delete all objects of a cluster whose database no longer exists; return the exit code."""
     if not arguments.dry_run:
         check_can_ask(arguments)
-    config = _config_of(arguments)
+    config = configuration.cluster_config(arguments, needs_storage=True)
     with opened_stores(config) as (base, open_store):
         with contextlib.closing(base.metastore(config.node_id)) as metastore:
             if metastore.identity.cluster_id == arguments.cluster:
@@ -235,14 +235,6 @@ def _delete_all(store: ObjectBlobStore) -> None:
                 keys.clear()
                 progress.show(f"{count_text(deleted, 'object')} deleted")
         store.delete(keys)
-
-
-def _config_of(arguments: argparse.Namespace) -> BrokerConfig:
-    config = configuration.load(arguments).config
-    for key, value in ((METADATA, config.metadata), (STORAGE, config.storage)):
-        if value is None:
-            raise CommandError(f"name the cluster: set {METADATA} and {STORAGE}; {key} is not set")
-    return config
 
 
 @contextlib.contextmanager

@@ -144,13 +144,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the verb."""
     if arguments.address is not None:
         arguments.override = [*arguments.override, f"{METADATA}={arguments.address}"]
-    config = configuration.load(arguments).config
-    if config.metadata is None:
-        raise CommandError(f"name the cluster: give its address, or set {METADATA}", USAGE)
+    config = configuration.cluster_config(arguments)
     try:
         base = base_of(config, PATIENCE_S)
     except ConfigError as error:
         raise CommandError(str(error), USAGE) from None
+    assert config.metadata is not None
     name = without_password(config.metadata)
     with contextlib.closing(base), StoreWaits(base, name):
         if arguments.verb == "reopen":

@@ -61,7 +61,7 @@ def _old_records(arguments: argparse.Namespace) -> int:
             print("\n".join(["", *old_records.takeover_table(partitions, gib, kill)]))
         if arguments.cold_scan:
             gib = 10.0 if arguments.gib is None else arguments.gib
-            found = old_records.scan(gib, arguments.cache_mib)
+            found = old_records.scan(gib, arguments.cache_mib, in_objects=arguments.objects)
             print("\n".join(["", *old_records.scan_table(found)]))
     except (BrokerDied, PostgreSqlFailed, RequestFailed, OSError) as error:
         print(f"bench-cluster: {error}", file=sys.stderr)
@@ -112,6 +112,9 @@ def _parser() -> argparse.ArgumentParser:
         "--cold-scan",
         action="store_true",
         help="a consumer reads a log through a smaller cache (--gib, --cache-mib)",
+    )
+    parser.add_argument(
+        "--objects", action="store_true", help="the scan reads an object store, a directory"
     )
     parser.add_argument("--gib", type=float, help="of old records: 100 for a takeover, 10 to scan")
     parser.add_argument("--cache-mib", type=int, default=1024, help="barnabas.cache.max.bytes")

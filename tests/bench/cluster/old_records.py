@@ -1,18 +1,25 @@
-"""Old records that only PostgreSQL has: a takeover of logs that are full of them, and a scan.
+"""Old records that only the store has: a takeover of logs that are full of them, and a scan.
 
 PostgreSQL makes these records by itself while no broker runs (``tests/postgresql/old_logs.py``).
-Those of the takeover share their bytes, since no client reads them; those of the scan do not.
+Those of the takeover share their bytes, since no client reads them; those of the scan do not. The
+scan also reads packed segments of an object store, which is a directory here.
 """
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.records import iterate_batches
+from barnabas.storage.objects.object_blob_store import Address, ObjectBlobStore
 from tests.bench.cluster.asking import FETCH_VERSION
 from tests.bench.cluster.rows import BULK_RECORDS, VALUE_BYTES
 from tests.bench.cluster.takeovers import TOPIC, Cluster, Kill, Size, cluster_of
@@ -22,13 +29,20 @@ from tests.bench.report import table
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.postgresql_servers import Pair
 from tests.counterparts.usage import cpu_time, tree_cpu_time
-from tests.postgresql.old_logs import MIB, keep_snapshots, write_own, write_shared
+from tests.postgresql.old_logs import (
+    MIB,
+    keep_snapshots,
+    write_own,
+    write_segment,
+    write_shared,
+)
 
 TAKEOVER_S = 5.0
 """Maximum time of a takeover, after the lease."""
 SCAN_MB_PER_S = 80.0
 EXTENT_RECORDS = 1000
 EXTENTS_AT_ONCE = 64
+"""Number of extents in a statement, and of batches in a packed segment."""
 SCAN_PARTITIONS = 3
 """One for each broker; one of them has all old records."""
 GIB = 1 << 30
@@ -61,14 +75,36 @@ def takeover(partitions: int, gib: float, lease_ms: int) -> Kill:
         return cluster.kill()
 
 
-def scan(gib: float, cache_mib: int) -> Scan:
-    """Read a log of ``gib`` through a cache of ``cache_mib``."""
-    settings = (("barnabas.cache.max.bytes", str(cache_mib * MIB)),)
+def scan(gib: float, cache_mib: int, *, in_objects: bool) -> Scan:
+    """Read a log of ``gib`` through a cache of ``cache_mib``.
+
+    ``in_objects``: the log is in an object store, not in PostgreSQL.
+    """
+    settings = {"barnabas.cache.max.bytes": str(cache_mib * MIB)}
     data = batch(BULK_RECORDS, VALUE_BYTES)
     extents = max(1, round(gib * GIB / len(data)))
-    with cluster_of(Size(SCAN_PARTITIONS, settings=settings)) as cluster:
-        cluster.restart(lambda pair: _write_own(pair, data, extents), 0)
-        return _read(cluster, extents * len(data), cache_mib * MIB)
+    with tempfile.TemporaryDirectory() as directory:
+        if in_objects:
+            settings["barnabas.storage"] = f"file://{directory}"
+        size = Size(SCAN_PARTITIONS, settings=(*settings.items(),), in_memory=in_objects)
+        with cluster_of(size) as cluster:
+            primary = cluster.pair.primary
+            if in_objects:
+                primary.wait_for("SELECT address IS NOT NULL FROM barnabas.object_store")
+                cluster.restart(lambda pair: _write_segments(pair, data, extents, directory), 0)
+                _evict(Path(directory))
+            else:
+                cluster.restart(lambda pair: _write_own(pair, data, extents), 0)
+                _evict(primary.data)
+            return _read(cluster, extents * len(data), cache_mib * MIB)
+
+
+def _evict(directory: Path) -> None:
+    """Drop what the page cache has of the files below a directory, as far as they are synced."""
+    for each in directory.rglob("*"):
+        if each.is_file():
+            with each.open("rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _write_shared(pair: Pair, extents: int) -> None:
@@ -79,12 +115,29 @@ def _write_shared(pair: Pair, extents: int) -> None:
 
 def _write_own(pair: Pair, data: bytes, extents: int) -> None:
     execute, (partition, *_) = pair.primary.execute, _partitions(pair)
+    for some in _portions(extents):
+        write_own(execute, 1, partition, data, BULK_RECORDS, some)
+    keep_snapshots(execute, [partition], extents * BULK_RECORDS, extents * len(data))
+    execute("CHECKPOINT")
+
+
+def _write_segments(pair: Pair, data: bytes, extents: int, directory: str) -> None:
+    execute, (partition, *_) = pair.primary.execute, _partitions(pair)
+    ((session,),) = execute("SELECT max(session_id) FROM barnabas.sessions")
+    ((cluster_id,),) = execute("SELECT cluster_id FROM barnabas.cluster")
+    with closing(ObjectBlobStore.open(Address(f"file://{directory}/{cluster_id}"))) as blobs:
+        for some in _portions(extents):
+            write_segment(execute, blobs, session, partition, data, BULK_RECORDS, some)
+    keep_snapshots(execute, [partition], extents * BULK_RECORDS, extents * len(data))
+
+
+def _portions(extents: int) -> Iterator[range]:
+    """Yield the numbers of the extents, some at a time, and print the progress."""
     for at in range(0, extents, EXTENTS_AT_ONCE):
         some = range(at, min(at + EXTENTS_AT_ONCE, extents))
-        write_own(execute, 1, partition, data, BULK_RECORDS, some)
+        yield some
         if at % (16 * EXTENTS_AT_ONCE) == 0:
             print(f"  {some.stop} of {extents} extents written", file=sys.stderr, flush=True)
-    keep_snapshots(execute, [partition], extents * BULK_RECORDS, extents * len(data))
 
 
 def _partitions(pair: Pair) -> list[int]:

@@ -64,6 +64,8 @@ class Size(NamedTuple):
     lease_ms: int = 10_000
     settings: tuple[tuple[str, str], ...] = ()
     """More settings of the brokers."""
+    in_memory: bool = True
+    """Whether the files of PostgreSQL are in memory where there is room."""
 
 
 class Times(NamedTuple):
@@ -153,7 +155,7 @@ def _say(text: str) -> None:
 @contextmanager
 def cluster_of(size: Size) -> Iterator[Cluster]:
     """Start the brokers on a pair, with the topic, each leading its share."""
-    with Pair(**STORE_SETTINGS) as pair, ExitStack() as stack:
+    with Pair(in_memory=size.in_memory, **STORE_SETTINGS) as pair, ExitStack() as stack:
         _say("starting three brokers")
         brokers = [_Broker(pair, size) for _ in range(BROKERS)]
         for each in brokers:

@@ -29,6 +29,7 @@ __all__ = ["world"]
 
 TOPIC = Named("t")
 UPLOADED = {"barnabas.flush.object.min.bytes": "1"}
+COLLECTED = {"barnabas.flush.object.min.bytes": "262144"}
 METADATA = {"KAFKA_BARNABAS_METADATA": "postgresql://u@h/d"}
 
 
@@ -55,12 +56,18 @@ def test_records_are_objects_and_are_counted(world):
         assert [seen(f"barnabas_object_{name}") for name in names] == [0, 0, 0]
 
 
-def fast_producer(address, until_s, ended):
-    """Send 60 kB every 50 ms, each after the response to the last."""
-    data = batch(Random(0).randbytes(60_000))
+def produce_steadily(address, ended, *, waits):
+    """Send 60 kB every 50 ms for 3 s, each after the last response if ``waits``."""
+    data, until_s = batch(Random(0).randbytes(60_000)), monotonic() + 3
     with Wire(address) as wire:
+        unanswered = 0
         while (begun_s := monotonic()) < until_s:
-            assert not wire.produce(TOPIC, data).error_code
+            wire.send(PRODUCE, produce_request(9, TOPIC, (0, data)), 9)
+            unanswered += 1
+            while unanswered and (waits or monotonic() >= until_s - 0.06):
+                (result,) = wire.receive().responses[0].partition_responses
+                assert not result.error_code
+                unanswered -= 1
             sleep(max(0.0, begun_s + 0.05 - monotonic()))
     ended.append(address)
 
@@ -69,22 +76,53 @@ def rows_of(cluster):
     return cluster._store.index.rows.values()
 
 
-@pytest.mark.parametrize(("flush_ms", "is_collected"), [(0, False), (250, True)])
-def test_records_that_arrive_fast_are_collected_to_few_objects(world, flush_ms, is_collected):
-    """Quick commits without a window keep most flushes too small for an object."""
+@pytest.mark.parametrize(
+    ("flush_ms", "waits", "share", "size_bytes", "records"),
+    [
+        (0, True, (0, 0.8), 0, 400),
+        (250, True, (0.8, 1), 300_000, 200),
+        (250, False, (0.8, 1), 2_000_000, 470),
+    ],
+)
+def test_records_that_arrive_fast_are_collected_to_large_objects(
+    world, flush_ms, waits, share, size_bytes, records
+):
+    """Quick commits without a window keep most flushes too small for an object.
+
+    Producers that wait for their responses wait only until an object has the records of most.
+    """
     ended = []
-    config = {"barnabas.flush.object.min.bytes": "262144", "barnabas.flush.ms": str(flush_ms)}
+    config = COLLECTED | {"barnabas.flush.ms": str(flush_ms)}
     with clusters_with_objects() as stores, Cluster(brokers=1, config=config) as cluster:
         cluster.create_topic(TOPIC.name)
-        address, until_s = cluster.brokers[0].address, monotonic() + 3
+        run = partial(produce_steadily, cluster.brokers[0].address, ended, waits=waits)
         for number in range(8):
-            run = partial(fast_producer, address, until_s, ended)
             start_thread(f"producer-{number}", run)
         wait_until(lambda: len(ended) == 8, pause_s=0.1)
         sizes = [len(body) for key, body in stores[0].bodies.items() if key.startswith("wal/")]
-        share = sum(sizes) / sum(row.log_end_offset * 60_000 for row in rows_of(cluster))
-        assert len(sizes) <= 14
-        assert (share > 0.8) is is_collected
+        written = sum(row.log_end_offset for row in rows_of(cluster))
+        assert share[0] <= sum(sizes) / (written * 60_000) <= share[1]
+        assert sum(sizes) >= size_bytes * len(sizes)
+        assert written >= records
+
+
+def test_producer_with_one_request_under_way_is_not_slowed(world):
+    """Each request is large enough for an object, and no other joins it."""
+    data, seconds = batch(Random(0).randbytes(300_000)), {}
+    for flush_ms in (0, 250):
+        config = COLLECTED | {"barnabas.flush.ms": str(flush_ms)}
+        with (
+            clusters_with_objects() as stores,
+            Cluster(brokers=1, config=config, commit_ms=50, seed=1) as cluster,
+        ):
+            cluster.create_topic(TOPIC.name)
+            with Wire(cluster.brokers[0].address) as wire:
+                begun_s = monotonic()
+                for _ in range(200):
+                    assert not wire.produce(TOPIC, data).error_code
+                seconds[flush_ms] = monotonic() - begun_s
+            assert sum(key.startswith("wal/") for key in stores[0].bodies) == 200
+    assert seconds[250] < 1.2 * seconds[0]
 
 
 def test_transaction_of_a_cluster_without_load_waits_for_no_window(world):
