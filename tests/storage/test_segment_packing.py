@@ -10,7 +10,7 @@ from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.uploads import MemoryUploads
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.objects.blob_store import SegmentKey, claim_of
 from barnabas.storage.replicated import segment_sidecar
 from barnabas.storage.replicated.blob_garbage import delete_dead_objects
