@@ -99,6 +99,10 @@ class NoRoom(StorageError):
         self.needed_bytes = needed_bytes
 
 
+class StoreSilent(StorageError):
+    """The store of a cluster has not returned records in time; they can be read later."""
+
+
 class StoreDamaged(StorageError):
     """The store cannot read the requested logs; other logs may be readable."""
 

@@ -122,10 +122,14 @@ class Replay(Generic[MachineT]):
             self._loaded(shard)
         finally:
             log.cleaning.scans -= 1
+            log.cleaning.awaits_replay = False
 
     def _read(self, shard: Shard[MachineT], log: PartitionLog) -> Iterator[None]:
         latest: dict[bytes, LogRecord] = {}
-        for segment in log.local_segments:
+        segments = log.local_segments
+        if len(segments) < len(log.segments):
+            raise Corrupt(log.directory.path, 0, "some records are in the store only")
+        for segment in segments:
             for _, header, batch in segment.scan_checked(0):
                 if header.next_offset <= log.log_start_offset:
                     continue

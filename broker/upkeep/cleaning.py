@@ -9,6 +9,9 @@ Rules of this file:
    ``log.cleaner.backoff.ms`` if nothing was due.
 3. A damaged log is not compacted until the scrubber has checked it, and then only up to the damage;
    a full disk only ends the pass. A write error stops the broker (D9).
+4. In a cluster the segments that passes have written leave the disk again, once the store has
+   followed (``broker/cluster/leading/upkeep.py``). A pass waits for that between two segments while
+   they have more than ``UNFOLLOWED_BYTES_MAX`` together, or a quarter of the cache (F14).
 """
 
 from __future__ import annotations
@@ -25,10 +28,11 @@ from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import run_in_turns
 from barnabas.storage.compaction.cleanable import Cleanable, plan, survey
 from barnabas.storage.compaction.cleaner import clean
-from barnabas.storage.errors import Corrupt
+from barnabas.storage.errors import Corrupt, StoreSilent
 from barnabas.storage.journal.committer import FULL_DISK
 from barnabas.storage.log.cleaned_segment import CleanedGroup, CleaningPlan, Unreadable
 from barnabas.storage.log.segment_swap import discard, take_over
+from barnabas.storage.replicated.offloading import unfollowed_bytes
 from barnabas.storage.runtime.chance import random_bytes
 from barnabas.storage.runtime.clock import monotonic, processor_seconds
 from barnabas.storage.runtime.threads import LONGEST_WAIT_SECONDS, new_event
@@ -52,6 +56,10 @@ WORK_SECONDS: Final = 0.002
 REST_SECONDS: Final = 0.004
 """Time, in seconds, that the thread computes before it releases the interpreter, and the pause
 after it."""
+UNFOLLOWED_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Size of the cleaned segments that the store of a cluster may not have followed yet."""
+FOLLOWED_MS: Final = 1000
+"""Pause before a pass that waits for the store looks again."""
 THREADS_MOST: Final = 32
 """Maximum number of passes at a time; ``log.cleaner.threads`` sets a smaller number."""
 PASSES_REMEMBERED: Final = 50
@@ -195,6 +203,7 @@ class LogCleaner:
         if self._logs.logs.get(log.partition_id) is not log or log.closed:
             return  # Deleted during the survey.
         self._running.add(log)
+        log_start_offset = log.log_start_offset
         planned = plan(
             log,
             cleanable,
@@ -202,12 +211,40 @@ class LogCleaner:
             map_bytes=config.log_cleaner_dedupe_buffer_size // max(1, config.log_cleaner_threads),
             salt=self._salt,
         )
-        self._step(_Pass(log, planned, self._run(planned)))
+        under_way = _Pass(log, planned, self._run(planned), log_start_offset)
+        under_way.note_read(planned.segments[0].base_offset if planned.segments else 0)
+        self._step_when_followed(under_way)
 
     def _run(self, planned: CleaningPlan) -> Iterator[CleanedGroup]:
         bytes_per_second = self._host.config.log_cleaner_io_max_bytes_per_second
         pace = Pace(self._logs, bytes_per_second, self._stopped)
         return clean(self._file_system, planned, pace)
+
+    def _step_when_followed(self, under_way: _Pass) -> None:
+        """Clean the next group once the store has followed enough of those before."""
+        if self._stopped.is_set():
+            return
+        log = under_way.log
+        if log.closed or self._logs.logs.get(log.partition_id) is not log:
+            self._end(under_way)
+        elif self._is_followed:
+            self._step(under_way)
+        else:
+            if any(each.cleaning.pending for each in self._logs.logs.values()):
+                self._logs.checkpoint()  # It gives the cleaned files their names.
+            again = partial(self._step_when_followed, under_way)
+            self._host.clock.call_later(FOLLOWED_MS, again)
+
+    @property
+    def _is_followed(self) -> bool:
+        logs = self._logs
+        if not logs.is_cache:
+            return True
+        most = UNFOLLOWED_BYTES_MAX
+        cache_bytes = self._host.config.cache_max_bytes
+        if cache_bytes:
+            most = min(most, cache_bytes // 4)
+        return unfollowed_bytes(logs.logs.values()) <= most
 
     def _step(self, under_way: _Pass) -> None:
         """Clean the next group on a thread."""
@@ -227,7 +264,8 @@ class LogCleaner:
         if group is None or not self._take_over(under_way, group):
             self._end(under_way)
             return
-        self._step(under_way)
+        under_way.note_read(group.end_offset)
+        self._step_when_followed(under_way)
 
     def _take_over(self, under_way: _Pass, group: CleanedGroup) -> bool:
         log = under_way.log
@@ -267,7 +305,7 @@ class LogCleaner:
         )
 
     def _end(self, under_way: _Pass) -> None:
-        self._running.discard(under_way.log)
+        self._leave_off(under_way.log)
         if under_way.bytes_before:
             ended = CompactionPass(
                 self._host.clock.now_ms(),
@@ -281,10 +319,18 @@ class LogCleaner:
             )
         self.survey()
 
+    def _leave_off(self, log: PartitionLog) -> None:
+        log.cleaning.unread = range(0)
+        self._running.discard(log)
+
     def _failed(self, under_way: _Pass, error: BaseException) -> None:
         log = under_way.log
-        self._running.discard(log)
+        self._leave_off(log)
         if isinstance(error, PassEnded) or self._is_outdated(under_way):
+            return
+        if isinstance(error, StoreSilent):
+            words = "not compacted now, the store is silent topic=%s partition=%d reason=%s"
+            logger.warning(words, *_name(log), error)
             return
         self.counts.failures += 1
         if isinstance(error, OSError) and not isinstance(error, FileNotFoundError):
@@ -311,7 +357,7 @@ class LogCleaner:
         log = under_way.log
         if self._logs.logs.get(log.partition_id) is not log:
             return True
-        return log.segments[0].base_offset > under_way.plan.segments[0].base_offset
+        return log.log_start_offset > under_way.log_start_offset
 
 
 @dataclass(slots=True, eq=False)
@@ -321,8 +367,15 @@ class _Pass:
     log: PartitionLog
     plan: CleaningPlan
     groups: Iterator[CleanedGroup]
+    log_start_offset: int
+    """Log start offset when the pass was planned."""
     bytes_before: int = 0
     bytes_after: int = 0
+
+    def note_read(self, offset: int) -> None:
+        """Note that the pass needs no segment before an offset any more."""
+        end_offset = self.plan.segments[-1].end_offset if self.plan.segments else offset
+        self.log.cleaning.unread = range(offset, end_offset)
 
 
 def _name(log: PartitionLog) -> tuple[str, int]:

@@ -10,7 +10,9 @@ Rules of this file (1 and 2 are Kafka's):
    the only thing that hides a record inside the damage. The segments before it are compacted as
    usual.
 4. A log is left alone while files of its last pass do not have their names, and while a reader
-   walks over its segments, or while some of its segments are in the store of the cluster only.
+   walks over its segments.
+5. Segments that only the store of a cluster has are compacted as the others are: a pass reads them
+   piece by piece through the block cache.
 """
 
 from collections.abc import Iterable
@@ -18,16 +20,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from barnabas.storage.log.cleaned_segment import CleaningPlan, SourceSegment
+from barnabas.storage.log.cleaned_segment import CleaningPlan, SourceSegment, StoredSource
 from barnabas.storage.log.config import LONG_MAX
 from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment import Segment
+from barnabas.storage.log.segment_read import ReadPlan
 
 if TYPE_CHECKING:
     from barnabas.storage.log.partition_log import PartitionLog
     from barnabas.storage.log.producer_entry import ProducerEntry
 
 _NO_OFFSET: Final = -1
+_PIECE_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +69,12 @@ def survey(log: "PartitionLog", now_ms: int) -> Cleanable | None:
         or cleaning.swaps_under_way
         or cleaning.scans
         or len(log.segments) == 1
-        or not isinstance(log.segments[0], Segment)
     ):
         return None
     first_dirty_offset = max(cleaning.clean_offset, log.log_start_offset)
     first_dirty = log.segment_at(first_dirty_offset)
     end = _end(log, first_dirty, now_ms)
-    dirty = log.local_segments[first_dirty:end]
+    dirty = log.segments[first_dirty:end]
     return Cleanable(
         first_dirty_offset,
         max(end, first_dirty),
@@ -102,7 +105,7 @@ def _youngest_ms(segment: ReadableSegment) -> int:
     return timestamp_ms if timestamp_ms >= 0 else segment.created_ms
 
 
-def _is_overdue(log: "PartitionLog", dirty: list[Segment], now_ms: int) -> bool:
+def _is_overdue(log: "PartitionLog", dirty: list[ReadableSegment], now_ms: int) -> bool:
     lag_ms = log.config.max_compaction_lag_ms
     if lag_ms == LONG_MAX:
         return False
@@ -123,12 +126,14 @@ def plan(
     config = log.config
     return CleaningPlan(
         path=log.directory.path,
+        make_directory=log.directory.make_if_missing,
         segments=tuple(
             SourceSegment(
                 segment.base_offset,
                 segment.end_offset,
                 segment.size_bytes,
-                segment.base_offset < log.cleaning.compacted_offset,
+                segment.base_offset < max(log.cleaning.compacted_offset, log.log_start_offset),
+                _elsewhere(segment, log.log_start_offset),
             )
             for segment in segments
         ),
@@ -144,6 +149,19 @@ def plan(
         generation=log.cleaning.new_generation(log.leader_epoch),
         salt=salt,
     )
+
+
+def _elsewhere(segment: ReadableSegment, log_start_offset: int) -> StoredSource | None:
+    """Return the records of a segment that has no file here; some before the start are deleted."""
+    if isinstance(segment, Segment):
+        return None
+    begin = max(segment.base_offset, log_start_offset)
+    return StoredSource(begin, segment.data_end_offset, partial(_plan_from, segment))
+
+
+def _plan_from(segment: ReadableSegment, offset: int) -> ReadPlan:
+    """Return the read of the next piece of a segment, whose gaps the pass checks."""
+    return segment.span(offset, segment.end_offset, _PIECE_BYTES, (0, 0), has_gaps=True)
 
 
 def _last_offsets(

@@ -4,6 +4,7 @@ Rules of this file:
 
 1. A pass touches no file but its own: it reads sealed segments and writes new ones beside them,
    under names of their own and synced. Putting them in place is ``storage/log/segment_swap.py``'s.
+   Of a segment that only the store of a cluster has, one piece at a time is in memory.
 2. It runs on a thread or in another process, on a :class:`CleaningPlan` that the loop has made; it
    knows nothing of live logs, and what happens to the log meanwhile cannot hurt it.
 3. Every batch's checksum is verified before its records are read: a damaged batch ends the pass, it
@@ -29,10 +30,16 @@ from barnabas.protocol.record_filter import (
     find_records,
     keep_records,
 )
-from barnabas.protocol.records import BatchHeader, CorruptBatch, InvalidBatch, verify_batch
+from barnabas.protocol.records import (
+    BatchHeader,
+    CorruptBatch,
+    InvalidBatch,
+    iterate_batches,
+    verify_batch,
+)
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.compaction.cleaned_transactions import CleanedTransactions
-from barnabas.storage.errors import Corrupt
+from barnabas.storage.errors import Corrupt, StoreSilent
 from barnabas.storage.files.file_system import FileSystem
 from barnabas.storage.log.cleaned_segment import (
     CleanedGroup,
@@ -40,10 +47,11 @@ from barnabas.storage.log.cleaned_segment import (
     Pace,
     SegmentWriter,
     SourceSegment,
+    StoredSource,
 )
 from barnabas.storage.log.index import OffsetIndex
 from barnabas.storage.log.segment_names import LOG_SUFFIX, OFFSET_DELTA_MAX, file_stem
-from barnabas.storage.log.segment_read import scan_batches
+from barnabas.storage.log.segment_read import read_waiting, scan_batches
 
 ENTRY_BYTES: Final = 192
 """Memory that one key takes: its digest, its offset, and its share of the table."""
@@ -101,7 +109,8 @@ class LatestOffsets:
 
 
 def clean(file_system: FileSystem, plan: CleaningPlan, pace: Pace) -> Iterator[CleanedGroup]:
-    """Run a pass, group by group. Raises Corrupt, OSError, and any error of ``pace``."""
+    """Run a pass, group by group. Raises Corrupt, StoreSilent, OSError, and errors of ``pace``."""
+    plan.make_directory()
     source = _Source(file_system, plan.path, pace)
     latest, clean_offset = _find_latest(source, plan)
     reached = [segment for segment in plan.segments if segment.base_offset < clean_offset]
@@ -152,6 +161,33 @@ class _Source:
 
     def batches(self, segment: SourceSegment) -> Iterator[tuple[BatchHeader, memoryview]]:
         path = self._file_system.join(self._path, file_stem(segment.base_offset) + LOG_SUFFIX)
+        expected = segment.base_offset
+        for position, header, batch in self._scan(path, segment):
+            self._pace(0)
+            try:
+                verify_batch(batch)
+            except CorruptBatch as error:
+                raise Corrupt(path, position, str(error)) from error
+            base_offset = header.base_offset  # No checksum covers it.
+            if base_offset < expected or (base_offset > expected and not segment.has_gaps):
+                reason = f"a batch of offset {base_offset} where {expected} should be"
+                raise Corrupt(path, position, reason)
+            expected = header.next_offset
+            yield header, batch
+        if expected > segment.end_offset:
+            raise Corrupt(path, segment.size_bytes, f"ends after {segment.end_offset}")
+
+    def _scan(
+        self, path: str, segment: SourceSegment
+    ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+        if segment.elsewhere is None:
+            yield from self._scan_file(path, segment.size_bytes)
+        else:
+            yield from self._scan_store(path, segment.elsewhere)
+
+    def _scan_file(
+        self, path: str, size_bytes: int
+    ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
         file = self._file_system.open(path)
 
         def read(size: int, position: int) -> bytes:
@@ -161,24 +197,28 @@ class _Source:
             except OSError as error:  # Not to be confused with what writing may meet (D9).
                 raise Corrupt(path, position, f"cannot be read: {error}") from error
 
-        expected = segment.base_offset
         try:
-            for position, header, batch in scan_batches(path, read, 0, segment.size_bytes):
-                self._pace(0)
-                try:
-                    verify_batch(batch)
-                except CorruptBatch as error:
-                    raise Corrupt(path, position, str(error)) from error
-                base_offset = header.base_offset  # No checksum covers it.
-                if base_offset < expected or (base_offset > expected and not segment.has_gaps):
-                    reason = f"a batch of offset {base_offset} where {expected} should be"
-                    raise Corrupt(path, position, reason)
-                expected = header.next_offset
-                yield header, batch
-            if expected > segment.end_offset:
-                raise Corrupt(path, segment.size_bytes, f"ends after {segment.end_offset}")
+            yield from scan_batches(path, read, 0, size_bytes)
         finally:
             file.close()
+
+    def _scan_store(
+        self, path: str, source: StoredSource
+    ) -> Iterator[tuple[int, BatchHeader, memoryview]]:
+        position, offset = 0, source.begin
+        while offset < source.end:
+            try:
+                loaded = source.plan_from(offset).load(read_waiting)
+            except OSError as error:  # Not to be confused with what writing may meet (D9).
+                raise StoreSilent(str(error)) from error
+            if loaded is None or not loaded.data:
+                raise Corrupt(path, position, f"no records from offset {offset} on in the store")
+            self._pace(len(loaded.data))
+            for at, header in iterate_batches(loaded.data):
+                batch = loaded.data[at : at + header.size]
+                offset = header.next_offset
+                yield position + at, header, batch
+            position += len(loaded.data)
 
 
 def _find_latest(source: _Source, plan: CleaningPlan) -> tuple[LatestOffsets, int]:

@@ -6,7 +6,7 @@ New files are stored beside the old ones, under names of their own, and are dura
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from barnabas.protocol.record_filter import placeholder
 from barnabas.protocol.records import NO_PRODUCER_ID, BatchHeader, read_header
@@ -20,6 +20,7 @@ from barnabas.storage.log.segment_names import (
     TRANSACTION_INDEX_SUFFIX,
     file_stem,
 )
+from barnabas.storage.log.segment_read import ReadPlan
 from barnabas.storage.log.segment_swap import cleaned_name
 
 _WRITE_BYTES: Final = 1024 * 1024
@@ -28,17 +29,28 @@ Pace = Callable[[int], None]
 """Told of bytes read or written, and of every batch; may wait, and may raise to end the pass."""
 
 
+class StoredSource(NamedTuple):
+    """Records of a segment in the store of a cluster: those between two offsets."""
+
+    begin: int
+    end: int
+    plan_from: Callable[[int], ReadPlan]
+    """Returns the read of the next piece from an offset on; on any thread."""
+
+
 @dataclass(frozen=True, slots=True)
 class SourceSegment:
     """A sealed segment: offsets from ``base_offset`` up to ``end_offset``.
 
-    ``has_gaps``: a former pass may have taken some of them away.
+    ``has_gaps``: a former pass may have taken some of them away. ``elsewhere``: how to read a
+    segment that has no file here.
     """
 
     base_offset: int
     end_offset: int
     size_bytes: int
     has_gaps: bool = False
+    elsewhere: StoredSource | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,10 +61,12 @@ class CleaningPlan:
     returns the last offset (-1 if only markers are left) and the epoch of each known producer (K4).
     ``generation`` is this pass's alone: the names of the new files contain it, so that files of
     another pass are never mistaken for files that a swap has yet to put in place. ``salt`` keeps
-    clients from choosing keys that collide.
+    clients from choosing keys that collide. ``make_directory`` creates the directory of the log
+    unless it exists.
     """
 
     path: str
+    make_directory: Callable[[], None]
     segments: tuple[SourceSegment, ...]
     first_dirty_offset: int
     aborted: tuple[AbortedTransaction, ...]

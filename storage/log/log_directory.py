@@ -170,6 +170,11 @@ class LogDirectory:
         finally:
             file.close()
 
+    def make_if_missing(self) -> None:
+        """Create the directory, which a log without any file lacks, unless it was removed."""
+        if not self.removed and not self.is_there:
+            self._create()
+
     def _create(self) -> None:
         """Create the directory with its topic ID; repeatable after a failure."""
         self.file_system.make_directory(self.path, exist_ok=True)

@@ -13,8 +13,8 @@ Rules of this file:
 """
 
 from bisect import bisect_right
-from operator import attrgetter
-from typing import Final
+from collections.abc import Callable
+from typing import Protocol
 
 from barnabas.protocol.records import (
     NOT_COMPUTED,
@@ -29,9 +29,7 @@ from barnabas.storage.batches.batch_contents import Contents
 from barnabas.storage.counts import LogCounts, Traffic
 from barnabas.storage.errors import (
     PRODUCER_REFUSALS,
-    Corrupt,
     LogClosed,
-    OffsetOffline,
     OffsetOutOfRange,
     StorageFull,
 )
@@ -39,6 +37,7 @@ from barnabas.storage.files.file_system import Buffer
 from barnabas.storage.journal.appended import Appended
 from barnabas.storage.journal.journal import (
     CommitGroup,
+    Journal,
     Operation,
     SegmentFile,
     StoredBatches,
@@ -48,34 +47,48 @@ from barnabas.storage.journal.journal_format import KIND_BATCHES, KIND_LOG_START
 from barnabas.storage.log.batch_rules import BatchRules
 from barnabas.storage.log.checkpoint import encode_leader_epochs
 from barnabas.storage.log.config import LOG_APPEND_TIME, LogConfig
-from barnabas.storage.log.damage import DamagedRange, from_offset, range_at, sound_part
-from barnabas.storage.log.environment import Environment
+from barnabas.storage.log.damage import from_offset
 from barnabas.storage.log.index import AbortedTransaction
-from barnabas.storage.log.leader_epochs import end_of_epoch, epoch_at
 from barnabas.storage.log.log_directory import LEADER_EPOCH_CHECKPOINT, LogDirectory
-from barnabas.storage.log.memory_read import NEXT_OFFSET, MemorySlice, read_memory
-from barnabas.storage.log.producers import ProducerState
+from barnabas.storage.log.memory_read import NEXT_OFFSET
+from barnabas.storage.log.readable_log import NOWHERE, ReadableLog
 from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment import Segment
-from barnabas.storage.log.segment_read import ReadPlan
-from barnabas.storage.log.segment_swap import CleaningState
 from barnabas.storage.log.snapshot_files import SnapshotFiles
 from barnabas.storage.log.transaction_marker import TransactionMarker
 
-READ_UNCOMMITTED: Final = 0
-READ_COMMITTED: Final = 1
 
-_base_offset = attrgetter("base_offset")
-_NOWHERE: Final = -1
-"""The end offset of a forgotten log: it is below each offset that a reader may request."""
+class Environment(Protocol):
+    """The side of the store that a log calls."""
+
+    journal: Journal
+    full: bool
+    """Whether appends of clients are refused, because no more than the disk's reserve is free
+    (D10)."""
+    exhausted: bool
+    """Whether the reserve is used up as well: markers are refused too."""
+    is_cache: bool
+    """Whether no later process reads the files, because the records are in a cluster's store."""
+    duplicates: int
+    """The number of repeated batches of all logs, with those of deleted logs."""
+
+    @property
+    def now_ms(self) -> Callable[[], int]:
+        """Return the time of the wall clock."""
+
+    def on_advanced(self, log: "PartitionLog", count: int, size_bytes: int) -> None:
+        """Report that a log's visible end moved by ``count`` offsets; with 0 its start moved."""
+
+    def on_suspected(self, log: "PartitionLog", base_offset: int, error: Exception) -> None:
+        """Request the verification of the segment at ``base_offset`` after a failed read."""
 
 
-class PartitionLog:
+class PartitionLog(ReadableLog):
     """Offsets, batches, producers and visibility of one partition."""
 
     def __init__(
         self,
-        environment: "Environment[PartitionLog]",
+        environment: Environment,
         directory: LogDirectory,
         *,
         partition_id: int,
@@ -85,44 +98,28 @@ class PartitionLog:
         leader_epoch: int,
     ) -> None:
         """Create an empty log at offset 0; ``barnabas.storage.store.recovery`` fills it."""
+        super().__init__(
+            directory,
+            environment.now_ms,
+            partition_id=partition_id,
+            topic=topic,
+            partition=partition,
+            leader_epoch=leader_epoch,
+        )
         self._environment = environment
-        self._now_ms = environment.now_ms
         self.journal = environment.journal
-        self.directory = directory
-        self.partition_id = partition_id
-        self.topic = topic
-        self.partition = partition
-        self.segments: list[ReadableSegment] = []
         self.configure(config)
-        self.leader_epoch = leader_epoch
-        self.log_start_offset = 0
         self.journaled_start_offset = 0
         """The log start offset once everything appended so far is durable."""
-        self.next_offset = 0
-        self.high_watermark = 0
-        self.producers = ProducerState()
-        self.leader_epochs: list[tuple[int, int]] = []
         self.active = self.open_segment(self.next_offset)
         self.segments.append(self.active)
-        self.unflushed: list[StoredBatches] = []
         self.dirty_segments: set[Segment] = set()
         self.dropped_segments: list[ReadableSegment] = []
         self.snapshots = SnapshotFiles()
         self.appended_bytes = 0
         self._announced_bytes = 0
         self.counts = LogCounts()
-        self.cleaning = CleaningState()
         self.closed = False
-        self.damaged: list[DamagedRange] = []
-        """The ranges of this log that cannot be served, in the order of offsets."""
-
-    def __repr__(self) -> str:
-        return f"<PartitionLog {self.topic}-{self.partition}>"
-
-    @property
-    def topic_id(self) -> bytes:
-        """Topic ID, 16 bytes."""
-        return self.directory.topic_id
 
     def configure(self, config: LogConfig) -> None:
         """Apply new settings from the next append on."""
@@ -385,15 +382,6 @@ class PartitionLog:
         self.counts.batches += self.snapshots.batches_since
         return self.snapshots.operation(self.directory, self.producers, self.next_offset)
 
-    @property
-    def local_segments(self) -> list[Segment]:
-        """The segments whose files are in this broker's data directory, the active one last."""
-        return [segment for segment in self.segments if isinstance(segment, Segment)]
-
-    def segment_at(self, offset: int) -> int:
-        """Return the index in ``segments`` of the segment that holds ``offset``."""
-        return max(0, bisect_right(self.segments, offset, key=_base_offset) - 1)
-
     # What the journal tells
 
     def durable_up_to(self, end: tuple[int, int]) -> None:
@@ -419,104 +407,9 @@ class PartitionLog:
             assert segment.written_bytes <= segment.size_bytes
         del self.unflushed[:count]
 
-    # Reading
-
-    @property
-    def last_stable_offset(self) -> int:
-        """Offset of the first open transaction, at which `read_committed` reads stop (L3)."""
-        stable = self.producers.last_stable_offset(self.high_watermark)
-        return max(stable, self.log_start_offset)
-
-    def visible_end(self, isolation: int) -> int:
-        """Return the offset at which a read of this isolation level stops."""
-        return self.high_watermark if isolation == READ_UNCOMMITTED else self.last_stable_offset
-
-    def plan_read(
-        self, offset: int, max_bytes: int, isolation: int = READ_UNCOMMITTED
-    ) -> ReadPlan | MemorySlice | None:
-        """Return the location of the batches from ``offset`` on, or ``None`` if none is visible.
-
-        Raises OffsetOutOfRange below the log start or above the log end, OffsetOffline in a damaged
-        range, LogClosed when the log is forgotten. No plan reaches into a damaged range.
-        """
-        if not self.log_start_offset <= offset <= self.next_offset:
-            self._refuse_when_forgotten()
-            raise OffsetOutOfRange(
-                f"offset {offset} is outside {self.log_start_offset}..{self.next_offset}"
-            )
-        end = self.visible_end(isolation)
-        if offset >= end:
-            return None
-        unflushed = self.unflushed
-        if unflushed and unflushed[0].base_offset <= offset:
-            return read_memory(unflushed, offset, end, max_bytes)
-        at = self.segment_at(offset)
-        # A segment may end in offsets that compaction emptied: then the next one has the data.
-        while at + 1 < len(self.segments) and self.segments[at].data_end_offset <= offset:
-            at += 1
-        segment = self.segments[at]
-        if unflushed and unflushed[0].base_offset <= segment.base_offset:
-            return read_memory(unflushed, segment.base_offset, end, max_bytes)
-        within = 0, segment.written_bytes
-        if self.damaged:
-            begin = max(offset, segment.base_offset)
-            self._refuse_damaged(begin)
-            end, within = sound_part(self.damaged, segment.base_offset, begin, end, within)
-        has_gaps = segment.base_offset < self.cleaning.compacted_offset
-        return segment.span(offset, end, max_bytes, within, has_gaps=has_gaps)
-
-    def _refuse_damaged(self, offset: int) -> None:
-        """Raise OffsetOffline in a damaged range."""
-        damage = range_at(self.damaged, offset)
-        if damage is not None:
-            offline = OffsetOffline(f"{self.topic}-{self.partition}: {damage}")
-            if damage.is_unreadable:
-                self._environment.on_suspected(self, damage.segment, offline)
-            raise offline
-
-    def suspect(self, offset: int, error: Exception) -> None:
-        """Request the verification of the segment in which a read at ``offset`` failed.
-
-        ``error`` names the segment if it is Corrupt.
-        """
-        name = error.path.rpartition("/")[2] if isinstance(error, Corrupt) else ""
-        bases = [each.base_offset for each in self.segments if each.log_name == name]
-        base = bases[0] if bases else self.segments[self.segment_at(offset)].base_offset
-        self._environment.on_suspected(self, base, error)
-
-    @property
-    def size_bytes(self) -> int:
-        """Size of all segments without indexes."""
-        return sum(segment.size_bytes for segment in self.segments)
-
-    def aborted_transactions(self, offset: int, upper_offset: int) -> list[AbortedTransaction]:
-        """Return aborted transactions that overlap [offset, upper_offset), maybe more (L10)."""
-        found: list[AbortedTransaction] = []
-        segments = self.segments
-        for at in range(self.segment_at(offset), len(segments)):
-            transactions = segments[at].transactions
-            if len(transactions):
-                aborted, complete = transactions.collect(offset, upper_offset)
-                found += aborted
-                if complete:
-                    break
-        return found
-
-    def end_offset_for_epoch(self, epoch: int) -> tuple[int, int]:
-        """Return the largest epoch up to ``epoch`` and its end, or (-1, -1) for a future epoch.
-
-        KIP-320: see ``leader_epochs``. Raises LogClosed when the log is forgotten.
-        """
-        self._refuse_when_forgotten()
-        if not 0 <= epoch <= self.leader_epoch:
-            return -1, -1
-        if epoch == self.leader_epoch:
-            return epoch, self.next_offset
-        return end_of_epoch(self.leader_epochs, epoch, self.next_offset)
-
-    def epoch_at(self, offset: int) -> int:
-        """Return the leader epoch of the record at ``offset``, or -1 before the first epoch."""
-        return epoch_at(self.leader_epochs, offset)
+    def report_suspected(self, base_offset: int, error: Exception) -> None:
+        """See ``ReadableLog``."""
+        self._environment.on_suspected(self, base_offset, error)
 
     # Moving the log start
 
@@ -526,7 +419,7 @@ class PartitionLog:
         Returns ``None`` if the log starts there already. Raises OffsetOutOfRange above the high
         watermark.
         """
-        self._refuse_when_forgotten()
+        self.refuse_when_forgotten()
         target = self.high_watermark if offset == -1 else offset
         if not 0 <= target <= self.high_watermark:
             raise OffsetOutOfRange(f"cannot delete up to {offset}: visible is {target}")
@@ -563,10 +456,6 @@ class PartitionLog:
         dropped, self.dropped_segments = self.dropped_segments, []
         return dropped
 
-    def now_ms(self) -> int:
-        """Return the time of the broker's wall clock."""
-        return self._now_ms()
-
     def open_segment(self, base_offset: int) -> Segment:
         """Open a segment of this log that may exist on disk."""
         return Segment(
@@ -591,9 +480,5 @@ class PartitionLog:
         The high watermark keeps the offset up to which this log was durable and visible.
         """
         self.close()
-        self.counts.opened_offset += _NOWHERE - self.next_offset  # What went through it stays so.
-        self.next_offset = _NOWHERE
-
-    def _refuse_when_forgotten(self) -> None:
-        if self.next_offset == _NOWHERE:
-            raise LogClosed(f"{self.topic}-{self.partition} is led elsewhere, or loaded again")
+        self.counts.opened_offset += NOWHERE - self.next_offset  # What went through it stays so.
+        self.next_offset = NOWHERE

@@ -47,6 +47,13 @@ class ReadableSegment:
         """The offset after the last batch: before ``end_offset`` where compaction took the rest."""
         raise NotImplementedError
 
+    def oldest_timestamp_ms(self) -> int:
+        """Return the largest timestamp of the first batch, or -1 if it is not known.
+
+        May wait for the disk once.
+        """
+        raise NotImplementedError
+
     def add_aborted(self, aborted: AbortedTransaction) -> None:
         """Note an aborted transaction, unless the file already named it."""
         if aborted.last_offset > self.transactions.last_offset:

@@ -76,7 +76,10 @@ class Segment(ReadableSegment):
         self.sealed = False
         self.has_producers = False
         """Whether reading the log at the start met batches of producers with ids."""
-        self._is_pinned = False
+        self.is_pinned = False
+        """Whether the files still have temporary names."""
+        self.differs_from_store = False
+        """Whether compaction wrote the segment, and the store of a cluster has not followed yet."""
         self._is_discarded = False
         self._awaits_indexes = False
         self._data_end_offset: int | None = None
@@ -250,7 +253,7 @@ class Segment(ReadableSegment):
 
     def release_file(self) -> None:
         """Close the log file, and drop indexes that can be read again (``OpenFiles``)."""
-        if self._is_pinned:
+        if self.is_pinned:
             return
         self._file = None
         index = self._index
@@ -261,7 +264,7 @@ class Segment(ReadableSegment):
     # Compaction (``storage/log/segment_swap.py``)
 
     def oldest_timestamp_ms(self) -> int:
-        """Return the largest timestamp of the first batch, or -1. May wait for the disk once."""
+        """See ``ReadableSegment``."""
         if self.first_timestamp_ms < 0 and self.written_bytes >= HEADER_BYTES:
             self._load_first_timestamp()
         return self.first_timestamp_ms
@@ -284,11 +287,11 @@ class Segment(ReadableSegment):
         self.size_bytes = self.written_bytes = size_bytes
         self._data_end_offset, self.end_offset = offsets
         self.sealed = True
-        self._is_pinned = True
+        self.is_pinned = self.differs_from_store = True
 
     def unpin(self) -> None:
         """Allow the files to be closed and opened again: they have their final names."""
-        self._is_pinned = False
+        self.is_pinned = False
         self._indexes_written = True
         if self._file is not None:
             self.directory.open_files.opened(self)
@@ -303,7 +306,7 @@ class Segment(ReadableSegment):
     @property
     def is_settled(self) -> bool:
         """Whether the segment takes no more batches and all of its files are written."""
-        is_written = self.sealed and not self._awaits_indexes and not self._is_pinned
+        is_written = self.sealed and not self._awaits_indexes and not self.is_pinned
         return is_written and not self.directory.is_apart
 
     def discard(self) -> None:

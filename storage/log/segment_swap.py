@@ -67,6 +67,10 @@ class CleaningState:
     pending: list[PendingSwap] = field(default_factory=list)
     swaps_under_way: int = 0
     """Number of segments whose files do not have their names yet."""
+    unread: range = range(0)
+    """The offsets that a running pass has yet to read: their segments stay as they are."""
+    awaits_replay: bool = False
+    """Whether a coordinator has yet to read the log from its files."""
     scans: int = 0
     """Number of readers that walk over the segments, during which none may be replaced."""
     passes: int = 0
@@ -124,9 +128,11 @@ def _replace(log: "PartitionLog", group: "CleanedGroup") -> bool:
     offsets = group.data_end_offset, group.end_offset
     segment.take_cleaned(file, group.index, group.transactions, group.size_bytes, offsets)
     for old in log.segments[start:end]:
-        assert isinstance(old, Segment), "compacted logs are local"
-        log.dirty_segments.discard(old)
-        old.retire(segment)
+        if isinstance(old, Segment):
+            log.dirty_segments.discard(old)
+            old.retire(segment)
+        else:
+            log.dropped_segments.append(old)
     log.segments[start:end] = [segment]
     swap = SegmentSwap(log.partition_id, group.generation, group.replaced)
     log.cleaning.pending.append(PendingSwap(swap, segment))

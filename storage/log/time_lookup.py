@@ -14,7 +14,8 @@ from barnabas.protocol.records import BatchHeader, InvalidBatch, Record, iterate
 from barnabas.storage.batches.batch_contents import DECOMPRESSED_BYTES_MAX
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.memory_read import MemorySlice
-from barnabas.storage.log.partition_log import READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_log import READ_UNCOMMITTED
 from barnabas.storage.log.readable_segment import ReadableSegment
 from barnabas.storage.log.segment_read import LoadedSpan, ReadPlan, read_waiting
 from barnabas.storage.runtime.clock import sleep

@@ -220,6 +220,7 @@ def is_hole(header: BatchHeader) -> bool:
 def _plan(log: PartitionLog, source: SourceSegment, generation: int) -> CleaningPlan:
     return CleaningPlan(
         path=log.directory.path,
+        make_directory=log.directory.make_if_missing,
         segments=(source,),
         first_dirty_offset=source.base_offset,
         aborted=(),

@@ -39,10 +39,10 @@ class DurableLog(NamedTuple):
     """State of the log before the snapshot's offset, which is ``base_offset`` or a later one. None
     if no batch is missing."""
     remote: Sequence[ReadableSegment] = ()
-    """Segments from the log's start up to ``base_offset``, which is then the snapshot's offset, or
-    the log's end."""
-    known: Sequence[KnownSegment] = ()
-    """Segments of ``remote`` after the snapshot."""
+    """Segments from the log's start up to the snapshot's offset, which is then ``base_offset``."""
+    known: Iterable[KnownSegment] = ()
+    """Segments after ``remote`` up to ``base_offset``, which is then the log's end. They may be
+    read during the iteration, as batches."""
 
 
 class KnownSegment(NamedTuple):
@@ -57,6 +57,8 @@ class LongReading(NamedTuple):
 
     damage: tuple[LogHead, str] | None = None
     """Damage found by the last reading, with the log's head at that time, or None."""
+    is_local: bool = False
+    """Whether the records are needed on the disk, however many they are."""
 
 
 class LongLog(Exception):
@@ -78,6 +80,8 @@ def fill(log: PartitionLog, durable: DurableLog, group: CommitGroup) -> None:
     Raises LedSince, and Corrupt where the snapshot is damaged.
     """
     filling = Filling(log, durable)
+    for known in durable.known:
+        filling.add_known(known)
     for batch in durable.batches:
         filling.add(batch, group)
     filling.end(durable.log_start_offset)
@@ -91,7 +95,6 @@ class Filling:
         base_offset = durable.base_offset
         self._log = log
         self._snapshot = durable.snapshot
-        self._known = durable.known
         if base_offset:
             log.next_offset = log.snapshots.newest_offset = base_offset
             log.active = log.open_segment(base_offset)
@@ -102,21 +105,37 @@ class Filling:
 
         Raises Corrupt where the snapshot is damaged.
         """
-        log, snapshot = self._log, self._snapshot
         header = read_header(batch)
+        self._restore_before(header)
+        _note_gap(self._log, header, self._log.next_offset)
+        replay_batch(self._log, group, batch, header)
+
+    def _restore_before(self, header: BatchHeader) -> None:
+        """Restore the snapshot before the first batch after it."""
+        snapshot = self._snapshot
         if snapshot is not None and snapshot.next_offset <= header.base_offset:
-            _restore_snapshot(log, snapshot)
+            _restore_snapshot(self._log, snapshot)
             self._snapshot = None
-        _note_gap(log, header)
-        replay_batch(log, group, batch, header)
+
+    def add_known(self, known: KnownSegment) -> None:
+        """Add the next segment. Raises Corrupt where the snapshot is damaged."""
+        log, expected = self._log, known.segment.base_offset
+        log.segments.insert(-1, known.segment)
+        for header, data in known.batches:
+            self._restore_before(header)
+            _note_gap(log, header, expected)
+            expected = header.next_offset
+            epoch = header.partition_leader_epoch
+            if not log.leader_epochs or log.leader_epochs[-1][0] != epoch:
+                log.leader_epochs.append((epoch, header.base_offset))
+            if header.producer_id >= 0:
+                replay_producer(log, known.segment, header, data)
 
     def end(self, log_start_offset: int) -> None:
         """Make the added batches visible. Raises LedSince; Corrupt if the snapshot is damaged."""
         log = self._log
         if self._snapshot is not None:
             _restore_snapshot(log, self._snapshot)
-        for known in self._known:
-            _replay_headers(log, known)
         if log.leader_epochs and log.leader_epochs[-1][0] > log.leader_epoch:
             raise LedSince(f"{log} was written to in epoch {log.leader_epochs[-1][0]}")
         log.high_watermark = log.next_offset
@@ -137,16 +156,7 @@ def _restore_snapshot(log: PartitionLog, snapshot: LogSnapshot) -> None:
     )
 
 
-def _replay_headers(log: PartitionLog, known: KnownSegment) -> None:
-    for header, data in known.batches:
-        epoch = header.partition_leader_epoch
-        if not log.leader_epochs or log.leader_epochs[-1][0] != epoch:
-            log.leader_epochs.append((epoch, header.base_offset))
-        if header.producer_id >= 0:
-            replay_producer(log, known.segment, header, data)
-
-
-def _note_gap(log: PartitionLog, header: BatchHeader) -> None:
+def _note_gap(log: PartitionLog, header: BatchHeader, expected_offset: int) -> None:
     """Record for readers and the next compaction where offsets are missing."""
-    if header.base_offset > log.next_offset:
+    if header.base_offset > expected_offset:
         log.cleaning.compacted_offset = header.base_offset

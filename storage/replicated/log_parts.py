@@ -6,7 +6,8 @@ Rules of this file:
   the aborted transactions whose marker lies in it.
 * Parts are of use only if they cover the log from its start to the snapshot without a gap: the
   state of producers is the snapshot's, and all records after that are read.
-* A compacted log has no parts: the cleaner needs all of its records (``StoredCompaction``).
+* A compacted log has no parts: its records in the store change (``StoredCompaction``), and the
+  facts about them would not change in the same moment.
 """
 
 from __future__ import annotations

@@ -28,6 +28,7 @@ from barnabas.storage.replicated.loading import DurableLog
 from barnabas.storage.replicated.log_index import Extent, LogBeginning, LogHead, LogIndex
 
 _EXTENTS_AT_ONCE: Final = 256
+_SIZES_AT_ONCE: Final = 1000
 FIRST_AT_ONCE: Final = 64
 """Extents of each of many logs: of most of them that is all. More are as many questions, of which
 each is a commit; so a log that is written to in small pieces should not need them."""
@@ -159,9 +160,29 @@ def recent_from(index: LogIndex, head: LogHead) -> Iterator[Extent]:
     Those in the object store come without their bytes; see ``with_bodies``.
     """
     assert head.snapshot is not None, "the log has a snapshot"
-    offsets = range(head.snapshot.next_offset, head.state.log_end_offset)
+    return _placed_from(index, head, head.snapshot.next_offset)
+
+
+def needed_from(index: LogIndex, head: LogHead) -> Iterator[Extent]:
+    """All needed extents of a log, as ``recent_from``."""
+    return _placed_from(index, head, head.needless_offset)
+
+
+def _placed_from(index: LogIndex, head: LogHead, from_offset: int) -> Iterator[Extent]:
+    offsets = range(from_offset, head.state.log_end_offset)
     for page in _pages_of(index, head.partition_id, offsets):
         yield from page
+
+
+def has_more_bytes(index: LogIndex, head: LogHead, size_bytes: int) -> bool:
+    """Whether the needed extents of a log have more bytes than a number; blocks."""
+    from_offset = head.needless_offset
+    while page := index.extent_sizes(head.partition_id, from_offset, most=_SIZES_AT_ONCE):
+        size_bytes -= sum(each.length for each in page)
+        if size_bytes < 0:
+            return True
+        from_offset = page[-1].next_offset
+    return False
 
 
 def with_bodies(index: LogIndex, partition_id: int, extents: Iterable[Extent]) -> Iterator[Extent]:

@@ -5,8 +5,10 @@ Rules of this file:
 1. A segment is read in stretches: some whole extents, together a block, or one larger extent. Of a
    packed segment a stretch is a block of its sidecar, or of its batches if the sidecar is damaged
    or missing. The first read of a segment finds out where they begin and end.
-2. A stretch is checked as a whole when it arrives: checksums of all batches, offsets without gaps.
-   One that is wrong is read again once. Wrong again, it is ``Corrupt``, and the rest is read.
+2. A stretch is checked as a whole when it arrives: checksums of all batches, offsets without gaps
+   unless compaction may have left some. One that is wrong is read again once. Wrong again, it is
+   ``Corrupt``, and the rest is read. A stretch may have no batch from an offset on where compaction
+   took the last ones: then the next stretch is read.
 3. Upkeep may join or pack extents meanwhile, which changes no byte of a batch. A stretch that does
    not begin or end where it did says so: then where stretches begin is read again.
 4. A reader that comes in order has the next stretches read ahead.
@@ -155,23 +157,38 @@ class RemoteFile:
             number = stretches.at(span.start_offset)
             if number < 0:
                 raise Corrupt(self.path, 0, f"offset {span.start_offset} is missing")
-            found = self._load_cached(stretches, number, span, waits=waits)
-            if found is not None or not waits:
-                return found
-            self._cold.cache.count(is_hit=False)
             try:
-                data = self._cold.read(
-                    self._key(number, stretches),
-                    partial(self._fetch, stretches, number),
-                    until_s=until_s,
-                )
+                return self._load_from(stretches, number, span, waits=waits, until_s=until_s)
             except _Moved:
                 if self._stretches is stretches:
                     self._stretches = None
-                continue
-            self._note_read(stretches, number)
-            return self._cut(stretches, number, span, memoryview(data), 0)
         raise Corrupt(self.path, 0, "the extents change while they are read")
+
+    def _load_from(
+        self,
+        stretches: _Stretches,
+        number: int,
+        span: RemoteSpan,
+        *,
+        waits: bool,
+        until_s: float | None,
+    ) -> LoadedSpan | None:
+        """Load from a stretch, or from the next one that has a wanted batch; raises _Moved."""
+        while True:
+            found = self._load_cached(stretches, number, span, waits=waits)
+            if found is None and waits:
+                self._cold.cache.count(is_hit=False)
+                data = self._cold.read(
+                    self._key(number, stretches),
+                    partial(self._fetch, stretches, number, has_gaps=span.has_gaps),
+                    until_s=until_s,
+                )
+                self._note_read(stretches, number, has_gaps=span.has_gaps)
+                found = self._cut(stretches, number, span, memoryview(data), 0)
+            number += 1
+            is_last = number == len(stretches) or stretches.offsets[number] >= span.end_offset
+            if found is None or len(found.data) or is_last:
+                return found
 
     def forget(self) -> None:
         """Drop all stretches from the cache."""
@@ -205,7 +222,7 @@ class RemoteFile:
             found = self._cut(stretches, number, span, memoryview(data), position)
             if found is not None:
                 self._cold.cache.count(is_hit=True)
-                self._note_read(stretches, number)
+                self._note_read(stretches, number, has_gaps=span.has_gaps)
                 return found
         if not self._cold.cache.has(self._key(number, stretches)):
             stretches.indexes.pop(number, None)
@@ -241,16 +258,15 @@ class RemoteFile:
             self._cold.cache.finish(self._key(number, stretches))
         return LoadedSpan(view[begin:end], upper_offset)
 
-    def _note_read(self, stretches: _Stretches, number: int) -> None:
+    def _note_read(self, stretches: _Stretches, number: int, *, has_gaps: bool) -> None:
         """Begin to read ahead for a sequential reader."""
         last, self._last_read = self._last_read, number
         if number not in (last + 1, last) or number == last:
             return
         for ahead in range(number + 1, min(number + 1 + AHEAD, len(stretches))):
             if ahead not in stretches.indexes:
-                self._cold.begin(
-                    self._key(ahead, stretches), partial(self._fetch, stretches, ahead)
-                )
+                fetch = partial(self._fetch, stretches, ahead, has_gaps=has_gaps)
+                self._cold.begin(self._key(ahead, stretches), fetch)
 
     # From the store
 
@@ -313,18 +329,20 @@ class RemoteFile:
         except BlobNotFound:
             raise _Moved from None
 
-    def _fetch(self, stretches: _Stretches, number: int, connection: ColdConnection) -> bytes:
+    def _fetch(
+        self, stretches: _Stretches, number: int, connection: ColdConnection, *, has_gaps: bool
+    ) -> bytes:
         """Read a stretch and keep it; raises _Moved, Corrupt."""
         try:
-            data, offsets = self._fetch_once(stretches, number, connection)
+            data, offsets = self._fetch_once(stretches, number, connection, has_gaps=has_gaps)
         except Corrupt:
-            data, offsets = self._fetch_once(stretches, number, connection)
+            data, offsets = self._fetch_once(stretches, number, connection, has_gaps=has_gaps)
         self._cold.cache.put(self._key(number, stretches), data)
         stretches.indexes[number] = offsets
         return data
 
     def _fetch_once(
-        self, stretches: _Stretches, number: int, connection: ColdConnection
+        self, stretches: _Stretches, number: int, connection: ColdConnection, *, has_gaps: bool
     ) -> tuple[bytes, OffsetIndex]:
         begin, end = stretches.offsets[number], stretches.offsets[number + 1]
         place, left = stretches.places[number], stretches.lengths[number]
@@ -333,7 +351,8 @@ class RemoteFile:
             key, position = place
             with self._object():
                 block = connection.get_range(key, position, left)
-            self._check(Extent(begin, end, NO_LEADER_EPOCH, block), 0, offsets)
+            extent = Extent(begin, end, NO_LEADER_EPOCH, block)
+            self._check(extent, 0, offsets, has_gaps=has_gaps)
             return block, offsets
         parts: list[bytes] = []
         position, from_offset = 0, begin
@@ -348,7 +367,7 @@ class RemoteFile:
             for extent in page:
                 if extent.base_offset != from_offset:
                     raise _Moved
-                self._check(extent, position, offsets)
+                self._check(extent, position, offsets, has_gaps=has_gaps)
                 parts.append(extent.data)
                 position += len(extent.data)
                 from_offset = extent.next_offset
@@ -357,20 +376,22 @@ class RemoteFile:
             raise _Moved
         return b"".join(parts), offsets
 
-    def _check(self, extent: Extent, begin: int, offsets: OffsetIndex) -> None:
+    def _check(self, extent: Extent, begin: int, offsets: OffsetIndex, *, has_gaps: bool) -> None:
         """Raise Corrupt unless the extent has its batches; note some of them in ``offsets``."""
         view = memoryview(extent.data)
         expected, end = extent.base_offset, 0
         try:
             for at, header in iterate_batches(view):
                 end = at + header.size
+                if has_gaps and expected < header.base_offset:
+                    expected = header.base_offset
                 self._check_batch(header, view[at:end], expected, extent)
                 if begin + at - offsets.last_position > _INDEX_STEP_BYTES:
                     offsets.append(header.last_offset, begin + at)
                 expected = header.next_offset
         except CorruptBatch as error:
             raise Corrupt(self.path, begin + end, str(error)) from None
-        if end != len(view) or expected != extent.next_offset:
+        if end != len(view) or not (has_gaps or expected == extent.next_offset):
             reason = f"the extent ends at offset {expected}, not {extent.next_offset}"
             raise Corrupt(self.path, begin + end, reason)
 
@@ -390,6 +411,8 @@ class RemoteSpan:
     start_offset: int
     end_offset: int
     max_bytes: int
+    has_gaps: bool = False
+    """Whether compaction may have taken some of the offsets away."""
 
     @property
     def path(self) -> str:

@@ -26,10 +26,14 @@ class RemoteSegment(ReadableSegment):
         created_ms: int,
         is_stored: bool = True,
         first_timestamp_ms: int = -1,
+        data_end_offset: int | None = None,
+        has_gaps: bool = False,
     ) -> None:
         """``is_stored``: see ``ReadableSegment``.
 
         ``first_timestamp_ms``: that of the first batch, or -1 if it is not known.
+        ``data_end_offset``: see ``ReadableSegment``; None for the end. ``has_gaps``: whether
+        compaction may have taken offsets away, or may do so.
         """
         super().__init__(part.base_offset, created_ms=created_ms)
         self.is_stored = is_stored
@@ -41,6 +45,8 @@ class RemoteSegment(ReadableSegment):
         self._facts = facts
         self._cold = cold
         self._partition_id = partition_id
+        self._data_end_offset = part.next_offset if data_end_offset is None else data_end_offset
+        self._has_gaps = has_gaps
         self._file = RemoteFile(cold, partition_id, part.base_offset, part.next_offset)
 
     @property
@@ -53,8 +59,12 @@ class RemoteSegment(ReadableSegment):
         """The largest timestamp in the segment; -1 when no record has one."""
         return self._index.max_timestamp
 
-    def joined(self, part: LogPart, facts: PartFacts) -> RemoteSegment:
-        """Return a segment that has the next part, too."""
+    def oldest_timestamp_ms(self) -> int:
+        """See ``ReadableSegment``."""
+        return self.first_timestamp_ms
+
+    def joined(self, part: LogPart, facts: PartFacts, data_end_offset: int) -> RemoteSegment:
+        """Return a segment that has the next part, too, whose last batch ends at an offset."""
         base_offset = self.base_offset
         return RemoteSegment(
             self._partition_id,
@@ -64,12 +74,14 @@ class RemoteSegment(ReadableSegment):
             created_ms=self.created_ms,
             is_stored=False,
             first_timestamp_ms=self.first_timestamp_ms,
+            data_end_offset=data_end_offset,
+            has_gaps=self._has_gaps,
         )
 
     @property
     def data_end_offset(self) -> int:
-        """The end of the segment: a log with gaps has no remote segments."""
-        return self.end_offset
+        """See ``ReadableSegment``."""
+        return self._data_end_offset
 
     def span(
         self,
@@ -81,9 +93,11 @@ class RemoteSegment(ReadableSegment):
         has_gaps: bool = False,
     ) -> ReadPlan:
         """See ``ReadableSegment``."""
-        del within, has_gaps
+        del within
+        start_offset = max(start_offset, self.base_offset)
         end_offset = min(end_offset, self.end_offset)
-        return RemoteSpan(self._file, max(start_offset, self.base_offset), end_offset, max_bytes)
+        has_gaps = has_gaps or self._has_gaps
+        return RemoteSpan(self._file, start_offset, end_offset, max_bytes, has_gaps)
 
     def close(self) -> None:
         """Keep the stretches in the cache, where they are the first to be dropped once no reader

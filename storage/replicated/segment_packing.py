@@ -6,12 +6,14 @@ Rules of this file:
    before the store's snapshot of the log (F4), and at or after the log's start.
 2. The leader packs, and reads its own log as a consumer does: from its segments, or through the
    block cache after a takeover. Each batch is checked; offsets have no gaps, and the portion has as
-   many bytes as its extents (F12). Otherwise nothing is packed.
+   many bytes as its extents (F12). Otherwise nothing is packed. A log that compaction has left with
+   gaps is not packed at all (rule 5), so a gap that is found here is damage of the leader's copy.
 3. Both objects are durable before the index names the segment (F6). The index decides: it compares
    session, epoch, snapshot and offsets. So a packer that wakes late changes nothing.
 4. Each attempt has a number and so a key of its own (F7). An attempt that fails anywhere gives up
    its number: what it has put, or puts later, is garbage (F9).
-5. A compacted log, or one with damage, is not packed; neither is one that has become so meanwhile.
+5. A compacted log, or one with gaps or damage, is not packed; neither is one that has become so
+   meanwhile (``has_parts``).
 """
 
 from __future__ import annotations

@@ -2,13 +2,14 @@
 
 Rules of this file:
 
-1. A walk visits the log from its start, portion by portion, and replaces the store's extents where
-   they have more than this broker reads. So a front part of the copy is as the log was at some
-   moment of the walk, and all after it is as it was before. A tombstone, or a marker, never leaves
-   the copy before the records that it hides. A load at any moment gives a log that compaction could
-   have left (F5).
+1. A walk visits the segments that compaction has written since the last walk, from the log's start
+   on, portion by portion, and replaces the store's extents where they have other bytes than this
+   broker reads. So a front part of the copy is as the log was at some moment of the walk, and all
+   after it is as it was before. A tombstone, or a marker, never leaves the copy before the records
+   that it hides. A load at any moment gives a log that compaction could have left (F5).
 2. That holds as long as no part is read after a later pass than those before it. So a walk ends
-   when segments are swapped meanwhile, and the next one starts from the beginning.
+   when segments are swapped meanwhile, and the next one starts from the beginning. All segments
+   that were visited can leave the disk once a walk has reached its end.
 3. A portion is some whole extents, and never splits a batch: batches come to the store in extents,
    and compaction leaves them their offsets. An extent without any batch left is replaced together
    with its successor, for an extent has bytes.
@@ -18,19 +19,25 @@ Rules of this file:
    thread; bytes to be read from then on are held by their file.
 6. This broker's files are a copy that was never synced, on any kind of disk. Damage in it does not
    replace good extents in the store: each batch is checked before.
+7. A portion has other bytes if it has another size, or a batch with a delete horizon: setting one
+   changes no size. Compression can make fewer records larger.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Final, Protocol, TypeVar
 
-from barnabas.protocol.records import CorruptBatch, iterate_batches, verify_batch
+from barnabas.protocol.record_filter import delete_horizon
+from barnabas.protocol.records import BatchHeader, CorruptBatch, iterate_batches, verify_batch
 from barnabas.storage.errors import Corrupt, LogClosed, OffsetOffline, OffsetOutOfRange
 from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.replicated.log_index import Extent, ExtentSize, LogIndex
+
+logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
@@ -56,6 +63,7 @@ class _Portion:
     def __init__(self, begin: int) -> None:
         self.begin = self.end = begin
         self.extents = self.bytes_before = self.bytes_after = 0
+        self._has_horizon = False
         self._runs: list[tuple[int, int, list[bytes]]] = []
         """Epoch, first offset, and batches, of which some in a row have the same epoch."""
 
@@ -65,10 +73,11 @@ class _Portion:
         self.extents += len(sizes)
         self.bytes_before += sum(each.length for each in sizes)
 
-    def add_batch(self, leader_epoch: int, base_offset: int, batch: bytes) -> None:
+    def add_batch(self, header: BatchHeader, batch: bytes) -> None:
         """Add the remaining records of a batch, in order."""
-        if not self._runs:
-            base_offset = self.begin
+        leader_epoch = header.partition_leader_epoch
+        base_offset = header.base_offset if self._runs else self.begin
+        self._has_horizon = self._has_horizon or delete_horizon(header) is not None
         if not self._runs or self._runs[-1][0] != leader_epoch:
             self._runs.append((leader_epoch, base_offset, []))
         self._runs[-1][2].append(batch)
@@ -76,9 +85,9 @@ class _Portion:
 
     @property
     def is_worth_it(self) -> bool:
-        """Whether the compaction frees bytes or extents."""
+        """Whether the store has other bytes, or so many extents that fewer are better."""
         is_fewer = self.extents >= _MANY * len(self._runs)
-        return self.bytes_after < self.bytes_before or is_fewer
+        return self.bytes_after != self.bytes_before or self._has_horizon or is_fewer
 
     def result(self) -> list[Extent]:
         """Return the extents that take the place of the others."""
@@ -108,6 +117,8 @@ class StoredCompaction:
         self._aside = aside
         self._portion_bytes = portion_bytes
         self._swaps = log.cleaning.swaps
+        self._reached = 0
+        """Offset up to which the store has followed."""
         self.bytes_before = self.bytes_after = 0
         """Bytes of the replaced extents."""
 
@@ -117,17 +128,32 @@ class StoredCompaction:
         ``snapshot_offset`` is that of the store's snapshot. Raises IndexClosed.
         """
         log = self._log
-        end = log.cleaning.compacted_offset
-        position = log.log_start_offset
+        changed = [each for each in log.local_segments if each.differs_from_store]
+        for segment in changed:
+            begin = max(segment.base_offset, log.log_start_offset)
+            if not await self._follow(begin, segment.end_offset, snapshot_offset):
+                return False
+        for segment in changed:
+            segment.differs_from_store = False
+        return True
+
+    async def _follow(self, position: int, end: int, snapshot_offset: int) -> bool:
+        """Compact the extents of a segment; return False if the walk has to be repeated."""
+        log = self._log
+        position = max(position, self._reached)
         portion = _Portion(position)
         while position < end or portion.extents:
             sizes = self._fitting(await self._sizes(position), snapshot_offset)
             if not sizes:
                 return position >= end
-            if sizes[0].base_offset < position:  # The log starts within it.
-                position = sizes[0].next_offset
+            if sizes[0].base_offset < position:
+                # The segment before it has the begin, or the log starts within it.
+                position = sizes[0].base_offset
+                if position < log.log_start_offset:
+                    position = sizes[0].next_offset
+                    portion = _Portion(position)
+                    continue
                 portion = _Portion(position)
-                continue
             portion.add_extents(sizes)
             if not await self._read(portion, position):
                 return False
@@ -136,6 +162,7 @@ class StoredCompaction:
                 if portion.is_worth_it and not await self._replace(portion):
                     return False
                 portion = _Portion(position)
+                self._reached = position
         return True
 
     async def _sizes(self, position: int) -> list[ExtentSize]:
@@ -174,6 +201,10 @@ class StoredCompaction:
                     return False
         except (LogClosed, OffsetOffline, OffsetOutOfRange):
             return False
+        except OSError as error:
+            words = "log not compacted in the store, a read failed log=%s error=%s"
+            logger.warning(words, log, error)
+            return False
         except (Corrupt, CorruptBatch) as error:
             log.suspect(position, error)
             return False
@@ -201,6 +232,6 @@ def _take(portion: _Portion, chunk: memoryview, position: int) -> int:
             return portion.end
         batch = bytes(chunk[at : at + header.size])
         verify_batch(batch)
-        portion.add_batch(header.partition_leader_epoch, header.base_offset, batch)
+        portion.add_batch(header, batch)
         position = header.next_offset
     return position

@@ -69,6 +69,9 @@ def remove_apart(log: PartitionLog) -> None:
 def _fill(log: PartitionLog, durable: DurableLog, write: Callable[[CommitGroup], None]) -> None:
     filling = Filling(log, durable)
     piece, size = CommitGroup(), 0
+    for known in durable.known:
+        write(piece)
+        filling.add_known(known)
     for batch in durable.batches:
         filling.add(batch, piece)
         size += len(batch)

@@ -13,7 +13,8 @@ from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import Record, iterate_batches
 from barnabas.storage.log.cleaned_segment import CleanedGroup
 from barnabas.storage.log.config import COMPACT, LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED, PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.log.segment_read import FileSpan, read_waiting
 from barnabas.storage.log.segment_swap import discard, take_over
 from tests.crash.checker import Violation, check_log, read_batches

@@ -13,6 +13,7 @@ from barnabas.storage.replicated.log_reading import (
     head_of,
     is_elsewhere,
     log_behind_snapshot,
+    needed_from,
     recent_from,
 )
 from barnabas.storage.replicated.log_snapshot import take_snapshot
@@ -82,3 +83,13 @@ class RemoteBroker(Broker):
         durable = durable_remote(self.index, self._cold)
         assert durable is not None, "the parts do not cover the log"
         self.store.load(spec, durable)
+
+
+class HeadersBroker(RemoteBroker):
+    """The next leader: it loads its log from the headers of all batches."""
+
+    def open(self, spec):
+        open_cache(self.store, self.way, self.session)
+        head = head_of(self.index, 1)
+        extents = needed_from(self.index, head)
+        self.store.load(spec, log_by_headers(self.way, head, extents, (), self._cold.store))

@@ -4,7 +4,8 @@ from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.memory_read import MemorySlice
-from barnabas.storage.log.partition_log import READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_log import READ_UNCOMMITTED
 from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.store.log_store import LogStore

@@ -12,7 +12,7 @@ from barnabas.storage.compaction.cleanable import survey
 from barnabas.storage.compaction.retention import apply_retention
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX
-from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.log.segment_swap import take_over
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
 from barnabas.storage.log.transaction_marker import TransactionMarker

@@ -14,7 +14,7 @@ from barnabas.protocol.compression import NAMES
 from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.log.memory_read import MemorySlice
-from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.repair.check import verify
 from tests.storage.cleaning import COMPACTED, compact

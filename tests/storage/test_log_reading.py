@@ -9,7 +9,7 @@ from barnabas.protocol.records import read_header
 from barnabas.storage.errors import Corrupt, OffsetOutOfRange
 from barnabas.storage.log.config import LogConfig
 from barnabas.storage.log.leader_epochs import end_of_epoch, epochs_from
-from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.repair.check import verify
 from barnabas.storage.replicated.log_reading import read_log
 from barnabas.storage.replicated.log_snapshot import read_snapshot

@@ -23,7 +23,7 @@ from barnabas.storage.errors import (
 )
 from barnabas.storage.journal.journal import WhenDurable
 from barnabas.storage.log.config import COMPACT, DELETE, LOG_APPEND_TIME, LONG_MAX, LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.segment_read import FileSpan, read_waiting
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
 from barnabas.storage.log.transaction_marker import TransactionMarker

@@ -6,7 +6,7 @@ from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.storage.errors import LedSince, LogClosed, OutOfOrderSequence
 from barnabas.storage.journal.refusal import Refusal
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.replicated.loading import DurableLog
 from barnabas.storage.replicated.log_reading import read_log

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import offset_for_timestamp, offset_of_max_timestamp, run
 from barnabas.storage.replicated.log_parts import covering_parts, new_parts
 from barnabas.storage.replicated.log_reading import head_of

@@ -7,7 +7,7 @@ import pytest
 from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import read_header
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.log.segment_names import SEGMENT_SUFFIXES
 from barnabas.storage.repair.check import verify
 from barnabas.storage.repair.repair import cut_out, find_damage, is_hole

@@ -7,7 +7,7 @@ import pytest
 from barnabas.protocol.records import read_header
 from barnabas.storage.compaction.retention import apply_retention
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.log.transaction_marker import TransactionMarker
 from tests.storage.stores import Host, batch, from_producer, read_all
 

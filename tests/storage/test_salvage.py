@@ -8,7 +8,7 @@ import pytest
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.repair.check import verify
 from barnabas.storage.repair.repair import cut_out, find_damage, is_hole
 from barnabas.storage.repair.salvage import Salvage

@@ -20,7 +20,7 @@ from barnabas.storage.log.damage import (
     last_before,
     with_findings,
 )
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.segment_read import FileSpan, read_waiting
 from barnabas.storage.log.time_lookup import offset_for_timestamp, run
 from barnabas.storage.repair.scrub import (

@@ -10,7 +10,7 @@ from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.broker.testing.store.uploads import MemoryUploads
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log.config import COMPACT, LogConfig
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.objects.blob_store import SegmentKey, claim_of
 from barnabas.storage.replicated import segment_sidecar
 from barnabas.storage.replicated.blob_garbage import delete_dead_objects
@@ -281,6 +281,24 @@ def test_compacted_log_is_not_packed(index, blobs):
     packing = Packing(leader, blobs)
     assert packing.run_all(end) == [False]
     assert packed_extents(index) == []
+
+
+def test_log_with_gaps_is_neither_packed_nor_suspected(index, blobs):
+    config = LogConfig(segment_bytes=500, cleanup_policy=frozenset((COMPACT,)))
+    leader = Broker(index, config, 0)
+    leader.append(*[batch() for _ in range(20)])
+    assert leader.compact()
+    assert leader.walk()
+    leader.log.configure(LogConfig(segment_bytes=500))
+    suspected = []
+    leader.store.callbacks.on_suspected = lambda *named: suspected.append(named)
+    assert not any(Packing(leader, blobs).run_all(leader.keep_snapshot()))
+    assert packed_extents(index) == []
+    assert not suspected
+    successor = Broker(index, LogConfig(segment_bytes=500), 1)
+    successor.store.callbacks.on_suspected = leader.store.callbacks.on_suspected
+    assert not any(Packing(successor, blobs).run_all(successor.keep_snapshot()))
+    assert not suspected
 
 
 def test_segments_go_with_retention_and_so_do_their_sidecars(index, leader, blobs):

@@ -15,11 +15,14 @@ from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.compaction.cleaner import ENTRY_BYTES
 from barnabas.storage.log.config import DELETE
 from barnabas.storage.repair.check import verify
+from barnabas.storage.replicated.offloading import facts_of, leaving_of, offload
+from barnabas.storage.replicated.remote_segment import RemoteSegment
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 from tests.seeds import SEED
 from tests.storage.cleaning import COMPACTED
 from tests.storage.flushes import register, snapshot_of
 from tests.storage.leading import MANY, Broker, Now, committed, producers_of, run, stored_bytes
+from tests.storage.remote import Cold, HeadersBroker
 from tests.storage.stores import batch
 from tests.storage.test_cleaner_random import KEYS, Reader
 
@@ -47,6 +50,9 @@ class Workload:
         self.aborted = set()
         self.slow = Reader()
         self.shrunk = 0
+        self.cold = Cold(self.index)
+        self.compacted_elsewhere = 0
+        """Number of passes over segments that only the store had."""
 
     def run(self):
         """Run all steps; AssertionError if a takeover finds a difference."""
@@ -66,6 +72,7 @@ class Workload:
             self.snapshot: 1,
             self.collect: 2,
             self.pack: 2,
+            self.offload: 3,
             self.take_over: 2,
         }
         self.random.choices(list(actions), list(actions.values()))[0]()
@@ -114,7 +121,10 @@ class Workload:
                 self.aborted.update(values)
 
     def compact(self):
+        remote = [each for each in self.broker.log.segments if isinstance(each, RemoteSegment)]
         self.broker.compact(map_bytes=self.random.choice((600, 1 << 20)))
+        left = {each for each in self.broker.log.segments if isinstance(each, RemoteSegment)}
+        self.compacted_elsewhere += not left.issuperset(remote)
 
     def walk(self):
         before = stored_bytes(self.index)
@@ -146,13 +156,25 @@ class Workload:
     def pack(self):
         self.index.pack_extents(self.random.choice((1, 3, MANY)), MANY, 0)
 
+    def offload(self):
+        """Take segments off the disk of the leader."""
+        log = self.broker.log
+        for each in [*leaving_of(log, self.broker.keep_snapshot())]:
+            if self.random.random() < 0.7:
+                assert offload(each, facts_of(each), self.cold.store)
+        self.broker.checkpoint()
+
     def take_over(self):
         """Another broker has to find all that matters of what the leader has."""
         former = self.broker
         self.lives += 1
-        self.broker = Broker(self.index, self.config, self.lives, former.now_ms)
+        life = (self.index, self.config, self.lives)
+        if self.random.random() < 0.5:
+            self.broker = Broker(*life, former.now_ms)
+            assert verify(self.broker.log) == []
+        else:
+            self.broker = HeadersBroker(*life, self.cold, now_ms=former.now_ms)
         self.compare(self.broker.log, former.log)
-        assert verify(self.broker.log) == []
         former.store.abandon()
 
     def compare(self, loaded, live):
@@ -204,6 +226,7 @@ def test_takeover_finds_the_latest_values_after_compaction(policy, number):
     workload = Workload(Random(seed), replace(COMPACTED, cleanup_policy=policy))
     workload.run()
     assert workload.shrunk, "nothing was compacted in the store"
+    assert workload.compacted_elsewhere, "no pass has read the store"
     workload.take_over()
     while workload.open:
         workload.marker()

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from barnabas.broker.cluster.leading.states import AFTER, COMING, KEEPS_LOG, Event, State
 from barnabas.broker.metadata.pending_retries import taken_back
+from barnabas.broker.metadata.topic_names import INTERNAL
 from barnabas.broker.runtime.settled import Settled
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import next_turn
@@ -403,7 +404,7 @@ class Leadership:
             try:
                 return await threads.run(partial(load, long))
             except LongLog as found:
-                long = found.reading
+                long = found.reading._replace(is_local=spec.topic in INTERNAL)
             require_wanted(spec, is_over)
             threads = self._long_threads
 
@@ -441,6 +442,7 @@ class Leadership:
         self._logs.take_in(log, writes)
         # It runs after the log's writes, or after they were cancelled with the log's removal.
         self._logs.journal.add_operation(memory.close)
+        log.cleaning.awaits_replay = partition.topic.is_internal
         place.log = partition.log = log
         written = partial(self._happens_later, place, place.steps, Event.WRITTEN)
         if partition.topic.is_internal:

@@ -13,10 +13,11 @@ Rules of this file:
    leaders have to read (F14). Compacted logs are not counted: they are read whole.
 3. After a compaction here, the same is done in the store
    (``storage/replicated/stored_compaction.py``).
-4. The segments on the disk have at most the bytes of the cache, except those of compacted logs.
-   When they have more, the oldest sealed ones leave of which the store has all records, before a
-   snapshot (``storage/replicated/offloading.py``). If that is not enough, the logs with the most
-   bytes get a new active segment and a snapshot, so that all of their records can leave.
+4. The segments on the disk have at most the bytes of the cache. When they have more, the oldest
+   sealed ones leave of which the store has all records, before a snapshot
+   (``storage/replicated/offloading.py``). If that is not enough, the logs with the most bytes get a
+   new active segment and a snapshot, so that all of their records can leave. Compaction waits
+   while it has written much that the store has not followed (``broker/upkeep/cleaning.py``).
 5. Any broker may collect the garbage of all, so each does, in portions; the same holds for the data
    of sessions that ended long ago. Objects have an upkeep of their own (``object_upkeep.py``).
 6. Any broker may pack (F12): the store copies the living extents of its sparse payloads, and none
@@ -49,12 +50,13 @@ from barnabas.storage.replicated.log_snapshot import take_snapshot
 from barnabas.storage.replicated.offloading import (
     Leaving,
     LogBytes,
+    can_leave,
     excess,
     facts_of,
     largest,
     leaving_of,
+    local_of,
     offload,
-    staying_of,
 )
 from barnabas.storage.replicated.stored_compaction import StoredCompaction
 
@@ -158,22 +160,19 @@ class Upkeep:
         session: Callable[[], int | None],
         settings: UpkeepSettings | None = None,
         *,
-        reload: Callable[[PartitionLog], None] = lambda _log: None,
         cold: ColdStore | None = None,
         packs: bool = False,
     ) -> None:
         """``index`` is for this object alone; closing it ends calls.
 
-        ``session``: the current one or None. ``reload`` loads a whole log once more when it
-        becomes compacted and some of its records are in the store alone. ``cold`` reads such
-        records; without it all segments stay on the disk. ``packs``: whether logs are packed,
-        which needs a snapshot of each.
+        ``session``: the current one or None. ``cold`` reads records that the store alone has;
+        without it all segments stay on the disk. ``packs``: whether logs are packed, which needs a
+        snapshot of each.
         """
         self._host = host
         self._logs = logs
         self._index = index
         self._session = session
-        self._reload = reload
         self._cold = cold
         self._packs = packs
         self._settings = settings or UpkeepSettings()
@@ -214,10 +213,6 @@ class Upkeep:
         if kept is None:
             inherited_bytes = unstored_bytes(log)
             kept = self._kept[log] = _Kept(now_ms, log.appended_bytes, inherited_bytes)
-        if log.config.is_compacted and not is_local(log):
-            if await self._keep_snapshot(log, kept):
-                self._reload(log)
-            return
         awaits_compaction = kept.swaps != log.cleaning.swaps and now_ms >= kept.compaction_due_ms
         if awaits_compaction or self._is_due(log, kept, now_ms):
             is_kept = await self._keep_snapshot(log, kept)
@@ -297,11 +292,12 @@ class Upkeep:
         swaps = log.cleaning.swaps
         walk = StoredCompaction(log, self._index, session, self._rounds.aside)
         if not await walk.run(kept.snapshot_offset):
-            kept.compaction_due_ms = self._host.clock.now_ms() + self._settings.retry_ms
+            if log.cleaning.swaps == swaps:  # Otherwise it has to follow a later pass, too.
+                kept.compaction_due_ms = self._host.clock.now_ms() + self._settings.retry_ms
             return
         kept.swaps = swaps
         if walk.bytes_before:
-            self.counts.bytes_compacted += walk.bytes_before - walk.bytes_after
+            self.counts.bytes_compacted += max(0, walk.bytes_before - walk.bytes_after)
             words = "compacted in the store topic=%s partition=%d bytes_before=%d bytes_after=%d"
             logger.info(words, log.topic, log.partition, walk.bytes_before, walk.bytes_after)
 
@@ -318,7 +314,8 @@ class Upkeep:
             logger.warning("free space unknown, the cache keeps its size error=%s", error)
             return
         leaving: list[Leaving] = []
-        staying = []
+        later: list[LogBytes] = []
+        kept_bytes = cold.cache.max_bytes
         looked_at = 0
         for log, kept in [*self._kept.items()]:
             looked_at += len(log.segments)
@@ -326,17 +323,17 @@ class Upkeep:
                 looked_at = len(log.segments)
                 await next_turn()
             if is_here(self._logs, log):
-                able = [*leaving_of(log, kept.snapshot_offset)]
-                leaving += able
-                staying.append(staying_of(log, able))
-        kept_bytes = cold.cache.max_bytes - sum(each.size_bytes for each in staying)
+                local = local_of(log, kept.snapshot_offset)
+                leaving += local.leaving
+                later.append(local.later)
+                kept_bytes -= local.later.size_bytes + local.stuck_bytes
         most = partial(excess, leaving, kept_bytes, left_bytes)
         oldest = await self._rounds.aside(most)
         for each in oldest:
             await self._leave(each, cold)
         gone_bytes = sum(each.segment.disk_bytes for each in oldest)
         kept_bytes -= sum(each.segment.disk_bytes for each in leaving) - gone_bytes
-        for log in largest(staying, -min(kept_bytes, left_bytes + gone_bytes)):
+        for log in largest(later, -min(kept_bytes, left_bytes + gone_bytes)):
             await self._leave_whole(log, cold)
         if self._logs.wants_checkpoint:
             self._logs.checkpoint()  # It removes the files.
@@ -354,7 +351,7 @@ class Upkeep:
         A write to them that waits for room on a full disk ends by that.
         """
         kept = self._kept.get(log)
-        if kept is None or log.closed or not has_parts(log) or not is_here(self._logs, log):
+        if kept is None or log.closed or not can_leave(log) or not is_here(self._logs, log):
             return
         if log.active.size_bytes:
             log.roll(self._logs.journal.group_for(0))

@@ -22,6 +22,7 @@ Rules of this file:
 * Short logs never wait for long ones: a reader that finds a long log raises ``LongLog`` and reads
   no more of it on that thread. A long log is written while it is read, so only one response of it
   is in memory. Of a long log with parts (``log_parts.py``) only what follows its snapshot is read.
+  A very long one without parts is read, but not written: its records stay in the store.
 * A response is limited in bytes, too. A request whose log, or the log's content, did not fit is
   repeated.
 * A session that the broker has not started yet leads nothing here, even if the view names it.
@@ -48,11 +49,13 @@ from barnabas.storage.replicated.log_reading import (
     all_from,
     beginnings,
     damage_is_of,
+    has_more_bytes,
     head_of,
     is_elsewhere,
     is_whole,
     log_behind_snapshot,
     log_in_pieces,
+    needed_from,
     recent_beginnings,
     recent_from,
     whole_log,
@@ -64,7 +67,7 @@ from barnabas.storage.runtime.threads import new_condition, new_semaphore, start
 if TYPE_CHECKING:
     from barnabas.broker.cluster.membership.base import ClusterBase
     from barnabas.broker.cluster.membership.held_bytes import Share
-    from barnabas.storage.replicated.cold_store import ColdStore
+    from barnabas.storage.replicated.cold_store import ColdConnection, ColdStore
     from barnabas.storage.replicated.loading import DurableLog
     from barnabas.storage.replicated.log_index import Extent, LogHead, LogIndex
     from barnabas.storage.replicated.remote_segment import RemoteSegment
@@ -82,6 +85,8 @@ event loop competes with these threads."""
 SHORT_BYTES_MOST: Final = 128 * 1024 * 1024
 """Maximum memory for short logs: enough to receive on all connections while other logs are
 loaded."""
+LOCAL_BYTES_MOST: Final = 64 * 1024 * 1024
+"""Size from which a log without parts is not copied to the disk."""
 BROUGHT_BYTES: Final = 16 * 1024 * 1024
 """Maximum memory for beginnings from polls that are not read yet; the oldest are dropped, and
 queried when needed."""
@@ -228,7 +233,7 @@ class StoredLogs:
             request.found = None if head is None else LogBeginning(head, ())
             beginning = request.beginning()
             remote = self._remote_segments(beginning.head)
-            by_headers = False
+            by_headers = not remote and self._fills_disk(way, beginning.head, long)
             found_extents: Iterator[Extent]
             if remote:
                 recent = recent_from(way, beginning.head)
@@ -237,6 +242,8 @@ class StoredLogs:
                 found_extents = chain(first, recent)
                 if not by_headers:
                     found_extents = with_bodies(way, partition_id, found_extents)
+            elif by_headers:
+                found_extents = needed_from(way, beginning.head)
             else:
                 found_extents = all_from(way, beginning)
             extents = self._few_at_work(found_extents)
@@ -254,7 +261,13 @@ class StoredLogs:
                 found = (beginning.head, str(damage))
                 if found == long.damage and head_of(way, partition_id) == beginning.head:
                     raise
-                raise LongLog(partition_id, LongReading(found)) from damage
+                raise LongLog(partition_id, long._replace(damage=found)) from damage
+
+    def _fills_disk(self, way: LogIndex, head: LogHead, long: LongReading) -> bool:
+        """Whether a log without parts is so long that its records stay in the store (F14)."""
+        if self._cold is None or long.is_local:
+            return False
+        return has_more_bytes(way, head, LOCAL_BYTES_MOST)
 
     def _log_by_headers(
         self, beginning: LogBeginning, remote: Sequence[RemoteSegment]
@@ -267,12 +280,13 @@ class StoredLogs:
         assert cold is not None, "logs without a cold store have no parts"
         extents = beginning.extents
         key = ("headers", head.partition_id, head.state.leader_epoch)
+
+        def read(way: ColdConnection) -> DurableLog:
+            found = log_by_headers(way.index, head, extents, remote, cold)
+            return found._replace(known=[*found.known])
+
         try:
-            return cold.read(
-                key,
-                lambda way: log_by_headers(way.index, head, extents, remote, cold),
-                patiently=True,
-            )
+            return cold.read(key, read, patiently=True)
         except OSError as error:
             raise IndexClosed from error
 

@@ -183,7 +183,6 @@ class ClusterMember:
             around.logs,
             ways.upkeep,
             self._sessions.leading,
-            reload=self._reload,
             cold=self._cold,
             packs=around.base.has_object_store,
         )
@@ -251,10 +250,6 @@ class ClusterMember:
                 base.object_use.may_put(session) and not base.object_counts.is_throttled
             ),
         )
-
-    def _reload(self, log: PartitionLog) -> None:
-        if self._service is not None:
-            self._service.leadership.reload(log)
 
     def register(self) -> None:
         """Register the first session, on a thread; raises the errors of ``ClusterBase``."""

@@ -29,7 +29,7 @@ from barnabas.broker.network.pauses import (
     THROTTLED,
     WRITING,
 )
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 
 if TYPE_CHECKING:
     from barnabas.broker.api.fetch_sessions import Asked

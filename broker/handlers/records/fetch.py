@@ -47,7 +47,8 @@ from barnabas.protocol.messages.fetch import (
     FetchRequest,
     FetchResponse,
 )
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 
 TOPIC_IDS_SINCE: Final = 13
 COLD_ROUNDS_MAX: Final = 4

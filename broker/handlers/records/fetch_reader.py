@@ -37,7 +37,8 @@ from barnabas.protocol.messages.fetch import (
 )
 from barnabas.storage.errors import Corrupt, Rejected
 from barnabas.storage.log.memory_read import MemorySlice
-from barnabas.storage.log.partition_log import READ_COMMITTED, PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_log import READ_COMMITTED
 from barnabas.storage.log.segment_read import LoadedSpan, ReadPlan, read_cached, read_waiting
 
 NAMES_LEADERS_SINCE: Final = 16

@@ -36,7 +36,8 @@ from barnabas.protocol.messages.list_offsets import (
 )
 from barnabas.protocol.records import CorruptBatch, InvalidBatch
 from barnabas.storage.errors import Corrupt, Rejected
-from barnabas.storage.log.partition_log import READ_COMMITTED, READ_UNCOMMITTED, PartitionLog
+from barnabas.storage.log.partition_log import PartitionLog
+from barnabas.storage.log.readable_log import READ_COMMITTED, READ_UNCOMMITTED
 from barnabas.storage.log.time_lookup import (
     Search,
     TimestampOffset,
