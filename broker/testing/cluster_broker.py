@@ -169,12 +169,16 @@ class ClusterBroker(Broker):
         return self._address
 
     def serves(self, partition_id: int) -> bool:
-        """Whether it leads a partition, and has loaded its log."""
+        """Whether it leads a partition under its lease, and has loaded its log."""
         if not self.is_running:
             return False
+        return self.call(lambda: self._serves_now(partition_id))
+
+    def _serves_now(self, partition_id: int) -> bool:
         leadership = self.server.leadership
         assert leadership is not None
-        return self.call(lambda: leadership.state_of(partition_id) is State.SERVED)
+        has_lease = "lease" not in self.server.cluster_warnings()
+        return has_lease and leadership.state_of(partition_id) is State.SERVED
 
     def read_partition(self, topic: str, index: int, isolation: str) -> list[ReceivedRecord]:
         """Return the records of a partition that it leads; raises KafkaError."""
