@@ -1,7 +1,7 @@
-"""A broker over an object store is killed at each call of a store, by which it or its upkeep works.
+"""A broker over an object store is killed at each kind of call of its flushes and its upkeep.
 
-It is the only one that runs, so each call is its own. Then it starts again, or another one takes
-its place. Each acknowledged record is in the log once, and objects that no log has are deleted.
+No other broker runs, so each call is its own. Then it starts again, or another broker takes its
+place. Each acknowledged record is in the log once, and objects that no log has are deleted.
 """
 
 from __future__ import annotations
@@ -67,14 +67,13 @@ OF_INDEX: Final = {
 LOADS: Final = {"footer"}
 """Points of a broker that takes a log over."""
 LOOKS: Final = {"listing", "confirmation of garbage", "keys without extents"}
-"""Points of calls that only look, and mostly find nothing: a death needs a result."""
+"""Points of calls without an effect, which mostly return nothing: a death needs a result."""
 GARBAGE: Final = "deletion of extents"
 """Point that returns whether something was deleted: a death needs that."""
 OF_DELETION: Final = (GARBAGE, "keys without extents", "delete", "end of a key")
 RESULT: Final = "result of a commit"
 ANSWERED: Final = "response to a client"
-"""Point without a call: the client has its response, and other threads of the broker may not be as
-far."""
+"""Point without a call: the client has its response, and segments may not be written."""
 
 
 class Death:

@@ -1,7 +1,7 @@
 """A leader over an object store is replaced while its calls of the store are under way.
 
-It lives on, and its calls take effect late: nothing of them is in the log, and no object of them
-stays.
+Its process continues, and its calls take effect late. The log gets nothing of them, and their
+objects are deleted.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def leader_of(cluster: WatchedCluster) -> int:
 def test_uploads_under_way_are_not_committed_by_a_leader_that_was_replaced(
     cluster, client, bucket, brokers, is_lost
 ):
-    """Its flushes are refused, or its session has ended and it begins another one."""
+    """Flushes are refused, or the session has ended and the leader begins another one."""
     produce(client, 0, COUNT)
     held: dict[str, int] = {}
     is_open = new_event()
