@@ -136,7 +136,7 @@ def test_broker_accepts_a_store_that_keeps_its_promises(make, tmp_path):
             opened_as_configured(server).check(session)
 
 
-@pytest.mark.parametrize("code", ["InvalidObjectState", "AccessDenied"])
+@pytest.mark.parametrize("code", ["InvalidObjectState", "AccessDenied", "RequestTimeTooSkewed"])
 def test_read_that_the_store_refuses_has_its_code(code):
     with ScriptedS3() as server:
         server.create_bucket("bucket")
