@@ -210,11 +210,7 @@ def test_broker_that_dies_at_a_call_leaves_each_record_once(
     death = Death(cluster, point, is_done=is_done)
     death.install(monkeypatch)
     produce(client, 0, COUNT)
-    if point in LOADS:
-        cluster.kill(VICTIM)
-        death.is_armed = True
-        cluster.restart(VICTIM)
-    death.is_armed = True
+    arm(death, cluster, point)
     producing = start_thread("client", lambda: produce(client, COUNT, COUNT))
     if point == ANSWERED:
         producing.join()
@@ -245,7 +241,16 @@ def test_broker_that_dies_while_it_deletes_a_topic_leaves_no_objects(
     wait_until(lambda: {*bucket} <= {GUARD_KEY}, "the end of all objects")
 
 
-AT_WORK: Final = ("upload", "commit", "segment", "sidecar", "name of a segment")
+AT_WORK: Final = (
+    "upload",
+    "commit",
+    "snapshot",
+    "segment",
+    "sidecar",
+    "name of a segment",
+    "footer",
+    "listing",
+)
 
 
 @pytest.mark.parametrize(("point", "is_done", "successor"), deaths_at(AT_WORK))
@@ -255,7 +260,7 @@ def test_topic_that_is_deleted_after_a_death_leaves_no_objects(
     death = Death(cluster, point, is_done=is_done)
     death.install(monkeypatch)
     produce(client, 0, COUNT)
-    death.is_armed = True
+    arm(death, cluster, point)
     with Wire(cluster.brokers[VICTIM].address) as wire:
         wire.send(PRODUCE, produce_request(9, Named("t"), (0, batch(b"last"))), 9)
         wait_until(lambda: death.has_come, point)
@@ -264,6 +269,15 @@ def test_topic_that_is_deleted_after_a_death_leaves_no_objects(
     wait_until(lambda: {*bucket} <= {GUARD_KEY}, "the end of all objects")
     cluster.create_topic("t")
     assert read(cluster) == []
+
+
+def arm(death: Death, cluster: Cluster, point: str) -> None:
+    """Make the next call of the point the last one; for a load the broker starts again."""
+    if point in LOADS:
+        cluster.kill(VICTIM)
+    death.is_armed = True
+    if point in LOADS:
+        cluster.restart(VICTIM)
 
 
 def follow(cluster: Cluster, successor: int) -> None:

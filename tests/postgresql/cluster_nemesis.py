@@ -371,6 +371,7 @@ def torment(
         torture = ClusterTorture(brokers, pair, links, store, directory, say, kinds)
         outcome = torture.run(seed, duration_s, harms_broker=True)
         if store is not None:
+            say(store.summary())
             outcome.wrong += store.complaints(pair)
         outcome.wrong += brokers.complaints()
         if (stuck_s := outcome.report.stuck_s) > MOST_STUCK_S:

@@ -181,6 +181,17 @@ class Objects:
         gateway.accepted_keys.add(gateway.access_key)
         gateway.bucket.exists = True
 
+    def summary(self) -> str:
+        """Return the number of requests by kind."""
+        kinds = {
+            "uploads": ("PUT", UPLOADS_PREFIX),
+            "objects of segments": ("PUT", SEGMENTS_PREFIX),
+            "reads": ("GET", ""),
+            "listings": ("LIST", ""),
+            "deletes": ("DELETE", ""),
+        }
+        return ", ".join(f"{self._gateway.count(*of)} {name}" for name, of in kinds.items())
+
     # -- what the store must have ------------------------------------------------------------------
 
     def complaints(self, pair: Pair) -> list[str]:
