@@ -170,15 +170,11 @@ class ClusterBroker(Broker):
 
     def serves(self, partition_id: int) -> bool:
         """Whether it leads a partition under its lease, and has loaded its log."""
-        if not self.is_running:
+        if not self.is_running or "lease" in self.call(self.server.cluster_warnings):
             return False
-        return self.call(lambda: self._serves_now(partition_id))
-
-    def _serves_now(self, partition_id: int) -> bool:
         leadership = self.server.leadership
         assert leadership is not None
-        has_lease = "lease" not in self.server.cluster_warnings()
-        return has_lease and leadership.state_of(partition_id) is State.SERVED
+        return self.call(lambda: leadership.state_of(partition_id) is State.SERVED)
 
     def read_partition(self, topic: str, index: int, isolation: str) -> list[ReceivedRecord]:
         """Return the records of a partition that it leads; raises KafkaError."""
