@@ -169,8 +169,8 @@ class ClusterBroker(Broker):
         return self._address
 
     def serves(self, partition_id: int) -> bool:
-        """Whether it leads a partition, and has loaded its log."""
-        if not self.is_running:
+        """Whether it leads a partition under its lease, and has loaded its log."""
+        if not self.is_running or "lease" in self.call(self.server.cluster_warnings):
             return False
         leadership = self.server.leadership
         assert leadership is not None

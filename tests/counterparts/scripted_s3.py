@@ -20,7 +20,7 @@ import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.etree import ElementTree as ET
 from xml.sax.saxutils import escape
@@ -52,7 +52,8 @@ class Kind(enum.Enum):
 class Fault:
     """A fault of the next ``times`` requests of one method whose key contains ``key``.
 
-    ``LIST`` and ``DELETE`` are methods here, too, however the client sends them.
+    ``LIST`` and ``DELETE`` are methods here, too, however the client sends them. The key of a
+    listing is its prefix.
     """
 
     method: str
@@ -116,66 +117,7 @@ class Bucket:
                 self.put(ghost.key, ghost.content)
 
 
-class ScriptedS3(HttpServerForTests):
-    """`with ScriptedS3() as server:` serves one bucket until the end of the block."""
-
-    access_key, secret_key = "scripted", "secret"
-
-    def __init__(self) -> None:
-        self.bucket = Bucket("")
-        self.script: list[Fault] = []
-        self.requests: list[Request] = []
-        self.accepted_keys = {self.access_key}
-        """The access keys that are accepted. Signatures are not checked."""
-        self.closing = threading.Event()
-        self.lock = threading.Lock()
-        outer = self
-
-        class Handler(_Handler):
-            server_of_test = outer
-
-        super().__init__(_Server(("127.0.0.1", 0), Handler))
-
-    def __exit__(self, *error: object) -> None:
-        self.closing.set()
-        super().__exit__(*error)
-
-    @property
-    def url(self) -> str:
-        """URL of the server."""
-        return f"http://127.0.0.1:{self.port}"
-
-    def create_bucket(self, name: str) -> None:
-        """Create the one bucket."""
-        self.bucket = Bucket(name, exists=True)
-
-    def count(self, method: str, key: str = "") -> int:
-        """Return the number of requests of a method so far, for keys that contain ``key``."""
-        return sum(each.method == method and key in each.key for each in self.requests)
-
-    def take_fault(self, method: str, key: str) -> Fault | None:
-        """Note a request; return the fault that it gets."""
-        self.requests.append(Request(method, key))
-        self.bucket.tick()
-        for fault in self.script:
-            if fault.fits(method, key):
-                fault.times -= 1
-                if not fault.times:
-                    self.script.remove(fault)
-                return fault
-        return None
-
-
-class _Server(ThreadingHTTPServer):
-    """The server; a client that has closed its connection is no error of a test."""
-
-    request_queue_size = 128
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Ignore the error: tests have clients that give up."""
-
-
-class _Handler(BaseHTTPRequestHandler):
+class ScriptedHandler(BaseHTTPRequestHandler):
     """One connection."""
 
     server_of_test: ScriptedS3
@@ -206,16 +148,22 @@ class _Handler(BaseHTTPRequestHandler):
     def _key(self) -> str:
         return unquote(urlsplit(self.path).path).partition("/")[2].partition("/")[2]
 
+    @property
+    def _query(self) -> dict[str, str]:
+        return {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+
     def _serve(self, method: str) -> None:
         server = self.server_of_test
         content = self._content()
         keys = _keys_of(content) if self.command == "POST" else [self._key]
+        if method == "LIST":
+            keys = [self._query.get("prefix", "")]
         with server.lock:
             fault = server.take_fault(method, keys[0] if keys else "")
             refusal = self._refusal()
-            if refusal is not None:
-                fault = None
-            response = refusal or self._response(method, keys, content, fault)
+        if refusal is not None:
+            fault = None
+        response = refusal or self._response(method, keys, content, fault)
         self._send(response, fault)
 
     def _response(
@@ -224,16 +172,22 @@ class _Handler(BaseHTTPRequestHandler):
         """Apply the request unless the fault prevents it; return the response."""
         kind = fault.kind if fault is not None else None
         if kind is Kind.GHOST and fault is not None:
-            self.server_of_test.bucket.ghosts.append(Ghost(keys[0], content, fault.later))
+            with self.server_of_test.lock:
+                self.server_of_test.bucket.ghosts.append(Ghost(keys[0], content, fault.later))
         without = {Kind.ERROR, Kind.RESET, Kind.GHOST}
         response = Response(200)
         if kind is Kind.LOST:
             response = Response(200, headers={"ETag": _tag(content)})
         elif kind not in without:
-            response = self._done(method, keys, content, fault)
+            response = self.apply(method, keys, content, fault)
         if fault is not None and kind in {Kind.ERROR, Kind.ERROR_AFTER_EFFECT, Kind.GHOST}:
             response = _error(fault.status, fault.code)
         return response
+
+    def apply(self, method: str, keys: list[str], content: bytes, fault: Fault | None) -> Response:
+        """Apply a request, and return the response of a server without faults."""
+        with self.server_of_test.lock:
+            return self._done(method, keys, content, fault)
 
     def _done(self, method: str, keys: list[str], content: bytes, fault: Fault | None) -> Response:
         bucket = self.server_of_test.bucket
@@ -271,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _listing(self, keys: Iterable[str]) -> Response:
         """Return a page of ListObjectsV2; its token is the last key of the page before."""
-        query = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
+        query = self._query
         prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
         after = query.get("continuation-token") or query.get("start-after", "")
         most = int(query.get("max-keys", PAGE))
@@ -325,7 +279,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(response.status)
         for name, value in response.headers.items():
             self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
+        if "Content-Length" not in response.headers:
+            self.send_header("Content-Length", str(len(body)))
         sent = b"" if self.command == "HEAD" else body
         if kind is Kind.SLOW and fault is not None:
             self._send_slowly(sent, fault.seconds)
@@ -357,6 +312,66 @@ class _Handler(BaseHTTPRequestHandler):
         if self.headers.get("x-amz-content-sha256", "").startswith("STREAMING"):
             raise AssertionError("the client sends signed chunks, which the server does not read")
         return content
+
+
+class ScriptedS3(HttpServerForTests):
+    """`with ScriptedS3() as server:` serves one bucket until the end of the block."""
+
+    access_key, secret_key = "scripted", "secret"
+    handler: ClassVar = ScriptedHandler
+
+    def __init__(self) -> None:
+        self.bucket = Bucket("")
+        self.script: list[Fault] = []
+        self.requests: list[Request] = []
+        self.accepted_keys = {self.access_key}
+        """The access keys that are accepted. Signatures are not checked."""
+        self.closing = threading.Event()
+        self.lock = threading.Lock()
+        outer = self
+
+        class Handler(self.handler):
+            server_of_test = outer
+
+        super().__init__(_Server(("127.0.0.1", 0), Handler))
+
+    def __exit__(self, *error: object) -> None:
+        self.closing.set()
+        super().__exit__(*error)
+
+    @property
+    def url(self) -> str:
+        """URL of the server."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def create_bucket(self, name: str) -> None:
+        """Create the one bucket."""
+        self.bucket = Bucket(name, exists=True)
+
+    def count(self, method: str, key: str = "") -> int:
+        """Return the number of requests of a method so far, for keys that contain ``key``."""
+        return sum(each.method == method and key in each.key for each in self.requests)
+
+    def take_fault(self, method: str, key: str) -> Fault | None:
+        """Note a request; return the fault that it gets."""
+        self.requests.append(Request(method, key))
+        self.bucket.tick()
+        for fault in self.script:
+            if fault.fits(method, key):
+                fault.times -= 1
+                if not fault.times:
+                    self.script.remove(fault)
+                return fault
+        return None
+
+
+class _Server(ThreadingHTTPServer):
+    """The server; a client that has closed its connection is no error of a test."""
+
+    request_queue_size = 128
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Ignore the error: tests have clients that give up."""
 
 
 def _keys_of(content: bytes) -> list[str]:

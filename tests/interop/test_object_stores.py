@@ -26,6 +26,7 @@ from tests.checkout import ROOT
 from tests.counterparts.go import tool
 from tests.counterparts.object_stores import Rclone, Versitygw
 from tests.counterparts.s3 import REGION, S3Server
+from tests.counterparts.s3_gateway import S3Gateway
 from tests.counterparts.scripted_s3 import Fault, Kind, ScriptedS3
 from tests.products import case, for_the_night
 
@@ -135,7 +136,7 @@ def test_broker_accepts_a_store_that_keeps_its_promises(make, tmp_path):
             opened_as_configured(server).check(session)
 
 
-@pytest.mark.parametrize("code", ["InvalidObjectState", "AccessDenied"])
+@pytest.mark.parametrize("code", ["InvalidObjectState", "AccessDenied", "RequestTimeTooSkewed"])
 def test_read_that_the_store_refuses_has_its_code(code):
     with ScriptedS3() as server:
         server.create_bucket("bucket")
@@ -213,7 +214,7 @@ class Composed(Versitygw):
             name.symlink_to(tool("versitygw"))
         script = ROOT / "docker" / "cluster" / "objects"
         path = f"PATH={self.directory}:{os.environ['PATH']}"
-        return ["env", path, str(script), str(self.secrets), str(self.directory), str(self._port)]
+        return ["env", path, str(script), str(self.secrets), str(self.directory), str(self.port)]
 
 
 @for_the_night(
@@ -367,3 +368,32 @@ class TestScripted:
         found = [outcome(lambda k=k: store.put(k, b"", use_multipart=False) and None) for k in puts]
         assert found == [None, "GenericError", "GenericError", None]
         assert server.script == []
+
+
+@for_the_night(
+    beside="tests/interop/test_object_stores.py::test_object_store_does_what_its_facts_say"
+)
+def test_gateway_fails_by_its_script_and_passes_the_rest_on(tmp_path):
+    with Versitygw(tmp_path) as server:
+        server.create_bucket("bucket")
+        with S3Gateway(server, "bucket") as gateway:
+            store = s3_store(gateway)
+            assert observed(store) == RIGHT
+            gateway.script += [
+                Fault("PUT", Kind.ERROR_AFTER_EFFECT, key="late"),
+                Fault("PUT", Kind.ERROR, key="failed"),
+                Fault("PUT", Kind.GHOST, key="ghost", later=1),
+            ]
+            keys = ("late", "failed", "ghost")
+            puts = [
+                outcome(lambda k=k: store.put(f"f/{k}", b"", use_multipart=False)) for k in keys
+            ]
+            assert puts == ["GenericError"] * len(keys)
+            gateway.script.append(Fault("LIST", Kind.STALE, key="f/", later=1))
+            assert [each["path"] for each in store.list("f/").collect()] == ["f/ghost"]
+            assert [each["path"] for each in store.list("f/").collect()] == ["f/ghost", "f/late"]
+            server.kill()
+            assert outcome(lambda: store.put("f/away", b"", use_multipart=False)) == "GenericError"
+            server.launch()
+            server.wait_until_ready()
+            store.put("f/back", b"", use_multipart=False)

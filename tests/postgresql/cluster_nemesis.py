@@ -1,5 +1,7 @@
 """Three brokers, PostgreSQL and its standby, the torture's clients, and every kind of fault.
 
+With `--objects` their large flushes are in an object store, which fails as well.
+
 `python -m tests.postgresql.cluster_nemesis --rounds 20 --seed 7 --seconds 60`: each round has a
 cluster of its own and the seed after the last one's. The torture's judge checks the clients'
 histories, transactions that do not end, and the records after all brokers were killed. No broker
@@ -25,12 +27,11 @@ from random import Random
 from typing import Final
 
 from barnabas.broker.cli.proving.faults import Cure, Fault
-from tests.counterparts.object_stores import Versitygw
 from tests.counterparts.postgresql_servers import Pair
 from tests.history.model import COMMITTED, UNCOMMITTED
 from tests.postgresql.brokers import LEASE_MS, LinkedMember, running
 from tests.postgresql.links import Between, Cut, Links
-from tests.postgresql.object_stores import BUCKET, settings_of
+from tests.postgresql.object_nemesis import OBJECT_FAULTS, OBJECTS, HurriedMember, Objects
 from tests.torture.nemesis import ClientFaults
 from tests.torture.process_brokers import ProcessBrokers
 from tests.torture.torture import Outcome, Say, Torture
@@ -61,6 +62,7 @@ WAITS = "wait_event = 'SyncRep'"
 CLIENT_FAULTS = {"kill_client": 1, "add_twin": 1, "pause_client": 2}
 BROKER_FAULTS = {"kill_broker": 4, "stop_broker": 2, "pause_broker": 3}
 LINK_FAULTS = {"cut_brokers": 3, "cut_off_broker": 2, "cut_store": 3}
+LINK_TO_OBJECTS_FAULTS = {"cut_objects": 2}
 STORE_FAULTS = {
     "end_connections": 2,
     "cancel_statements": 2,
@@ -72,6 +74,7 @@ STORE_FAULTS = {
     "set_store_clock": 1,
 }
 WEIGHTS = CLIENT_FAULTS | BROKER_FAULTS | LINK_FAULTS | STORE_FAULTS
+"""Faults without an object store."""
 HOWS_TO_END = ("terminate cancel", "cancel terminate")
 COMPLAINTS: Final = ("Traceback", " ERROR ", " CRITICAL ")
 
@@ -116,13 +119,16 @@ class ClusterFaults(ClientFaults):
     Those of brokers, links and servers heal by themselves, on threads.
     """
 
-    def __init__(self, brokers: Brokers, pair: Pair, links: Links, fleet: Fleet) -> None:
+    def __init__(
+        self, brokers: Brokers, pair: Pair, links: Links, objects: Objects | None, fleet: Fleet
+    ) -> None:
         super().__init__(fleet, links)
         self._members = brokers.members
         self._pair = pair
         self._links = links
+        self._objects = objects
         self._under_way: dict[object, Future[None]] = {}
-        """By what something happens to: a broker, a link, or the pair."""
+        """By what something happens to: a broker, a link, the pair, or the object store."""
         self._threads = ThreadPoolExecutor()
 
     def draw(self, kind: str, chance: Random, harmed: Collection[int]) -> Fault | None:
@@ -131,6 +137,9 @@ class ClusterFaults(ClientFaults):
         if kind in STORE_FAULTS:
             fault = Fault(kind, share=chance.random(), how=chance.choice(HOWS_TO_END))
             return None if self._is_under_way(self._pair) else fault
+        if kind in OBJECT_FAULTS:
+            assert self._objects is not None, "the fault is of an object store"
+            return None if self._is_under_way(self._objects) else self._objects.draw(kind, chance)
         free = [each.number for each in self._members if not self._is_under_way(each)]
         if kind in BROKER_FAULTS:
             away_s = chance.choice((0, 0, 2 * LEASE_S)) if kind == "kill_broker" else 0
@@ -145,15 +154,21 @@ class ClusterFaults(ClientFaults):
     def begin(self, fault: Fault) -> Cure | None:
         if fault.kind in CLIENT_FAULTS:
             return super().begin(fault)
-        if fault.kind in LINK_FAULTS:
+        if fault.kind in LINK_FAULTS | LINK_TO_OBJECTS_FAULTS:
             links = self._links_of(fault)
             future = self._threads.submit(self._cut, links, fault)
             self._under_way |= dict.fromkeys(links, future)
             return None
-        is_broker = fault.kind in BROKER_FAULTS
-        what = self._broker(fault.brokers[0]) if is_broker else self._pair
-        self._under_way[what] = self._threads.submit(getattr(self, f"_{fault.kind}"), fault)
+        of_objects = self._objects is not None and fault.kind in OBJECT_FAULTS
+        action = self._objects.action(fault.kind) if of_objects else getattr(self, f"_{fault.kind}")
+        self._under_way[self._harmed_by(fault)] = self._threads.submit(action, fault)
         return None
+
+    def _harmed_by(self, fault: Fault) -> object:
+        """Return the object of a fault; it gets no other fault meanwhile."""
+        if fault.kind in BROKER_FAULTS:
+            return self._broker(fault.brokers[0])
+        return self._objects if fault.kind in OBJECT_FAULTS else self._pair
 
     def supervise(self, harmed: Collection[int]) -> None:
         for what, future in self._under_way.items():
@@ -169,6 +184,8 @@ class ClusterFaults(ClientFaults):
         self._threads.shutdown()
         for future in self._under_way.values():
             future.result()
+        if self._objects is not None:
+            self._objects.heal()
 
     def _is_under_way(self, what: object) -> bool:
         future = self._under_way.get(what)
@@ -201,6 +218,8 @@ class ClusterFaults(ClientFaults):
 
     def _links_of(self, fault: Fault) -> list[Between]:
         one = self._broker(fault.brokers[0])
+        if fault.kind == "cut_objects":
+            return [Between(one.number, OBJECTS)]
         if fault.kind == "cut_store":
             return one.to_store()
         if fault.kind == "cut_brokers":
@@ -286,6 +305,7 @@ class ClusterTorture(Torture):
         brokers: Brokers,
         pair: Pair,
         links: Links,
+        objects: Objects | None,
         directory: Path,
         say: Say,
         kinds: Sequence[Kind],
@@ -294,36 +314,47 @@ class ClusterTorture(Torture):
         self._brokers = brokers
         self._pair = pair
         self._links = links
+        self._objects = objects
 
     def proxy(self, seed: int) -> nullcontext[Links]:
         return nullcontext(self._links)
 
     def nemesis(self, fleet: Fleet, proxy: Links, seed: int, *, harms_broker: bool) -> Nemesis:
         chance = Random(seed)
-        faults = ClusterFaults(self._brokers, self._pair, proxy, fleet)
-        return Nemesis(faults, WEIGHTS, chance, chance.choice(RESTS_S), self._say)
+        faults = ClusterFaults(self._brokers, self._pair, proxy, self._objects, fleet)
+        weights = WEIGHTS
+        if self._objects is not None:
+            weights = weights | OBJECT_FAULTS | LINK_TO_OBJECTS_FAULTS
+        return Nemesis(faults, weights, chance, chance.choice(RESTS_S), self._say)
 
 
 @contextmanager
-def cluster(directory: Path, *, objects: bool = False) -> Iterator[tuple[Brokers, Pair, Links]]:
+def cluster(
+    directory: Path, *, objects: bool = False
+) -> Iterator[tuple[Brokers, Pair, Links, Objects | None]]:
     """Brokers that run, and what they are on; what all of them have said is in the directory.
 
-    ``objects``: large flushes are in versitygw.
+    ``objects``: large flushes are in an object store, which fails, too.
     """
-    settings = SETTINGS
     with ExitStack() as stack:
-        if objects:
-            store = stack.enter_context(Versitygw(directory / "versitygw"))
-            store.create_bucket(BUCKET)
-            settings = settings_of(store) | SETTINGS
         links, pair = stack.enter_context(Links()), stack.enter_context(Pair())
         stack.callback(pair.keep_output, directory)
+        store = stack.enter_context(Objects.running(directory, links)) if objects else None
         members = [
-            LinkedMember(directory / f"broker-{number}", number, pair, links, **settings)
+            _member(directory / f"broker-{number}", number, pair, links, store)
             for number in range(1, BROKERS + 1)
         ]
         stack.enter_context(running(members))
-        yield Brokers(members), pair, links
+        yield Brokers(members), pair, links, store
+
+
+def _member(
+    directory: Path, number: int, pair: Pair, links: Links, store: Objects | None
+) -> LinkedMember:
+    if store is None:
+        return LinkedMember(directory, number, pair, links, **SETTINGS)
+    settings = store.settings_for(number) | SETTINGS
+    return HurriedMember(directory, number, pair, links, **settings)
 
 
 def torment(
@@ -336,9 +367,12 @@ def torment(
     objects: bool = False,
 ) -> Outcome:
     """Do one round; what it leaves is in the directory, too. ``objects``: see ``cluster``."""
-    with cluster(directory, objects=objects) as (brokers, pair, links):
-        torture = ClusterTorture(brokers, pair, links, directory, say, kinds)
+    with cluster(directory, objects=objects) as (brokers, pair, links, store):
+        torture = ClusterTorture(brokers, pair, links, store, directory, say, kinds)
         outcome = torture.run(seed, duration_s, harms_broker=True)
+        if store is not None:
+            say(store.summary())
+            outcome.wrong += store.complaints(pair)
         outcome.wrong += brokers.complaints()
         if (stuck_s := outcome.report.stuck_s) > MOST_STUCK_S:
             outcome.wrong.append(f"what was committed was not read for {stuck_s:.1f} s")
@@ -352,7 +386,7 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60, help="of faults in a round")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 20))
     parser.add_argument("--go-on", action="store_true", help="after a round with something wrong")
-    parser.add_argument("--objects", action="store_true", help="with versitygw as object store")
+    parser.add_argument("--objects", action="store_true", help="with an object store that fails")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     # Leave no server behind.

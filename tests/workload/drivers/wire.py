@@ -14,6 +14,7 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.runtime.clock import monotonic, sleep
+from tests.broker.committed_reader import Seen
 from tests.broker.data_plane import Named, produce_request
 from tests.counterparts.logins import NOBODY, Login
 from tests.history.model import (
@@ -213,8 +214,13 @@ class Input(WireClient):
 
     def poll(self) -> list[Read]:
         place = Led(*self.random.choice(INPUTS))
-        position = max(committed_offset(self, self.group, place), 0)
-        seen, _ = read(self, place, position, COMMITTED)
+        seen: list[Seen] = []
+        position, following = -1, max(committed_offset(self, self.group, place), 0)
+        # A response may have few records, and aborted ones only.
+        while len(seen) < MOST_INPUTS and position < following:
+            position = following
+            more, following = read(self, place, position, COMMITTED)
+            seen += more
         return [Read(*place, e.offset, value_of(e.value)) for e in seen[:MOST_INPUTS]]
 
     def metadata(self) -> str:
