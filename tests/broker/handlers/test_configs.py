@@ -1,7 +1,7 @@
 """DescribeConfigs, IncrementalAlterConfigs and AlterConfigs, as measured on Apache Kafka 4.3.0.
 
-Groups and loggers are in test_group_and_logger_configs.py. tests/interop/test_like_kafka.py compares
-the settings in each version, and each operation, with Apache Kafka's.
+Groups and loggers are in test_group_and_logger_configs.py. tests/interop/test_like_kafka.py
+compares the settings in each version, and each operation, with Apache Kafka's.
 """
 
 import pytest
