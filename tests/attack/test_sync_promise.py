@@ -22,7 +22,8 @@ from tests.attack.shim import Event, Kind, Shim, events
 from tests.attack.sync_promise import Promise, broken, evidence
 from tests.broker.data_plane import Named, batch, produce_request
 from tests.counterparts.offsets_client import OffsetsClient
-from tests.crash.transaction_client import NONE, Producer, create_topic, persistent
+from tests.crash.transaction_client import NONE, Producer, persistent
+from tests.requests import create_topic
 
 CLIENTS = 6
 ROUNDS = 12

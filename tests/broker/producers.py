@@ -16,12 +16,7 @@ from barnabas.protocol.messages.delete_topics import (
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, Record, encode_batch
 from barnabas.storage.runtime.clock import now_ns
 from tests.broker.data_plane import unpack
@@ -29,6 +24,7 @@ from tests.counterparts.offsets_client import CLASSIC, OffsetsClient
 from tests.counterparts.offsets_client import Producer as Identity
 from tests.counterparts.transaction_client import NOT_YET, PRODUCE_CLASSIC, TransactionClient
 from tests.counterparts.wire_client import Addressed, WireClient
+from tests.requests import produce_request
 from tests.waiting import wait_until
 
 Text = str | bytes | None
@@ -111,8 +107,7 @@ class Producer:
             base_sequence=self._next_sequences.get(place, 0) if has_id else -1,
             transactional=self.key is not None,
         )
-        data = [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
-        request = ProduceRequest(self.key, -1, 30_000, data)
+        request = produce_request({place: batch}, transactional_id=self.key)
         found: list[Any] = []
 
         def written() -> bool:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.produce import PRODUCE, PartitionProduceResponse, ProduceRequest
 from barnabas.storage.runtime.clock import monotonic, sleep
 from tests.broker.data_plane import Named, Wire, batch, produce_request, topic_data
+from tests.requests import add_partitions_request, added_codes
 
 ADDS_SINCE = 12
 """First version of Produce in which a write adds its partition to the transaction."""
@@ -61,15 +58,9 @@ class RawProducer:
         """Add partitions to the transaction; nothing to do where writing does that."""
         if not self.is_classic:
             return ErrorCode.NONE
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.name,
-            v3_and_below_producer_id=self.producer_id,
-            v3_and_below_producer_epoch=self.epoch,
-            v3_and_below_topics=[AddPartitionsToTxnTopic(topic.name, list(partitions))],
-        )
-        answer = self.wire.ask(ADD_PARTITIONS_TO_TXN, request, 3)
-        (result,) = answer.results_by_topic_v3_and_below
-        return ErrorCode(result.results_by_partition[0].partition_error_code)
+        places = [(topic.name, each) for each in partitions]
+        request = add_partitions_request(self.name, (self.producer_id, self.epoch), *places)
+        return ErrorCode(added_codes(self.wire.ask(ADD_PARTITIONS_TO_TXN, request, 3))[0])
 
     def batch(
         self,

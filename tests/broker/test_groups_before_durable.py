@@ -22,12 +22,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.offset_fetch import (
     OFFSET_FETCH,
     OffsetFetchRequest,
@@ -36,6 +31,7 @@ from barnabas.protocol.messages.offset_fetch import (
 from tests.broker.data_plane import Wire
 from tests.broker.handlers.test_groups import Member
 from tests.broker.moves import assign, is_served, key_at, lead, led_cluster, log_of
+from tests.requests import codes_of, commit_request
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -67,18 +63,18 @@ def wires(brokers):
         yield commits, reads, describes
 
 
-def commit_request(group: str, offset: int) -> OffsetCommitRequest:
-    partitions = [OffsetCommitRequestPartition(0, offset)]
-    return OffsetCommitRequest(group, topics=[OffsetCommitRequestTopic("t", partitions=partitions)])
+def send_commit(wire: Wire, group: str, offset: int) -> None:
+    wire.send(OFFSET_COMMIT, commit_request(group, {("t", 0): offset}), 8)
 
 
 def commit(wire: Wire, group: str, offset: int) -> int:
-    wire.send(OFFSET_COMMIT, commit_request(group, offset), 8)
+    send_commit(wire, group, offset)
     return committed(wire)
 
 
 def committed(wire: Wire) -> int:
-    return wire.receive().topics[0].partitions[0].error_code
+    (code,) = codes_of(wire.receive())
+    return code
 
 
 def send_fetch(wire: Wire, group: str) -> None:
@@ -127,7 +123,7 @@ def test_reads_behind_commits_wait_and_one_flush_takes_them_all(world, cluster, 
     durable = log.high_watermark
     cluster.hold_commits(0)
     for offset in (6, 7):
-        commits.send(OFFSET_COMMIT, commit_request(group, offset), 8)
+        send_commit(commits, group, offset)
     wait_until(lambda: in_memory(brokers[0], group) == 7)
     send_fetch(reads, group)
     describes.send(DESCRIBE_GROUPS, DescribeGroupsRequest([group]), 5)
@@ -148,7 +144,7 @@ def test_offset_of_a_refused_flush_was_shown_to_no_client(cluster, brokers, wire
     group = key_at(1, "refused")
     assert commit(commits, group, 5) == NONE
     cluster.hold_commits(0)
-    commits.send(OFFSET_COMMIT, commit_request(group, 7), 8)
+    send_commit(commits, group, 7)
     wait_until(lambda: in_memory(brokers[0], group) == 7)
     send_fetch(reads, group)
     describes.send(LIST_GROUPS, ListGroupsRequest(), 4)
@@ -208,7 +204,7 @@ def test_members_keep_their_sessions_while_no_flush_ends(world, cluster, brokers
     member.join()
     member.sync()
     cluster.hold_commits(0)
-    commits.send(OFFSET_COMMIT, commit_request(other, 1), 8)
+    send_commit(commits, other, 1)
     wait_until(lambda: in_memory(brokers[0], other) == 1)
     request = HeartbeatRequest(group, member.generation, member.id)
     for _ in range(15):  # Longer than the session.

@@ -31,17 +31,8 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.protocol.messages.produce import (
     PRODUCE,
     PartitionProduceData,
@@ -54,6 +45,7 @@ from tests.broker.large_requests import fillings, large_requests, one_drawn
 from tests.broker.sample_requests import SAMPLES, error_codes
 from tests.garbage import collector_of_a_daemon
 from tests.products import case
+from tests.requests import commit_request, fetch_offsets_request, produce_request
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -225,24 +217,14 @@ def test_a_divided_request_is_answered_whole_and_in_order(running, wide):
 
 def test_offsets_of_many_partitions_are_committed_and_read(running, wide):
     ask_coordinator(running, "many")
-    commit = OffsetCommitRequest(
-        "many",
-        topics=[
-            OffsetCommitRequestTopic(
-                name,
-                partitions=[OffsetCommitRequestPartition(index, 1000 + index) for index in indexes],
-            )
-            for name, indexes in topics_of(wide)
-        ],
-    )
+    commit = commit_request("many", {place: 1000 + place[1] for place in sorted(wide)})
     response = ask(running, OFFSET_COMMIT, 9, commit)
     committed = [
         (topic.name, each.partition_index) for topic in response.topics for each in topic.partitions
     ]
     assert sorted(committed) == sorted(wide)
     assert set(error_codes(response)) == {0}
-    everything = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("many", topics=None)])
-    (group,) = ask(running, OFFSET_FETCH, 9, everything).groups
+    (group,) = ask(running, OFFSET_FETCH, 9, fetch_offsets_request("many")).groups
     read = {
         (topic.name, each.partition_index): each.committed_offset
         for topic in group.topics
@@ -291,14 +273,10 @@ def test_a_fetch_of_many_partitions_waits_and_is_woken(running, wide):
 def produce_one(running, topic, partition):
     from barnabas.protocol.messages.produce import (
         PRODUCE,
-        PartitionProduceData,
-        ProduceRequest,
-        TopicProduceData,
     )
     from tests.broker.sample_requests import batch
 
-    data = [TopicProduceData(topic, bytes(16), [PartitionProduceData(partition, batch())])]
-    request = ProduceRequest(acks=-1, timeout_ms=1000, topic_data=data)
+    request = produce_request({(topic, partition): batch()})
     assert set(error_codes(ask(running, PRODUCE, 9, request))) == {0}
 
 
@@ -344,11 +322,7 @@ def test_unread_long_responses_to_small_requests_come_one_at_a_time(running, wid
     topics = [MetadataRequestTopic(name=each) for each, _ in topics_of(wide)]
     api, version, message = {
         "Metadata": (METADATA, 9, MetadataRequest(topics)),
-        "OffsetFetch": (
-            OFFSET_FETCH,
-            9,
-            OffsetFetchRequest(groups=[OffsetFetchRequestGroup("many", topics=None)]),
-        ),
+        "OffsetFetch": (OFFSET_FETCH, 9, fetch_offsets_request("many")),
     }[name]
     route = next(each for each in running.server.routes if each.name == name)
     connection = ClientConnection("unread")

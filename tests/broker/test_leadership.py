@@ -19,12 +19,7 @@ from barnabas.broker.cluster.leading.upkeep import Upkeep
 from barnabas.broker.cluster.view import Leader
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.errors import Corrupt
 from tests.broker.data_plane import Named, Wire, batch, produce_request
@@ -43,6 +38,7 @@ from tests.broker.moves import (
     state,
     stored,
 )
+from tests.requests import commit_request
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -138,8 +134,7 @@ class Stage:
         log = log_of(self.broker, *PLACE)
         self.cluster.hold_commits(0)
         wire = self.wires.enter_context(Wire(self.broker.address))
-        topics = [OffsetCommitRequestTopic("data", partitions=[OffsetCommitRequestPartition(0, 8)])]
-        wire.send(OFFSET_COMMIT, OffsetCommitRequest(GROUP, topics=topics), 8)
+        wire.send(OFFSET_COMMIT, commit_request(GROUP, {("data", 0): 8}), 8)
         wait_until(lambda: log.next_offset > log.high_watermark)
 
     def let_go(self):

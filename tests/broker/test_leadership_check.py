@@ -14,11 +14,7 @@ from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STAT
 from barnabas.broker.runtime.clock import ManualClock
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.end_txn import END_TXN
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.storage.errors import IndexClosed
 from barnabas.storage.replicated.log_index import PartitionState
 from barnabas.storage.runtime.threads import new_queue
@@ -26,6 +22,7 @@ from tests.broker.data_plane import Named, Wire
 from tests.broker.handlers.test_group_offsets import Client
 from tests.broker.moves import Held, key_at, lead, led_cluster, log_of, seize
 from tests.broker.raw_producer import RawProducer
+from tests.requests import fetch_offsets_request
 from tests.seeds import SEED
 from tests.waiting import until, wait_until
 from tests.worlds import world
@@ -237,8 +234,7 @@ class TestCoordinators:
         looks.release()
 
     def is_refused(self, client):
-        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(GROUP, topics=None)])
-        (answer,) = client.ask(OFFSET_FETCH, request, 9).groups
+        (answer,) = client.ask(OFFSET_FETCH, fetch_offsets_request(GROUP), 9).groups
         return answer.error_code == ErrorCode.NOT_COORDINATOR
 
     def test_offsets_that_a_successor_may_have_moved_are_refused(self, cluster, brokers, looks):
@@ -287,9 +283,8 @@ class TestCoordinators:
             began_s = world.now_s
             assert self.is_refused(client)
             assert 0 < world.now_s - began_s < LEASE_S
-            names = (GROUP, key_at(0, "other"))
-            groups = [OffsetFetchRequestGroup(name, topics=None) for name in names]
-            answers = other.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), 9).groups
+            request = fetch_offsets_request(GROUP, key_at(0, "other"))
+            answers = other.ask(OFFSET_FETCH, request, 9).groups
             assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 2
             cluster.mend_to_store(0)
         cluster.wait_until_served()

@@ -5,11 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
@@ -21,6 +16,7 @@ from barnabas.storage.store import loading_apart
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
 from tests.cluster.watched import WatchedCluster
+from tests.requests import create_topic
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -28,12 +24,6 @@ __all__ = ["world"]
 
 LONGEST = "t" * 249
 PARTITIONS = 2
-
-
-def create(wire: Wire) -> None:
-    request = CreateTopicsRequest([CreatableTopic(LONGEST, PARTITIONS, 1)])
-    (result,) = wire.ask(CREATE_TOPICS, request, 7).topics
-    assert result.error_code == ErrorCode.NONE
 
 
 def delete(wire: Wire) -> None:
@@ -51,7 +41,7 @@ def test_topic_with_a_long_name_is_written_deleted_and_created_again(tmp_path):
     with Broker(storage=tmp_path) as broker:
         with Wire(broker.address) as wire:
             for value in (b"before", b"after"):
-                create(wire)
+                create_topic(wire, LONGEST, PARTITIONS)
                 for partition in range(PARTITIONS):
                     written = wire.produce(Named(LONGEST), batch(value), partition)
                     assert written.error_code == ErrorCode.NONE

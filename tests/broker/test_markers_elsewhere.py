@@ -21,12 +21,7 @@ from barnabas.protocol.messages.describe_transactions import (
 )
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.produce import PRODUCE
-from barnabas.protocol.messages.txn_offset_commit import (
-    TXN_OFFSET_COMMIT,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
@@ -51,6 +46,7 @@ from tests.crash.transaction_client import Producer, committed_offset, persisten
 from tests.crash.transaction_life import batches_of
 from tests.history.logs import partition_history
 from tests.products import case
+from tests.requests import codes_of, commit_in_transaction_request
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -382,11 +378,9 @@ def test_offsets_show_before_their_marker_is_answered_r5(
         for offset in range(1, 4):
             former = committed_offset(there, GROUP, (topic, last))
             assert persistent(lambda: producer.add_offsets(GROUP)) == NONE
-            found = [TxnOffsetCommitRequestPartition(each, offset) for each in range(count)]
-            topics = [TxnOffsetCommitRequestTopic(topic, found)]
-            request = TxnOffsetCommitRequest(producer.key, GROUP, *producer.identity, topics=topics)
-            answer = there.ask(TXN_OFFSET_COMMIT, request, 3)
-            assert {each.error_code for each in answer.topics[0].partitions} == {NONE}
+            offsets = {(topic, each): offset for each in range(count)}
+            request = commit_in_transaction_request(producer.key, GROUP, producer.identity, offsets)
+            assert set(codes_of(there.ask(TXN_OFFSET_COMMIT, request, 3))) == {NONE}
             assert committed_offset(there, GROUP, (topic, last), wait=False) is None
             producer.ends(commit=commit)
             for index in {0, last}:

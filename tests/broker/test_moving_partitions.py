@@ -16,23 +16,13 @@ from barnabas.broker.cluster.leading.states import State
 from barnabas.broker.cluster.membership.durable_logs import StoredLogs
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.errors import Corrupt
 from barnabas.storage.log import time_lookup
@@ -68,6 +58,7 @@ from tests.broker.moves import (
     stored,
 )
 from tests.broker.raw_producer import RawProducer
+from tests.requests import codes_of, commit_request, delete_records_request
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -282,9 +273,8 @@ def test_deleted_records_on_their_way_when_the_partition_goes(
     first, second = wires
     for value in (b"a", b"b"):
         assert first.produce(data, batch(value)).error_code == 0
-    request = DeleteRecordsRequest([DeleteRecordsTopic(data.name, [DeleteRecordsPartition(0, 1)])])
     cluster.hold_commits(0)
-    first.send(DELETE_RECORDS, request, 2)
+    first.send(DELETE_RECORDS, delete_records_request({(data.name, 0): 1}), 2)
     log = log_of(brokers[0], data.name, 0)
     wait_until(lambda: log.journaled_start_offset == 1)
     if is_in_time:
@@ -420,17 +410,15 @@ def test_transaction_that_moves_while_it_is_open_ends_whole(
 
 def test_commit_on_its_way_when_its_group_is_released_is_answered(cluster, brokers):
     with committed_group(brokers) as (first, second), Client(brokers[0]) as late:
-        topics = [OffsetCommitRequestTopic("data", partitions=[OffsetCommitRequestPartition(0, 6)])]
         log = log_of(brokers[0], GROUP_OFFSETS, 0)
         cluster.hold_commits(0)
-        first.send(OFFSET_COMMIT, OffsetCommitRequest(GROUP, topics=topics), 8)
+        first.send(OFFSET_COMMIT, commit_request(GROUP, {("data", 0): 6}), 8)
         wait_until(lambda: log.next_offset > log.high_watermark)
         cluster.want(GROUP_OFFSETS, 0, 1)
         wait_until(lambda: is_drained(brokers[0], GROUP_OFFSETS, 0))
         assert late.commit(GROUP, {("data", 0): 7}) == {ErrorCode.NOT_COORDINATOR}
         cluster.release_commits(0)
-        (answered,) = first.receive().topics
-        assert answered.partitions[0].error_code == ErrorCode.NONE
+        assert codes_of(first.receive()) == [ErrorCode.NONE]
         served(cluster, GROUP_OFFSETS, 0, 1)
         assert second.fetch(GROUP) == {("data", 0): 6}
 

@@ -12,11 +12,7 @@ import struct
 import pytest
 
 from barnabas.broker.handlers.records.produce_shortcut import ProduceShortcut, ShortProduce
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
@@ -33,6 +29,7 @@ from tests.broker.data_plane import (
     topic_data,
 )
 from tests.products import case
+from tests.requests import add_partitions_request
 from tests.seeds import SEED
 from tests.worlds import world
 
@@ -380,13 +377,8 @@ class Writer:
     def begin(self, partitions=(0, 1, 2)) -> None:
         """Start a transaction; before version 12 the producer adds the partitions."""
         if self.version < 12:
-            topic = AddPartitionsToTxnTopic(self.topic, list(partitions))
-            request = AddPartitionsToTxnRequest(
-                v3_and_below_transactional_id=self.name,
-                v3_and_below_producer_id=self.producer_id,
-                v3_and_below_producer_epoch=self.epoch,
-                v3_and_below_topics=[topic],
-            )
+            places = [(self.topic, each) for each in partitions]
+            request = add_partitions_request(self.name, (self.producer_id, self.epoch), *places)
             self.both(ADD_PARTITIONS_TO_TXN, request, 3)
 
     def end(self, *, commit: bool) -> None:

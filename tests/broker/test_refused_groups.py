@@ -15,12 +15,7 @@ from barnabas.broker.api.waiting import Durability
 from barnabas.broker.handlers.records.produce_shortcut import ShortProduce
 from barnabas.broker.handlers.transactions import transaction_markers, transaction_views
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
@@ -28,12 +23,7 @@ from barnabas.protocol.messages.describe_transactions import (
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
@@ -44,6 +34,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 from barnabas.storage.journal.refusal import Refusal
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, produce_request
+from tests.requests import codes_of, commit_request, delete_records_request
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -180,10 +171,7 @@ def test_the_common_produce_is_refused_as_the_ordinary_one_is(
 
 def test_deleted_records_are_there_if_that_was_refused(broker, topic, wire):
     assert wire.produce(topic, batch(b"v")).error_code == 0
-    request = DeleteRecordsRequest(
-        [DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 1), DeleteRecordsPartition(1, 0)])],
-        30_000,
-    )
+    request = delete_records_request({("t", 0): 1, ("t", 1): 0})
     with refusing(broker):
         (answer,) = wire.ask(DELETE_RECORDS, request, 2).topics
     found = [(each.error_code, each.low_watermark) for each in answer.partitions]
@@ -191,12 +179,11 @@ def test_deleted_records_are_there_if_that_was_refused(broker, topic, wire):
 
 
 def test_a_commit_that_was_refused_is_not_shown(broker, topic, wire):
-    topics = [OffsetCommitRequestTopic("t", partitions=[OffsetCommitRequestPartition(0, 5)])]
-    request = OffsetCommitRequest("g", topics=topics)
+    request = commit_request("g", {("t", 0): 5})
 
     def commit():
-        (answer,) = wire.ask(OFFSET_COMMIT, request, 8).topics
-        return answer.partitions[0].error_code
+        (code,) = codes_of(wire.ask(OFFSET_COMMIT, request, 8))
+        return code
 
     assert wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g", 0), 3).error_code == 0
     wait_until(lambda: commit() == 0)

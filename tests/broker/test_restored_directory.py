@@ -11,11 +11,7 @@ import pytest
 
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
@@ -29,12 +25,7 @@ from barnabas.protocol.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.offset_for_leader_epoch import (
     OFFSET_FOR_LEADER_EPOCH,
     OffsetForLeaderEpochRequest,
@@ -49,6 +40,7 @@ from barnabas.protocol.messages.sync_group import (
 from barnabas.storage.runtime.clock import now_ns
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
+from tests.requests import add_partitions_request, added_codes, codes_of, commit_request
 from tests.storage.stores import batch
 from tests.waiting import wait_until
 from tests.worlds import world
@@ -89,10 +81,8 @@ def producer(client, name=None):
 
 def add(client, producer_id, epoch):
     """Return the error code of adding a partition to the transaction of ``t``."""
-    topics = [AddPartitionsToTxnTopic("orders", [0])]
-    request = AddPartitionsToTxnRequest([], "t", producer_id, epoch, topics)
-    response = client.ask(ADD_PARTITIONS_TO_TXN, request, 3)
-    return response.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+    request = add_partitions_request("t", (producer_id, epoch), ("orders", 0))
+    return added_codes(client.ask(ADD_PARTITIONS_TO_TXN, request, 3))[0]
 
 
 def join(client, member=""):
@@ -125,12 +115,8 @@ def enter(client, member):
 
 
 def commit(client, group, member, epoch):
-    partitions = [OffsetCommitRequestPartition(0, 7, -1, None)]
-    topics = [OffsetCommitRequestTopic("orders", partitions=partitions)]
-    response = client.ask(
-        OFFSET_COMMIT, OffsetCommitRequest(group, epoch, member, None, -1, topics), 9
-    )
-    return response.topics[0].partitions[0].error_code
+    request = commit_request(group, {("orders", 0): 7}, epoch, member, metadata=None)
+    return codes_of(client.ask(OFFSET_COMMIT, request, 9))[0]
 
 
 @pytest.fixture(scope="module")

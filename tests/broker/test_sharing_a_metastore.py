@@ -128,39 +128,6 @@ def test_a_topic_is_served_by_both(brokers):
             assert elsewhere.produce(topic, batch(b"v"), index).error_code == NOT_LEADER
 
 
-def test_a_topic_grows_at_both(brokers):
-    one, two = brokers
-    topic = created(one)
-    two.follow()
-    done(one, lambda: one.server.catalogue.create_partitions("t", 4))
-    two.follow()
-    assert shown_topic(two) == shown_topic(one)
-    assert (logs(one), logs(two)) == ([0, 2], [1, 3])
-    with Wire(two.address) as wire:
-        assert wire.produce(topic, batch(b"v"), 3).error_code == 0
-
-
-def test_settings_are_in_force_at_both(brokers):
-    one, two = brokers
-    created(one)
-    two.follow()
-    configs = one.server.catalogue.configs
-    done(one, lambda: configs.alter_topic_configs("t", lambda _old: {"retention.ms": "5000"}))
-    done(
-        one, lambda: configs.alter_broker_configs("", lambda _old: {"log.segment.bytes": "2000000"})
-    )
-    done(one, lambda: configs.alter_broker_configs("0", lambda _old: {"log.retention.ms": "7"}))
-    session = {"consumer.session.timeout.ms": "50000"}
-    done(one, lambda: configs.alter_group_configs("g", lambda _old: session))
-    two.follow()
-    for broker, index in ((one, LED_BY_ONE), (two, LED_BY_TWO)):
-        in_force = log_of(broker, "t", index).config
-        assert (in_force.retention_ms, in_force.segment_bytes) == (5000, 2_000_000)
-        assert broker.server.groups.consumer_times("g").session_timeout_ms == 50_000
-    assert one.server.config.log_retention_ms == 7
-    assert two.server.config.log_retention_ms != 7, "it is not broker 0"
-
-
 @pytest.mark.parametrize(
     ("version", "code"),
     [(12, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), (13, ErrorCode.UNKNOWN_TOPIC_ID)],
@@ -179,20 +146,6 @@ def test_a_fetch_of_a_deleted_topic_is_woken(brokers, version, code):
         assert partition.error_code == code
     assert two.server.catalogue.topics == {}
     assert two.server.logs.logs == {}
-
-
-def test_a_topic_made_again_is_empty(brokers):
-    one, two = brokers
-    topic = created(one)
-    two.follow()
-    with Wire(two.address) as wire:
-        assert wire.produce(topic, batch(b"old"), LED_BY_TWO).error_code == 0
-        deleted(one)
-        again = created(one)
-        two.follow()
-        assert again.id != topic.id
-        assert shown_topic(two) == shown_topic(one)
-        assert wire.list_offset("t", -1, LED_BY_TWO)[2] == 0
 
 
 def test_offsets_of_a_deleted_topic_are_dropped(brokers):

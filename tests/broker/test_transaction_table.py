@@ -57,6 +57,7 @@ from tests.coordinator.transactions.table import (
     shown_place,
     shown_records,
 )
+from tests.requests import add_partitions_request
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -198,17 +199,13 @@ def request_of(text: str, key: str, producer: Producer, version: int) -> tuple[A
     if name == "EndTxn":
         return END_TXN, EndTxnRequest(key, *producer, words[1] == "commit")
     assert name == "AddPartitionsToTxn"
-    topics = [AddPartitionsToTxnTopic("a", [int(each[1]) for each in words[-2].split("+")])]
+    partitions = [int(each[1]) for each in words[-2].split("+")]
     if version >= 4:
+        topics = [AddPartitionsToTxnTopic("a", partitions)]
         several = [AddPartitionsToTxnTransaction(key, *producer, "verify" in words, topics)]
         return ADD_PARTITIONS_TO_TXN, AddPartitionsToTxnRequest(several)
-    request = AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=key,
-        v3_and_below_producer_id=producer[0],
-        v3_and_below_producer_epoch=producer[1],
-        v3_and_below_topics=topics,
-    )
-    return ADD_PARTITIONS_TO_TXN, request
+    places = [("a", each) for each in partitions]
+    return ADD_PARTITIONS_TO_TXN, add_partitions_request(key, producer, *places)
 
 
 def shown_answer(answer: Any, text: str, version: int, names: Names) -> str:

@@ -11,17 +11,14 @@ from barnabas.broker.config.types import ConfigError
 from barnabas.broker.coordination.id_expiration import IdExpiration
 from barnabas.coordinator.transactions.state import State, Transaction, record_of
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.testing import Broker
 from tests.broker.data_plane import Wire, complaints
+from tests.requests import add_partitions_request, added_codes
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -56,15 +53,8 @@ def begun(wire, key="id", timeout_ms=60_000):
 
 
 def add(wire, producer, key="id", partitions=(0,)):
-    request = AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=key,
-        v3_and_below_producer_id=producer[0],
-        v3_and_below_producer_epoch=producer[1],
-        v3_and_below_topics=[AddPartitionsToTxnTopic("t", list(partitions))],
-    )
-    answer = wire.ask(ADD_PARTITIONS_TO_TXN, request, 3)
-    (topic,) = answer.results_by_topic_v3_and_below
-    return [E(each.partition_error_code) for each in topic.results_by_partition]
+    request = add_partitions_request(key, producer, *(("t", each) for each in partitions))
+    return added_codes(wire.ask(ADD_PARTITIONS_TO_TXN, request, 3))
 
 
 def end(wire, producer, key="id", *, commit=True):

@@ -10,15 +10,12 @@ import pytest
 
 from barnabas.broker.metadata.topic_names import TRANSACTION_STATE
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.produce import PRODUCE
 from tests.broker.data_plane import Wire, batch, produce_request
 from tests.broker.moves import assign, key_at, lead, led_cluster, log_of, named
 from tests.broker.raw_producer import RawProducer
+from tests.requests import add_partitions_request, added_codes
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -53,18 +50,14 @@ def wires(broker):
 
 def send_add(wire, producer):
     """Add a partition; the response to a repetition has no record of its own."""
-    request = AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=producer.name,
-        v3_and_below_producer_id=producer.producer_id,
-        v3_and_below_producer_epoch=producer.epoch,
-        v3_and_below_topics=[AddPartitionsToTxnTopic("t", [0])],
-    )
+    identity = producer.producer_id, producer.epoch
+    request = add_partitions_request(producer.name, identity, ("t", 0))
     wire.send(ADD_PARTITIONS_TO_TXN, request, 3)
 
 
 def added(wire):
-    (topic,) = wire.receive().results_by_topic_v3_and_below
-    return topic.results_by_partition[0].partition_error_code
+    (code,) = added_codes(wire.receive())
+    return code
 
 
 def until_placed(broker, topic, index=0):

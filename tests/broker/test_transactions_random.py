@@ -14,22 +14,14 @@ from dataclasses import dataclass, field
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.protocol.messages.describe_producers import (
-    DESCRIBE_PRODUCERS,
-    DescribeProducersRequest,
-    TopicRequest,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
+from barnabas.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from barnabas.storage.runtime.threads import Thread, start_thread
 from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.raw_producer import RawProducer
+from tests.requests import codes_of, delete_records_request, describe_producers_request
 from tests.seeds import SEED
 from tests.waiting import wait_until
 from tests.worlds import world
@@ -188,9 +180,8 @@ class Script:
         offset = self.chosen.randint(
             partition.start, partition.start + (partition.end - partition.start) // 3
         )
-        asked = DeleteRecordsTopic(self.topic.name, [DeleteRecordsPartition(index, offset)])
-        answer = self.wire.ask(DELETE_RECORDS, DeleteRecordsRequest([asked], 10_000), 2)
-        assert answer.topics[0].partitions[0].error_code == 0
+        request = delete_records_request({(self.topic.name, index): offset})
+        assert codes_of(self.wire.ask(DELETE_RECORDS, request, 2)) == [0]
         partition.start = offset
 
     # Checks
@@ -210,7 +201,7 @@ class Script:
         """Check the last stable offset in all responses, and the open transactions (L3, L7)."""
         self.settle()
         name = self.topic.name
-        asked = DescribeProducersRequest([TopicRequest(name, list(range(PARTITIONS)))])
+        asked = describe_producers_request(*((name, index) for index in range(PARTITIONS)))
         described = self.wire.ask(DESCRIBE_PRODUCERS, asked, 0).topics[0].partitions
         for index, partition in enumerate(self.partitions):
             stable = partition.stable(index)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
@@ -19,6 +15,7 @@ from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch
+from tests.requests import add_partitions_request, added_codes
 from tests.waiting import wait_until
 from tests.worlds import world
 
@@ -51,14 +48,8 @@ def init(wire, *, enable=False, keep=False, timeout_ms=ENOUGH_MS, expected=(-1, 
 
 
 def add(wire, producer):
-    request = AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=KEY,
-        v3_and_below_producer_id=producer[0],
-        v3_and_below_producer_epoch=producer[1],
-        v3_and_below_topics=[AddPartitionsToTxnTopic("t", [0])],
-    )
-    answer = wire.ask(ADD_PARTITIONS_TO_TXN, request, 3)
-    return answer.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code
+    request = add_partitions_request(KEY, producer, ("t", 0))
+    return added_codes(wire.ask(ADD_PARTITIONS_TO_TXN, request, 3))[0]
 
 
 def end(wire, producer, *, commit=True, version=4):

@@ -10,23 +10,15 @@ from typing import NamedTuple
 import pytest
 from playwright.sync_api import expect
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.create_topics import CREATE_TOPICS
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from tests.browser.console_broker import ConsoleBroker
 from tests.browser.cost import NOTE_LONG_TASKS, watch
 from tests.browser.looking import state_of
 from tests.counterparts.offsets_client import OffsetsClient
 from tests.counterparts.wire_client import WireClient
 from tests.products import case
+from tests.requests import codes_of, commit_request, create_topics_request
 
 COUNTS = [case((1000, 5000), in_test=True), case((10_000, 100_000), in_test=False)]
 """Topics and groups."""
@@ -47,20 +39,18 @@ def group_name(number: int) -> str:
 
 
 def create_topics(client: WireClient, numbers: range) -> None:
-    topics = [CreatableTopic(topic_name(each), 1, 1, [], []) for each in numbers]
-    answer = client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, timeout_ms=60_000), 5)
+    request = create_topics_request(*map(topic_name, numbers))
+    answer = client.ask(CREATE_TOPICS, request, 5)
     assert not any(each.error_code for each in answer.topics)
 
 
 def commit_offsets(client: WireClient, numbers: range, topics: int) -> None:
     """Commit an offset of each group, which has no members, for one of ``topics`` topics."""
     for each in numbers:
-        partition = OffsetCommitRequestPartition(0, 0, committed_metadata="")
-        topic = OffsetCommitRequestTopic(topic_name(each % topics), partitions=[partition])
-        client.send(OFFSET_COMMIT, OffsetCommitRequest(group_name(each), topics=[topic]), 8)
+        place = topic_name(each % topics), 0
+        client.send(OFFSET_COMMIT, commit_request(group_name(each), {place: 0}), 8)
     for _ in numbers:
-        (answer,) = client.receive().topics
-        assert not answer.partitions[0].error_code
+        assert codes_of(client.receive()) == [0]
 
 
 class Crowded(NamedTuple):

@@ -7,23 +7,15 @@ from functools import partial
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.runtime.clock import now_ns
 from tests.counterparts.wire_client import Addressed, WireClient
+from tests.requests import add_partitions_request, added_codes, produce_request, produced
 from tests.waiting import wait_until
 
 INIT_CLASSIC = 4
@@ -82,17 +74,11 @@ class TransactionSteps:
 
     def add(self, key: str, topic: str, *partitions: int) -> None:
         """Make partitions part of the transaction of an id."""
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=key,
-            v3_and_below_producer_id=self.producers[key][0],
-            v3_and_below_producer_epoch=self.producers[key][1],
-            v3_and_below_topics=[AddPartitionsToTxnTopic(topic, list(partitions))],
-        )
+        places = [(topic, each) for each in partitions]
+        request = add_partitions_request(key, self.producers[key], *places)
 
         def added() -> bool:
-            answer = self.ask(ADD_PARTITIONS_TO_TXN, request, 3)
-            (result,) = answer.results_by_topic_v3_and_below
-            codes = {each.partition_error_code for each in result.results_by_partition}
+            codes = set(added_codes(self.ask(ADD_PARTITIONS_TO_TXN, request, 3)))
             assert codes <= {ErrorCode.NONE, *NOT_YET}
             return codes == {ErrorCode.NONE}
 
@@ -110,9 +96,8 @@ class TransactionSteps:
             base_sequence=sequence,
             transactional=True,
         )
-        data = [TopicProduceData(topic, partition_data=[PartitionProduceData(partition, batch)])]
-        answer = self.ask(PRODUCE, ProduceRequest(key, -1, 10_000, data), PRODUCE_CLASSIC)
-        code = ErrorCode(answer.responses[0].partition_responses[0].error_code)
+        request = produce_request({(topic, partition): batch}, transactional_id=key)
+        code = ErrorCode(produced(self.ask(PRODUCE, request, PRODUCE_CLASSIC)).error_code)
         if not code:
             self._sequences[place] = sequence + count
         return code

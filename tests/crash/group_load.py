@@ -35,11 +35,7 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
     SyncGroupRequest,
@@ -47,6 +43,7 @@ from barnabas.protocol.messages.sync_group import (
 )
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.requests import codes_of, fetch_offsets_request
 
 TOPIC = "committed"
 PARTITIONS = 6
@@ -69,9 +66,7 @@ def have_worked(workers: Sequence[Worker], answered: Sequence[int]) -> bool:
 
 def fetch(client: WireClient, group: str) -> Offsets:
     """All that a group has committed, once its coordinator has loaded it."""
-    request = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group, topics=None)], require_stable=True
-    )
+    request = fetch_offsets_request(group, stable=True)
     deadline = time.monotonic() + LOAD_SECONDS_MAX
     while True:
         (answer,) = client.ask(OFFSET_FETCH, request, 8).groups
@@ -97,7 +92,7 @@ def commit_request(group: str, offsets: Offsets, **who: Any) -> OffsetCommitRequ
 
 
 def codes(response: Any) -> set[int]:
-    return {each.error_code for topic in response.topics for each in topic.partitions}
+    return set(codes_of(response))
 
 
 @dataclass

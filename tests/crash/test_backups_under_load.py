@@ -20,8 +20,9 @@ from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 from tests.crash.amounts import amounts
 from tests.crash.test_crash_table import SETTINGS
-from tests.crash.transaction_client import create_topic, history
+from tests.crash.transaction_client import history
 from tests.history.model import COMMITTED, OK, TRANSACTION, History, as_of
+from tests.requests import create_topic
 from tests.seeds import SEED
 from tests.workload.drivers.wire import addresses_of
 from tests.workload.judge import wait_for_ends

@@ -42,7 +42,6 @@ from tests.crash.failing_broker import FailingBroker
 from tests.crash.transaction_client import (
     Producer,
     committed_offset,
-    create_topic,
     ends,
     history,
     persistent,
@@ -51,6 +50,7 @@ from tests.crash.transaction_client import (
 )
 from tests.history.logs import Ended, TransactionHistory
 from tests.interop.transactional import Confluent
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)

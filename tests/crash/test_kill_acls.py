@@ -13,11 +13,6 @@ from barnabas.broker.security.acls.operations import (
     ResourceType,
 )
 from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_acls import (
     DELETE_ACLS,
     DeleteAclsFilter,
@@ -35,6 +30,7 @@ from tests.broker.security.access_users import (
 )
 from tests.counterparts.secured import ADMIN, PASSWORD, SecuredBarnabas
 from tests.counterparts.wire_client import WireClient
+from tests.requests import create_topic
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -66,8 +62,7 @@ def test_one_of_several_is_deleted_and_the_others_stay_cve_2024_27309(tmp_path):
     )
     with SecuredBarnabas(USERS, tmp_path) as broker:
         with WireClient(broker) as client:
-            topic = CreateTopicsRequest([CreatableTopic("t", 1, 1)], 10_000)
-            assert client.ask(CREATE_TOPICS, topic, 7).topics[0].error_code == 0
+            create_topic(client, "t")
             add_acls(client, [*acls, deny, prefixed])
             remove_acls(client, [acls[1], deny])
             there = known_acls(client)

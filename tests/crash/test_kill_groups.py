@@ -13,11 +13,6 @@ from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
 )
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
@@ -36,6 +31,7 @@ from tests.crash.group_load import (
     have_worked,
 )
 from tests.crash.test_kill_under_load import kill_during_recovery
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 EACH = 3
@@ -110,9 +106,7 @@ def test_groups_survive_kills(kills_wanted):
         group_initial_rebalance_delay_ms="0",
     ) as broker:
         with WireClient(broker) as client:
-            request = CreateTopicsRequest([CreatableTopic(TOPIC, PARTITIONS, 1)])
-            (created,) = client.ask(CREATE_TOPICS, request, 5).topics
-            assert created.error_code == ErrorCode.NONE
+            create_topic(client, TOPIC, PARTITIONS)
             found = client.ask(FIND_COORDINATOR, FindCoordinatorRequest("keeper-0"), 3)
             assert found.error_code == ErrorCode.NONE
         while kills < kills_wanted:

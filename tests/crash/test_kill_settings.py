@@ -4,24 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
+from tests.requests import alter_configs, create_topic
 
 TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE = 0, 1
@@ -35,10 +25,7 @@ PLACES = (
 
 def alter(client: WireClient, kind: int, name: str, key: str, text: str | None) -> None:
     operation = DELETE if text is None else SET
-    resource = AlterConfigsResource(kind, name, [AlterableConfig(key, operation, text)])
-    request = IncrementalAlterConfigsRequest([resource])
-    (response,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
-    assert response.error_code == 0, response.error_message
+    alter_configs(client, kind, name, (key, operation, text))
 
 
 def values(client: WireClient) -> list[Any]:
@@ -50,8 +37,7 @@ def values(client: WireClient) -> list[Any]:
 def test_settings_outlive_kill_9(tmp_path):
     with BarnabasProcess(tmp_path) as broker:
         with WireClient(broker) as client:
-            request = CreateTopicsRequest([CreatableTopic("t", 1, 1)], 10_000)
-            assert client.ask(CREATE_TOPICS, request, 7).topics[0].error_code == 0
+            create_topic(client, "t")
             before = values(client)
             for place in PLACES:
                 alter(client, *place)

@@ -19,27 +19,19 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
+from barnabas.protocol.messages.create_topics import CREATE_TOPICS
 from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
     DeleteTopicState,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.wire_client import WireClient
 from tests.crash.amounts import amounts
+from tests.requests import create_topics_request, produce_request
 from tests.waiting import wait_until
 
 CHANGES_AT_LEAST = 6
@@ -73,7 +65,7 @@ def _change(client: WireClient, name: str, answers: Answers, random: Random) -> 
     count = answers.partitions.get(name)
     if count is None:
         partitions = random.randint(1, 4)
-        request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)])
+        request = create_topics_request(name, partitions=partitions)
         (result,) = client.ask(CREATE_TOPICS, request, 7).topics
         answers.partitions[name] = partitions
     elif count < 8 and random.random() < 0.5:
@@ -101,20 +93,8 @@ def look(client: WireClient) -> dict[str, int]:
 def write_everywhere(client: WireClient, found: dict[str, int]) -> None:
     """Append one record to every partition."""
     batch = encode_batch([Record(0, int(time.time() * 1000), b"key", b"value", ())])
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=60_000,
-        topic_data=[
-            TopicProduceData(
-                name=name,
-                partition_data=[
-                    PartitionProduceData(index, memoryview(batch)) for index in range(count)
-                ],
-            )
-            for name, count in found.items()
-        ],
-    )
-    response = client.ask(PRODUCE, request, 9)
+    places = [(name, index) for name, count in found.items() for index in range(count)]
+    response = client.ask(PRODUCE, produce_request(dict.fromkeys(places, batch)), 9)
     for topic in response.responses:
         assert {each.error_code for each in topic.partition_responses} == {ErrorCode.NONE}
 

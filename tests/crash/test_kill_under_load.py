@@ -19,8 +19,9 @@ from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.wire_client import WireClient
 from tests.crash.amounts import amounts
 from tests.crash.test_crash_table import SETTINGS
-from tests.crash.transaction_client import create_topic, history
+from tests.crash.transaction_client import history
 from tests.history.model import COMMITTED, OK
+from tests.requests import create_topic
 from tests.waiting import wait_until
 from tests.workload.settings import PARTITIONS, PATIENT_MS, TOPICS, Kind
 from tests.workload.simulated import Workload, assert_sound

@@ -15,50 +15,31 @@ from typing import Any
 from barnabas.coordinator.transactions.state import CLASSIC, TRANSACTIONS_V2
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.describe_producers import (
-    DESCRIBE_PRODUCERS,
-    DescribeProducersRequest,
-    ProducerState,
-    TopicRequest,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
+from barnabas.protocol.messages.describe_producers import DESCRIBE_PRODUCERS, ProducerState
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
 from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, ListTransactionsRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
-from barnabas.protocol.messages.txn_offset_commit import (
-    TXN_OFFSET_COMMIT,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
+from barnabas.protocol.messages.produce import PRODUCE
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from barnabas.protocol.records import Record, encode_batch, iterate_batches
 from barnabas.storage.runtime.clock import monotonic, now_ns, sleep
 from tests.counterparts.wire_client import WireClient
 from tests.history.logs import Place, TransactionHistory
+from tests.requests import (
+    add_partitions_request,
+    added_codes,
+    codes_of,
+    commit_in_transaction_request,
+    describe_producers_request,
+    fetch_offsets_request,
+    produce_request,
+    produced,
+)
 from tests.waiting import wait_until
 
 NONE = ErrorCode.NONE
@@ -127,22 +108,8 @@ class Producer:
         """Send AddPartitionsToTxn with transaction protocol v1; with v2 no request is needed."""
         if self.generation == TRANSACTIONS_V2:
             return NONE
-        topics: dict[str, list[int]] = defaultdict(list)
-        for topic, index in places:
-            topics[topic].append(index)
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.key,
-            v3_and_below_producer_id=self.producer_id,
-            v3_and_below_producer_epoch=self.epoch,
-            v3_and_below_topics=[AddPartitionsToTxnTopic(*each) for each in topics.items()],
-        )
-        answer = self.client.ask(ADD_PARTITIONS_TO_TXN, request, 3)
-        codes = {
-            each.partition_error_code
-            for topic in answer.results_by_topic_v3_and_below
-            for each in topic.results_by_partition
-        }
-        (code,) = codes
+        request = add_partitions_request(self.key, self.identity, *places)
+        (code,) = set(added_codes(self.client.ask(ADD_PARTITIONS_TO_TXN, request, 3)))
         return code
 
     def write(self, place: Place, *values: bytes) -> tuple[int, int]:
@@ -155,12 +122,8 @@ class Producer:
             base_sequence=self.sequences[place],
             transactional=True,
         )
-        data = PartitionProduceData(place[1], memoryview(batch))
-        request = ProduceRequest(
-            self.key, -1, 30_000, [TopicProduceData(place[0], partition_data=[data])]
-        )
-        answer = self.client.ask(PRODUCE, request, _PRODUCE[self.generation])
-        result = answer.responses[0].partition_responses[0]
+        request = produce_request({place: batch}, transactional_id=self.key)
+        result = produced(self.client.ask(PRODUCE, request, _PRODUCE[self.generation]))
         if not result.error_code:
             self.sequences[place] += len(values)
         return result.error_code, result.base_offset
@@ -175,11 +138,9 @@ class Producer:
         """Commit the offset of a group within the transaction."""
         if self.generation == CLASSIC and (code := self.add_offsets(group)):
             return code
-        partition = TxnOffsetCommitRequestPartition(place[1], offset)
-        topic = TxnOffsetCommitRequestTopic(place[0], [partition])
-        request = TxnOffsetCommitRequest(self.key, group, *self.identity, topics=[topic])
-        answer = self.client.ask(TXN_OFFSET_COMMIT, request, _OFFSETS[self.generation])
-        return answer.topics[0].partitions[0].error_code
+        request = commit_in_transaction_request(self.key, group, self.identity, {place: offset})
+        (code,) = codes_of(self.client.ask(TXN_OFFSET_COMMIT, request, _OFFSETS[self.generation]))
+        return code
 
     def end(self, *, commit: bool = True) -> int:
         """EndTxn; in the second generation the answer has the next epoch."""
@@ -206,12 +167,6 @@ class Producer:
 
 
 # ---------------------------------------------------------------------------------- what is there
-
-
-def create_topic(client: WireClient, name: str, partitions: int) -> None:
-    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)])
-    (created,) = client.ask(CREATE_TOPICS, request, 5).topics
-    assert created.error_code == NONE
 
 
 def wait_until_loaded(client: WireClient) -> None:
@@ -274,7 +229,7 @@ def history(client: WireClient) -> TransactionHistory:
 
 def producers(client: WireClient, place: Place) -> dict[int, ProducerState]:
     """Return the states that DescribeProducers reports for one partition, by producer id."""
-    request = DescribeProducersRequest([TopicRequest(place[0], [place[1]])])
+    request = describe_producers_request(place)
     (partition,) = client.ask(DESCRIBE_PRODUCERS, request, 0).topics[0].partitions
     assert partition.error_code == NONE
     return {each.producer_id: each for each in partition.active_producers}
@@ -292,14 +247,7 @@ def committed_offset(
     client: WireClient, group: str, place: Place, *, wait: bool = True
 ) -> int | None:
     """The offset that a stable OffsetFetch answers, -1 without one; None while one is pending."""
-    request = OffsetFetchRequest(
-        groups=[
-            OffsetFetchRequestGroup(
-                group, topics=[OffsetFetchRequestTopics(place[0], partition_indexes=[place[1]])]
-            )
-        ],
-        require_stable=True,
-    )
+    request = fetch_offsets_request(group, of=[place], stable=True)
     deadline = monotonic() + PATIENCE_S
     while True:
         (answer,) = client.ask(OFFSET_FETCH, request, 8).groups

@@ -18,9 +18,7 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
 )
 from barnabas.protocol.messages.add_partitions_to_txn import (
     ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
-    AddPartitionsToTxnTopic,
 )
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest, EndTxnResponse
 from barnabas.protocol.messages.init_producer_id import (
@@ -46,6 +44,7 @@ from barnabas.protocol.records import Record, encode_batch
 from tests.crash.pipeline_connection import PipelineConnection
 from tests.crash.transaction_life import PARTITIONS, TOPIC, Life
 from tests.history.logs import Place, TransactionHistory, require
+from tests.requests import add_partitions_request, added_codes
 
 TIMEOUT_MS = 5000
 NONE = ErrorCode.NONE
@@ -262,15 +261,13 @@ class Transactional(Client):
         self._begin()
 
         def respond(response: AddPartitionsToTxnResponse) -> None:
-            (topic,) = response.results_by_topic_v3_and_below
-            (result,) = topic.results_by_partition
-            if result.partition_error_code == NONE:
+            (code,) = added_codes(response)
+            if code == NONE:
                 self.added.add(place)
             else:
-                self._failed(result.partition_error_code)
+                self._failed(code)
 
-        topics = [AddPartitionsToTxnTopic(place[0], [place[1]])]
-        request = AddPartitionsToTxnRequest([], self.name, *self.producer, topics)
+        request = add_partitions_request(self.name, self.producer, place)
         self.send(life, ADD_PARTITIONS_TO_TXN, version, request, respond)
 
     def _add_offsets(self, life: Life, version: int) -> None:

@@ -12,15 +12,12 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaExcepti
 
 from barnabas.protocol.api import prefix
 from barnabas.protocol.messages.offset_commit_record import OFFSET_COMMIT_RECORD
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.storage.runtime.clock import counter_ns
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.history.model import LOOK, NOT_KNOWN, LoggedCommit, OffsetCommit, Operation
+from tests.requests import fetch_offsets_request
 
 INTERVAL_S = 0.1
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -60,8 +57,7 @@ def as_commits(offsets: Mapping[Place, int]) -> tuple[OffsetCommit, ...]:
 
 
 def _ask(client: WireClient, groups: Sequence[str]) -> dict[Place, int]:
-    asked = [OffsetFetchRequestGroup(group, topics=None) for group in groups]
-    response = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=asked), 9)
+    response = client.ask(OFFSET_FETCH, fetch_offsets_request(*groups), 9)
     errors = {group.group_id: group.error_code for group in response.groups if group.error_code}
     if errors:
         raise ConnectionError(f"OffsetFetch answered {errors}")

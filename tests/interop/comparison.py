@@ -12,16 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.wire import ZERO_UUID
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.recorded_kafka import RecordedKafka, plain
+from tests.requests import produce_request, produced
 
 UNEQUAL = {
     "topic_id",
@@ -104,11 +100,10 @@ def now_ms() -> int:
 
 def produce(client: WireClient, topic: str, index: int, batch: bytes) -> None:
     """Append one batch, as soon as the partition has a leader."""
-    data = TopicProduceData(topic, partition_data=[PartitionProduceData(index, memoryview(batch))])
+    request = produce_request({(topic, index): batch})
     deadline = time.monotonic() + 60
     while True:
-        response = client.ask(PRODUCE, ProduceRequest(None, -1, 60_000, [data]), 9)
-        code = response.responses[0].partition_responses[0].error_code
+        code = produced(client.ask(PRODUCE, request, 9)).error_code
         if code not in NOT_LEADER_YET or time.monotonic() > deadline:
             break
         time.sleep(0.05)

@@ -28,11 +28,6 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
@@ -65,6 +60,7 @@ from barnabas.protocol.messages.offset_fetch import (
 from barnabas.protocol.messages.sync_group import SYNC_GROUP, SyncGroupRequest
 from barnabas.protocol.wire import ZERO_UUID
 from tests.counterparts.wire_client import WireClient
+from tests.requests import create_topic
 
 JOIN, LEAVE, LEAVE_FOR_A_WHILE = 0, -1, -2
 SIX, FOUR = "six", "four"
@@ -236,11 +232,9 @@ def wait_for_coordinator(client: WireClient) -> None:
 
 def create(client: WireClient, name: str, partitions: int) -> bytes:
     """Create a topic and wait until its partitions exist; return its id."""
-    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], 60_000)
-    (made,) = client.ask(CREATE_TOPICS, request, 7).topics
-    assert not made.error_code, made
+    topic_id = create_topic(client, name, partitions)
     _wait_for_partitions(client, name, partitions)
-    return bytes(made.topic_id)
+    return topic_id
 
 
 def grow(client: WireClient, name: str, partitions: int) -> None:

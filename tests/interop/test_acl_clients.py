@@ -26,11 +26,6 @@ from confluent_kafka.admin import (
 
 from barnabas.broker.security.acls.operations import Operation
 from barnabas.broker.security.acls.operations import ResourceType as Kind
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from tests.broker.security.access_users import add_acls, allow, remove_acls
 from tests.certificates import Authority
 from tests.counterparts.kcat import run_kcat
@@ -50,6 +45,7 @@ from tests.counterparts.secured import (
 from tests.counterparts.wire_client import WireClient
 from tests.interop.secured import SecuredBarnabas as BarnabasWithTls
 from tests.interop.secured import SecuredBroker, store
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 with warnings.catch_warnings():
@@ -222,8 +218,7 @@ def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
     """Yield a super user's connection; create the test's topic and one other ACL."""
     with WireClient(broker) as client:
-        request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
-        assert not client.ask(CREATE_TOPICS, request, 7).topics[0].error_code
+        create_topic(client, topic)
         yield client
 
 
@@ -316,8 +311,7 @@ def certified(
 def test_removed_acl_of_a_certificate_ends_clients_in_mid_stream(certified, topic, kind):
     broker, logins = certified
     with WireClient(broker) as admin:
-        request = CreateTopicsRequest([CreatableTopic(topic, 1, 1)], 60_000)
-        assert not admin.ask(CREATE_TOPICS, request, 7).topics[0].error_code
+        create_topic(admin, topic)
         writer, reader = (kind(broker.servers("MTLS"), login) for login in logins)
         try:
             needed = rights(topic, *CERTIFIED.values())

@@ -23,11 +23,6 @@ from barnabas.broker.security.acls.operations import (
     ResourceType,
 )
 from barnabas.protocol.messages.create_acls import AclCreation
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_acls import (
     DELETE_ACLS,
     DeleteAclsFilter,
@@ -46,6 +41,7 @@ from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import NOT_LEADER_YET
 from tests.interop.consumer_group import wait_for_coordinator
 from tests.interop.recorded_kafka import SecuredBarnabas, plain
+from tests.requests import create_topic
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -79,9 +75,8 @@ class Decider:
 
     def __init__(self, broker: Secured) -> None:
         self._client = WireClient(broker)
-        topics = [CreatableTopic(name, 1, 1) for name in NAMES]
-        made = self._client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 60_000), 7)
-        assert not any(topic.error_code for topic in made.topics)
+        for name in NAMES:
+            create_topic(self._client, name)
         wait_for_coordinator(self._client)
         request = FindCoordinatorRequest("a", 1)
         wait_until(lambda: not self._client.ask(FIND_COORDINATOR, request, 3).error_code)

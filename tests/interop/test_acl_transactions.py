@@ -16,11 +16,6 @@ import pytest
 
 from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.protocol.messages.create_acls import AclCreation
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.list_offsets import (
     LIST_OFFSETS,
     ListOffsetsPartition,
@@ -40,6 +35,7 @@ from tests.counterparts.secured import (
 from tests.counterparts.wire_client import WireClient
 from tests.interop.transactional import PRODUCERS, Confluent, Rejected, Transactional, committed
 from tests.products import case
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -124,9 +120,8 @@ class Run:
 def admin(broker: Secured, topic: str) -> Iterator[WireClient]:
     """Yield a super user's connection, after creating both topics and the worker's ACLs."""
     with WireClient(broker) as client:
-        topics = [CreatableTopic(name, 1, 1) for name in (topic, f"{topic}-in")]
-        made = client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 60_000), 7).topics
-        assert not any(each.error_code for each in made), made
+        create_topic(client, topic)
+        create_topic(client, f"{topic}-in")
         add_acls(client, [acl for acls in rights(topic).values() for acl in acls])
         yield client
 

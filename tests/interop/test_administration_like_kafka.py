@@ -32,11 +32,6 @@ from barnabas.protocol.messages.alter_user_scram_credentials import (
 )
 from barnabas.protocol.messages.api_versions import API_VERSIONS, ApiVersionsRequest
 from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
 from barnabas.protocol.messages.describe_client_quotas import (
@@ -86,6 +81,7 @@ from tests.interop.transaction_views import (
     transactions_described,
     transactions_listed,
 )
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 TIMEOUT_MS = 60_000
@@ -98,12 +94,6 @@ ON_PURPOSE = {
     "set one with no password": "Kafka's answer is that of an error of its own, -1",
     **transaction_views.ON_PURPOSE,
 }
-
-
-def create(client: WireClient, name: str, partitions: int) -> None:
-    request = CreateTopicsRequest([CreatableTopic(name, partitions, 1)], TIMEOUT_MS)
-    (created,) = client.ask(CREATE_TOPICS, request, 7).topics
-    assert created.error_code == 0
 
 
 def wait_until_listed(client: WireClient, name: str, partitions: int) -> None:
@@ -131,7 +121,7 @@ def new_producer_id(client: WireClient) -> int:
 
 def log_dirs(client: WireClient) -> Iterator[Answer]:
     """DescribeLogDirs, of topics with and without data."""
-    create(client, "sized", 3)
+    create_topic(client, "sized", 3)
     wait_until_listed(client, "sized", 3)
     records = [Record(offset, now_ms(), b"k", b"v" * 100) for offset in range(10)]
     for index in (0, 0, 2):
@@ -167,7 +157,7 @@ def _are_led(client: WireClient, name: str, partitions: int) -> bool:
 
 def producers(client: WireClient) -> Iterator[Answer]:
     """DescribeProducers, of partitions with and without producers."""
-    create(client, "produced", 2)
+    create_topic(client, "produced", 2)
     wait_until(lambda: _are_led(client, "produced", 2), "both partitions are led")
     producer_id = new_producer_id(client)
     records = [Record(offset, now_ms(), b"k", b"v") for offset in range(3)]
@@ -192,7 +182,7 @@ def producers(client: WireClient) -> Iterator[Answer]:
 
 def elections(client: WireClient) -> Iterator[Answer]:
     """ElectLeaders of both kinds, where everything has its leader."""
-    create(client, "elected", 2)
+    create_topic(client, "elected", 2)
     records = [Record(0, now_ms(), b"k", b"v")]
     for index in range(2):
         produce(client, "elected", index, encode_batch(records))
@@ -219,7 +209,7 @@ def elections(client: WireClient) -> Iterator[Answer]:
 
 def reassignments(client: WireClient) -> Iterator[Answer]:
     """List- and AlterPartitionReassignments, with assignments to this broker and to others."""
-    create(client, "moved", 2)
+    create_topic(client, "moved", 2)
     produce(client, "moved", 0, encode_batch([Record(0, now_ms(), b"k", b"v")]))
     for label, topics in (("all", None), ("some", [("moved", [0, 9]), ("nope", [0])])):
         asked = None if topics is None else [ListPartitionReassignmentsTopics(*t) for t in topics]

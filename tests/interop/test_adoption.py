@@ -7,21 +7,10 @@ import shutil
 import pytest
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
     DescribeConfigsResource,
-)
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
 )
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.barnabas_process import BarnabasProcess
@@ -30,6 +19,7 @@ from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
 from tests.counterparts.wire_client import WireClient
 from tests.interop.recorded_kafka import Barnabas
 from tests.products import for_the_night
+from tests.requests import alter_configs, create_topic
 from tests.waiting import wait_until
 
 TOPICS = {"orders": 3, "one-two": 1}
@@ -88,29 +78,17 @@ def consume(broker):
 
 
 def create_topics(broker):
-    topics = [CreatableTopic(name, partitions, 1) for name, partitions in TOPICS.items()]
     with WireClient(broker) as client:
-        response = client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 30_000), 5)
-    assert {topic.error_code for topic in response.topics} == {0}
+        for name, partitions in TOPICS.items():
+            create_topic(client, name, partitions)
 
 
 def change_settings(broker):
     """Change settings of a topic and of the broker."""
-    resources = [
-        AlterConfigsResource(
-            TOPIC,
-            "orders",
-            [
-                AlterableConfig("retention.ms", 0, "-1"),
-                AlterableConfig("segment.bytes", 0, "2000000"),
-            ],
-        ),
-        AlterConfigsResource(BROKER, "1", [AlterableConfig("log.retention.ms", 0, "777777777")]),
-    ]
     with WireClient(broker) as client:
-        request = IncrementalAlterConfigsRequest(resources)
-        response = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1)
-    assert {each.error_code for each in response.responses} == {0}
+        orders = ("retention.ms", 0, "-1"), ("segment.bytes", 0, "2000000")
+        alter_configs(client, TOPIC, "orders", *orders)
+        alter_configs(client, BROKER, "1", ("log.retention.ms", 0, "777777777"))
 
 
 def settings_of(broker):

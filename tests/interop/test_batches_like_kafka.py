@@ -21,12 +21,6 @@ from py4j.protocol import Py4JJavaError
 from barnabas.broker.handlers.records.record_errors import RECORD_ERRORS_SINCE
 from barnabas.protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD, compress
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.records import (
     HEADER_BYTES,
     Record,
@@ -41,6 +35,7 @@ from tests.broker.data_plane import NOW_MS, Named, Wire
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.broker_process import HOST, BrokerProcess
 from tests.interop.recorded_kafka import Barnabas, plain
+from tests.requests import create_topic
 from tests.waiting import wait_until
 from tests.workload.drivers.java import STRINGS, gateway
 
@@ -308,9 +303,7 @@ def answers(broker: BrokerProcess) -> dict[str, str]:
 
 def created(wire: Wire, name: str, configs: dict[str, str]) -> Named:
     """A new topic of one partition that is led."""
-    settings = [CreatableTopicConfig(*each) for each in configs.items()]
-    asked = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], settings)], 60_000)
-    topic = Named(name, wire.ask(CREATE_TOPICS, asked, 7).topics[0].topic_id)
+    topic = Named(name, create_topic(wire, name, configs=configs))
     wait_until(lambda: wire.fetch((topic, (0, 0))).responses[0].partitions[0].error_code == 0)
     return topic
 

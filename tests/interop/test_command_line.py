@@ -13,12 +13,6 @@ import confluent_kafka
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.testing import Broker
 from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.kafka_tools import CONSOLE_CONSUMER, CONSUMER_GROUPS, TOPICS, run_tool
@@ -27,6 +21,7 @@ from tests.counterparts.wire_client import Addressed
 from tests.interop.clients import Confluent, Sent
 from tests.interop.command_line import CommandLine, run, run_alone
 from tests.products import BARNABAS_AND_KAFKA
+from tests.requests import alter_configs
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -381,10 +376,7 @@ def test_a_transaction_that_hangs(either, barnabas, topic):
 
 def verify(client, wanted):
     """Set whether Apache Kafka verifies the partitions of transactional records."""
-    change = AlterableConfig("transaction.partition.verification.enable", 0, wanted)
-    request = IncrementalAlterConfigsRequest([AlterConfigsResource(BROKER, "", [change])])
-    (answer,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
-    assert answer.error_code == ErrorCode.NONE
+    alter_configs(client, BROKER, "", ("transaction.partition.verification.enable", 0, wanted))
 
 
 def test_a_broker_that_restarts_in_the_middle(own_broker, topic):

@@ -24,22 +24,13 @@ import pytest
 from barnabas.broker.cli.records.group_member import SESSION_TIMEOUT_MS
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts.barnabas_process import BarnabasProcess
 from tests.counterparts.broker_process import HOST
 from tests.products import case
+from tests.requests import create_topic, produce_request, produced
 from tests.seeds import SEED
 from tests.waiting import wait_until
 
@@ -63,10 +54,8 @@ def broker() -> Iterator[BarnabasProcess]:
 
 def produce(client: WireClient, partition: int, count: int) -> None:
     batch = encode_batch([Record(at, 0, None, b"x" * 40) for at in range(count)])
-    data = PartitionProduceData(partition, memoryview(bytes(batch)))
-    request = ProduceRequest(None, -1, 10_000, [TopicProduceData(TOPIC, partition_data=[data])])
-    response = client.ask(PRODUCE, request, 9)
-    assert response.responses[0].partition_responses[0].error_code == ErrorCode.NONE
+    response = client.ask(PRODUCE, produce_request({(TOPIC, partition): batch}), 9)
+    assert produced(response).error_code == ErrorCode.NONE
 
 
 class Load:
@@ -78,9 +67,7 @@ class Load:
         self._thread = threading.Thread(target=self._run)
 
     def __enter__(self) -> None:
-        topics = [CreatableTopic(TOPIC, PARTITIONS, 1)]
-        response = self._client.ask(CREATE_TOPICS, CreateTopicsRequest(topics, 10_000), 5)
-        assert response.topics[0].error_code == ErrorCode.NONE
+        create_topic(self._client, TOPIC, PARTITIONS)
         for partition in range(PARTITIONS):
             wait_until(lambda number=partition: self._has_begun(number))
         self._thread.start()

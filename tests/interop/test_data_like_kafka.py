@@ -13,18 +13,7 @@ from typing import Any
 
 import pytest
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS, ListOffsetsPartition
 from barnabas.protocol.messages.produce import PRODUCE, ProduceRequest
@@ -46,6 +35,7 @@ from tests.broker.data_plane import (
 from tests.counterparts.broker_process import BrokerProcess
 from tests.interop import transactions_on_partitions
 from tests.interop.recorded_kafka import Barnabas, plain
+from tests.requests import codes_of, create_topic, delete_records_request
 
 HOST = "127.0.0.1"
 GZIP, ZSTD = 1, 4
@@ -127,11 +117,9 @@ class Script:
     def topic(self, name: str, partitions: int = 1, **configs: str) -> Named:
         name = f"{self.family.replace(' ', '-')}-{name}"
         # The records are old: half a minute after its start Kafka would delete them.
-        configs = {"retention_ms": "-1", **configs}
-        settings = [CreatableTopicConfig(k.replace("_", "."), v) for k, v in configs.items()]
-        asked = CreatableTopic(name, partitions, 1, [], settings)
-        response = self.wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 60_000), 7)
-        created = Named(name, response.topics[0].topic_id)
+        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        topic_id = create_topic(self.wire, name, partitions, {"retention.ms": "-1"} | settings)
+        created = Named(name, topic_id)
         self.settle(created, partitions)
         return created
 
@@ -335,10 +323,8 @@ class Script:
         raise TimeoutError(f"{topic.name} from {offset}")
 
     def delete_records(self, topic: Named, offset: int, partition: int = 0) -> None:
-        asked = DeleteRecordsTopic(topic.name, [DeleteRecordsPartition(partition, offset)])
-        request = DeleteRecordsRequest([asked], 60_000)
-        response = self.wire.ask(DELETE_RECORDS, request, 2)
-        assert response.topics[0].partitions[0].error_code == 0
+        request = delete_records_request({(topic.name, partition): offset})
+        assert codes_of(self.wire.ask(DELETE_RECORDS, request, 2)) == [0]
 
     # ---------------------------------------------------------------------------- list offsets
 

@@ -8,18 +8,9 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS, ListGroupsRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.protocol.messages.share_group_heartbeat import (
     SHARE_GROUP_HEARTBEAT,
     ShareGroupHeartbeatRequest,
@@ -29,6 +20,7 @@ from tests.counterparts.offsets_client import IMPLICIT, UNSTABLE, OffsetsClient
 from tests.counterparts.offsets_client import Producer as Transactional
 from tests.counterparts.wire_client import WireClient
 from tests.interop.recorded_kafka import Barnabas, plain
+from tests.requests import create_topic, fetch_offsets_request
 from tests.waiting import wait_until
 
 TOPIC = "input"
@@ -118,10 +110,7 @@ def listed(broker: BrokerProcess) -> dict[str, tuple[str, str, str]]:
 
 def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict[str, object]:
     """Every offset of each group, with its error."""
-    request = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group, topics=None) for group in groups],
-        require_stable=stable,
-    )
+    request = fetch_offsets_request(*groups, stable=stable)
     with WireClient(broker) as client:
         answers = client.ask(OFFSET_FETCH, request, 8).groups
     return {
@@ -137,8 +126,7 @@ def committed(broker: BrokerProcess, groups: list[str], *, stable: bool) -> dict
 def leave_groups(kafka: BrokerProcess) -> Any:
     """Create groups of each kind; return them, their offsets, and an open producer."""
     with WireClient(kafka) as client:
-        request = CreateTopicsRequest([CreatableTopic(TOPIC, 2, 1)], 60_000)
-        assert client.ask(CREATE_TOPICS, request, 5).topics[0].error_code == 0
+        create_topic(client, TOPIC, 2)
     writer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     for number in range(20):
         writer.produce(TOPIC, str(number), partition=number % 2)

@@ -16,11 +16,6 @@ import pytest
 
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
@@ -53,6 +48,7 @@ from tests.interop import transactional_offsets
 from tests.interop.comparison import Answer, check_alike, check_equal, comparable
 from tests.interop.consumer_group import wait_for_coordinator
 from tests.interop.recorded_kafka import Barnabas, plain
+from tests.requests import create_topic
 
 UNKNOWN_ID = bytes([9] * 16)
 NOT_READY = {
@@ -76,10 +72,6 @@ class Script:
         self.ids: dict[str, bytes] = {}
 
     # ------------------------------------------------------------------------------------- set-up
-
-    def create(self, name: str, partitions: int) -> None:
-        topic = CreatableTopic(name, partitions, 1)
-        self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 60_000), 7)
 
     def wait(self, group: str, name: str) -> None:
         """Wait until the group's coordinator is available and accepts commits for the topic."""
@@ -135,7 +127,7 @@ class Script:
     # ------------------------------------------------------------------------------------ families
 
     def versions(self) -> Iterator[Answer]:
-        self.create("every", 3)
+        create_topic(self.client, "every", 3)
         self.wait("versions", "every")
         for version in range(2, 11):
             offsets = {"every": {0: version, 1: 10 * version}, "missing": {0: 1}}
@@ -157,7 +149,7 @@ class Script:
                     yield f"fetch {label} of {group} v{version}", comparable(answer)
 
     def commits(self) -> Iterator[Answer]:
-        self.create("kept", 2)
+        create_topic(self.client, "kept", 2)
         self.wait("commits", "kept")
         for label, offsets in (
             ("nothing", {}),
@@ -194,7 +186,7 @@ class Script:
             yield f"commit to keep for {keep_ms} ms", comparable(answer)
 
     def fetches(self) -> Iterator[Answer]:
-        self.create("read", 2)
+        create_topic(self.client, "read", 2)
         self.wait("fetches", "read")
         self.commit("fetches", {"read": {0: 5, 1: 6}})
         for group in ("fetches", "unheard-of", ""):
@@ -224,7 +216,7 @@ class Script:
         yield "fetch a topic twice", comparable(self.client.ask(OFFSET_FETCH, request, 8))
 
     def deletions(self) -> Iterator[Answer]:
-        self.create("deleted", 3)
+        create_topic(self.client, "deleted", 3)
         self.wait("deletions", "deleted")
         self.commit("deletions", {"deleted": {0: 5, 1: 6, 2: 7}})
         for label, group, places in (
@@ -241,8 +233,8 @@ class Script:
             yield f"after deletion {label}", comparable(self.fetch("deletions", None))
 
     def topics_that_go(self) -> Iterator[Answer]:
-        self.create("stays", 1)
-        self.create("goes", 1)
+        create_topic(self.client, "stays", 1)
+        create_topic(self.client, "goes", 1)
         self.wait("going", "stays")
         self.wait("going", "goes")
         self.commit("going", {"stays": {0: 5}, "goes": {0: 6}})
@@ -259,7 +251,7 @@ class Script:
             yield f"fetch of a deleted topic v{version}", comparable(answer)
             answer = self.commit("going", {"goes": {0: 7}}, version)
             yield f"commit of a deleted topic v{version}", comparable(answer)
-        self.create("goes", 1)
+        create_topic(self.client, "goes", 1)
         self.wait("another", "goes")
         assert self.ids["goes"] != former
         for version in (9, 10):
@@ -348,7 +340,7 @@ def committed_and_deleted(broker: BrokerProcess) -> list[dict[str, object]]:
     """Commit, and delete offsets and their group; return the records of all that."""
     with WireClient(broker) as client:
         script = Script(client)
-        script.create("recorded", 3)
+        create_topic(script.client, "recorded", 3)
         script.wait("another", "recorded")
         script.client.ask(FIND_COORDINATOR, FindCoordinatorRequest("written"), 3)
         wanted = {"recorded": {0: 7, 1: 8}}

@@ -22,18 +22,8 @@ from barnabas.protocol.messages.consumer_group_describe import (
     CONSUMER_GROUP_DESCRIBE,
     ConsumerGroupDescribeRequest,
 )
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from tests.counterparts import kafka_tools
 from tests.counterparts.apache_kafka import ApacheKafka
@@ -43,6 +33,7 @@ from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
 from tests.interop.recorded_kafka import Barnabas, plain
 from tests.interop.test_kafka_python_admin import run
+from tests.requests import codes_of, commit_request, produce_request, produced
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -229,12 +220,10 @@ def produce(broker: BrokerProcess) -> None:
     batch = memoryview(encode_batch(records))
     with WireClient(broker) as client:
         for topic, number in itertools.product(TOPICS, range(PARTITIONS)):
-            data = [PartitionProduceData(number, batch)]
-            request = ProduceRequest(None, -1, 10_000, [TopicProduceData(topic, b"", data)])
+            request = produce_request({(topic, number): batch})
 
-            def is_produced(request: ProduceRequest = request) -> bool:
-                response = client.ask(PRODUCE, request, 9)
-                code = response.responses[0].partition_responses[0].error_code
+            def is_produced(request: Any = request) -> bool:
+                code = produced(client.ask(PRODUCE, request, 9)).error_code
                 # Apache Kafka leads a partition a little later than it creates it.
                 assert code in {0, 3, 6}
                 return code == 0
@@ -244,14 +233,11 @@ def produce(broker: BrokerProcess) -> None:
 
 def commit(broker: BrokerProcess, group: str, offsets: dict[int, int]) -> None:
     """Commit offsets without a member, as a tool does."""
-    partitions = [OffsetCommitRequestPartition(n, offset) for n, offset in offsets.items()]
-    topics = [OffsetCommitRequestTopic("orders", partitions=partitions)]
-    request = OffsetCommitRequest(group, -1, "", None, -1, topics)
+    request = commit_request(group, {("orders", n): offset for n, offset in offsets.items()})
     with WireClient(broker) as client:
 
         def is_committed() -> bool:
-            response = client.ask(OFFSET_COMMIT, request, 8)
-            codes = {each.error_code for each in response.topics[0].partitions}
+            codes = set(codes_of(client.ask(OFFSET_COMMIT, request, 8)))
             # Apache Kafka makes its topic first: not available, loading, not the coordinator.
             assert codes <= {0, 14, 15, 16}
             return codes == {0}

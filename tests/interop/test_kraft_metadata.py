@@ -6,22 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreatableTopicConfig,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
     DeleteTopicState,
-)
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
 )
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.storage.adoption.kraft_metadata import read_kraft_metadata
@@ -31,6 +19,7 @@ from barnabas.storage.files.io import LocalFileSystem
 from barnabas.storage.log.checkpoint import decode_partition_metadata
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
+from tests.requests import alter_configs, create_topic
 from tests.waiting import wait_until
 
 TOPIC, BROKER = 2, 4
@@ -39,24 +28,15 @@ TOPICS = {"kept", "gone", "plain"}
 
 
 def create(client: WireClient, name: str, **configs: str) -> None:
-    settings = [CreatableTopicConfig(key.replace("_", "."), text) for key, text in configs.items()]
-    request = CreateTopicsRequest([CreatableTopic(name, 1, 1, [], settings)], 60_000)
-    (result,) = client.ask(CREATE_TOPICS, request, 7).topics
-    assert result.error_code == 0
-
-
-def change(client: WireClient, kind: int, name: str, *configs: tuple[str, int, str | None]) -> None:
-    resource = AlterConfigsResource(kind, name, [AlterableConfig(*each) for each in configs])
-    request = IncrementalAlterConfigsRequest([resource])
-    (result,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
-    assert result.error_code == 0
+    settings = {key.replace("_", "."): text for key, text in configs.items()}
+    create_topic(client, name, configs=settings)
 
 
 def administer(kafka: BrokerProcess) -> None:
     """Create settings of every kind, and the topics of TOPICS."""
     with WireClient(kafka) as client:
         create(client, "kept", retention_ms="-1", cleanup_policy="compact")
-        change(
+        alter_configs(
             client,
             TOPIC,
             "kept",
@@ -68,8 +48,8 @@ def administer(kafka: BrokerProcess) -> None:
         client.ask(DELETE_TOPICS, request, 6)
         create(client, "gone", segment_ms="60000")
         create(client, "plain")
-        change(client, BROKER, "", ("log.retention.ms", SET, "888"))
-        change(client, BROKER, "1", ("log.retention.ms", SET, "777"))
+        alter_configs(client, BROKER, "", ("log.retention.ms", SET, "888"))
+        alter_configs(client, BROKER, "1", ("log.retention.ms", SET, "777"))
 
         def has_producer_id() -> bool:
             answer = client.ask(INIT_PRODUCER_ID, InitProducerIdRequest(None, 0), 4)

@@ -24,7 +24,6 @@ from tests.counterparts.wire_client import WireClient
 from tests.crash.transaction_client import (
     Producer,
     committed_offset,
-    create_topic,
     ends,
     persistent,
     producers,
@@ -35,6 +34,7 @@ from tests.interop.comparison import Answer, check_alike, comparable
 from tests.interop.dump import complaints, segment_files
 from tests.interop.recorded_kafka import Barnabas, plain
 from tests.interop.transactional import Confluent
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(600)

@@ -38,8 +38,9 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from tests.counterparts.protected import ProtectedBarnabas, ProtectedKafka
 from tests.counterparts.wire_client import WireClient
-from tests.crash.transaction_client import Producer, create_topic
+from tests.crash.transaction_client import Producer
 from tests.interop.recorded_kafka import plain
+from tests.requests import create_topic
 from tests.secured import Keys, login, trusting
 from tests.waiting import wait_until
 

@@ -12,11 +12,6 @@ import pytest
 
 from barnabas.broker.security.acls.operations import Operation, ResourceType
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.produce import PRODUCE
 from tests.broker.data_plane import Named, batch, produce_request
@@ -25,6 +20,7 @@ from tests.broker.security.access_users import PASSWORD, UserClient, add_acls, a
 from tests.counterparts.secured import Secured, SecuredKafka
 from tests.counterparts.wire_client import WireClient
 from tests.interop.recorded_kafka import SecuredBarnabas
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 ATTACKER, WORKER = "attacker", "worker"
@@ -52,8 +48,7 @@ def live_kafka() -> Iterator[Secured]:
 def codes(broker: Secured) -> dict[str, int]:
     """The errors of a user who may write, and of the producer whose id the user takes."""
     with WireClient(broker) as client:
-        topics = CreateTopicsRequest([CreatableTopic(TOPIC.name, 1, 1)], 60_000)
-        assert not client.ask(CREATE_TOPICS, topics, 7).topics[0].error_code
+        create_topic(client, TOPIC.name)
         rights = [
             acl
             for user in (ATTACKER, WORKER)

@@ -16,11 +16,6 @@ from typing import Any
 import pytest
 
 from barnabas.broker.config.ignored import IGNORED_CONFIGS
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
     DescribeConfigsRequest,
@@ -28,12 +23,7 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResourceResult,
     DescribeConfigsSynonym,
 )
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
+from barnabas.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 from barnabas.protocol.messages.list_config_resources import (
     LIST_CONFIG_RESOURCES,
     ListConfigResourcesRequest,
@@ -44,6 +34,7 @@ from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, check_alike, comparable
 from tests.interop.recorded_kafka import RecordedKafka, plain
+from tests.requests import alter_configs_request, create_topic
 from tests.waiting import wait_until
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "administration.md"
@@ -143,8 +134,8 @@ def serving(broker: BrokerProcess) -> Iterator[BrokerProcess]:
 
 
 def prepare(client: WireClient) -> None:
-    request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in ("set", "plain")], 60_000)
-    assert [each.error_code for each in client.ask(CREATE_TOPICS, request, 7).topics] == [0, 0]
+    create_topic(client, "set")
+    create_topic(client, "plain")
     for kind, name, configs in BY_CLIENTS:
         assert alter(client, kind, name, *((key, SET, text) for key, text in configs)) == 0
     # Kafka's broker learns of a change a moment after its controller responded, and applies it a
@@ -160,8 +151,7 @@ def prepare(client: WireClient) -> None:
 
 
 def alter(client: WireClient, kind: int, name: str, *configs: Any, dry: bool = False) -> int:
-    resource = AlterConfigsResource(kind, name, [AlterableConfig(*each) for each in configs])
-    request = IncrementalAlterConfigsRequest([resource], dry)
+    request = alter_configs_request(kind, name, *configs, validate_only=dry)
     (response,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
     return response.error_code
 

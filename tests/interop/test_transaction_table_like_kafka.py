@@ -22,11 +22,7 @@ from barnabas.coordinator.transactions.commands import (
 )
 from barnabas.coordinator.transactions.state import TRANSACTIONS_V2, Transaction
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
@@ -34,12 +30,7 @@ from barnabas.protocol.messages.describe_transactions import (
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from tests.coordinator.transactions.states import STATES, command_of
 from tests.coordinator.transactions.table import COMMANDS, ROWS, Names, shown_outcome
@@ -47,6 +38,7 @@ from tests.counterparts.apache_kafka import ApacheKafka
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.interop.administration import create
+from tests.requests import add_partitions_request, added_codes, produce_request, produced
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(600), pytest.mark.filterwarnings("ignore")]
@@ -156,14 +148,9 @@ class Asker:
         ((topic, index),) = command.partitions
         if command.transaction_version == TRANSACTIONS_V2:
             return Outcome(self.produce(producer, topic, index))
-        asked = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.key,
-            v3_and_below_producer_id=producer[0],
-            v3_and_below_producer_epoch=producer[1],
-            v3_and_below_topics=[AddPartitionsToTxnTopic(topic, [index])],
-        )
-        (result,) = self.client.ask(ADD_PARTITIONS_TO_TXN, asked, 3).results_by_topic_v3_and_below
-        return Outcome(E(result.results_by_partition[0].partition_error_code))
+        asked = add_partitions_request(self.key, producer, (topic, index))
+        (code,) = added_codes(self.client.ask(ADD_PARTITIONS_TO_TXN, asked, 3))
+        return Outcome(E(code))
 
     def produce(self, producer: tuple[int, int], topic: str, index: int) -> ErrorCode:
         batch = encode_batch(
@@ -173,9 +160,8 @@ class Asker:
             base_sequence=0,
             transactional=True,
         )
-        data = TopicProduceData(topic, bytes(16), [PartitionProduceData(index, memoryview(batch))])
-        answer = self.client.ask(PRODUCE, ProduceRequest(self.key, -1, 30_000, [data]), 12)
-        return E(answer.responses[0].partition_responses[0].error_code)
+        request = produce_request({(topic, index): batch}, transactional_id=self.key)
+        return E(produced(self.client.ask(PRODUCE, request, 12)).error_code)
 
 
 @pytest.fixture(scope="module")

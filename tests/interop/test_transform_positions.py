@@ -37,12 +37,7 @@ from barnabas.protocol.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
 )
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
@@ -63,6 +58,7 @@ from tests.interop.transform_worker import (
     run_with_kafka_python,
     transformed,
 )
+from tests.requests import codes_of, commit_request
 from tests.waiting import wait_until
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.filterwarnings("ignore")]
@@ -111,12 +107,8 @@ class Leader:
         return code == ErrorCode.REBALANCE_IN_PROGRESS
 
     def commit(self, offset: int) -> None:
-        topic = OffsetCommitRequestTopic(
-            INPUT, partitions=[OffsetCommitRequestPartition(0, offset)]
-        )
-        request = OffsetCommitRequest(GROUP, self._generation, self._id, None, topics=[topic])
-        (answer,) = self._client.ask(OFFSET_COMMIT, request, 8).topics
-        assert answer.partitions[0].error_code == ErrorCode.NONE
+        request = commit_request(GROUP, {(INPUT, 0): offset}, self._generation, self._id)
+        assert codes_of(self._client.ask(OFFSET_COMMIT, request, 8)) == [ErrorCode.NONE]
 
 
 @contextmanager

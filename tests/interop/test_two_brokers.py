@@ -10,17 +10,13 @@ from confluent_kafka.admin import AdminClient
 
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from tests.broker.data_plane import Named, Wire, fetch_request
 from tests.broker.moves import log_of
 from tests.cluster.watched import alternating, topic_id
 from tests.interop.clients import CLIENTS, Confluent, Sent, kafka
 from tests.interop.recorded_kafka import Barnabas, plain
+from tests.requests import create_topic
 from tests.waiting import wait_until
 
 pytestmark = [
@@ -105,10 +101,7 @@ def _refusals(broker):
 
 def _new_topic(broker):
     with Wire(_address(broker)) as wire:
-        asked = CreatableTopic(TOPIC.name, num_partitions=1, replication_factor=1)
-        (made,) = wire.ask(CREATE_TOPICS, CreateTopicsRequest([asked], 60_000), 7).topics
-    assert made.error_code == 0
-    return Named(TOPIC.name, made.topic_id)
+        return Named(TOPIC.name, create_topic(wire, TOPIC.name))
 
 
 def _address(broker):

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
+from barnabas.protocol.messages.create_topics import CREATE_TOPICS
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
@@ -19,6 +15,7 @@ from barnabas.protocol.messages.list_transactions import LIST_TRANSACTIONS, List
 from tests.counterparts.transaction_client import TransactionSteps
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, comparable
+from tests.requests import create_topics_request
 from tests.waiting import wait_until
 
 GROUP, TRANSACTION, SHARE = range(3)
@@ -69,8 +66,7 @@ def _filled(client: WireClient) -> TransactionSteps:
     """Make one id of each state that stays."""
     steps = TransactionSteps(client.ask)
     topic = "viewed"
-    wanted = [CreatableTopic(topic, 1, 1)]
-    client.ask(CREATE_TOPICS, CreateTopicsRequest(wanted, 60_000), 7)
+    client.ask(CREATE_TOPICS, create_topics_request(topic), 7)
     steps.begin("view-open", topic, 0, timeout_ms=900_000)
     for key, commit in (("view-done", True), ("view-aborted", False)):
         steps.begin(key, topic, 0)

@@ -6,11 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any, Self
 
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
+from barnabas.protocol.messages.create_topics import CREATE_TOPICS
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
@@ -34,6 +30,7 @@ from tests.counterparts.offsets_client import (
 from tests.counterparts.wire_client import WireClient
 from tests.interop.comparison import Answer, comparable
 from tests.interop.consumer_group import LEAVE, Group
+from tests.requests import create_topics_request
 
 TOPIC, OTHER, GOES = "offsets-in-transactions", "offsets-elsewhere", "offsets-that-go"
 FIRST = {(TOPIC, 0): 5}
@@ -75,8 +72,8 @@ class Script:
             self.second.close()
 
     def _create(self, name: str) -> None:
-        topic = CreatableTopic(name, 4, 1)
-        self.client.ask(CREATE_TOPICS, CreateTopicsRequest([topic], 60_000), 7)
+        """Create a topic that an earlier script may have created."""
+        self.client.ask(CREATE_TOPICS, create_topics_request(name, partitions=4), 7)
 
     def _wait(self, name: str) -> None:
         """Wait until the topic accepts commits."""

@@ -11,17 +11,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.protocol.messages.describe_producers import (
-    DESCRIBE_PRODUCERS,
-    DescribeProducersRequest,
-    TopicRequest,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
+from barnabas.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
@@ -42,6 +33,7 @@ from tests.broker.data_plane import (
     values,
 )
 from tests.broker.raw_producer import RawProducer
+from tests.requests import codes_of, delete_records_request, describe_producers_request
 
 Answer = tuple[str, Any]
 PATIENCE_S = 60
@@ -169,7 +161,7 @@ class Transactions:
         )
 
     def described(self) -> Any:
-        asked = DescribeProducersRequest([TopicRequest(self.topic.name, [0, 1, 2])])
+        asked = describe_producers_request(*((self.topic.name, index) for index in range(3)))
         partitions = self.wire.ask(DESCRIBE_PRODUCERS, asked, 0).topics[0].partitions
         return sorted(
             (
@@ -191,9 +183,8 @@ class Transactions:
         )
 
     def delete_records(self, offset: int) -> None:
-        asked = DeleteRecordsTopic(self.topic.name, [DeleteRecordsPartition(0, offset)])
-        answer = self.wire.ask(DELETE_RECORDS, DeleteRecordsRequest([asked], 60_000), 2)
-        assert answer.topics[0].partitions[0].error_code == 0
+        request = delete_records_request({(self.topic.name, 0): offset})
+        assert codes_of(self.wire.ask(DELETE_RECORDS, request, 2)) == [0]
 
     def result(self, found: Any) -> Any:
         return ErrorCode(found.error_code).name, found.base_offset

@@ -25,17 +25,13 @@ from barnabas.broker.runtime.clock import ManualClock
 from barnabas.broker.server import BrokerServer
 from barnabas.broker.testing.disk.simulated import SimulatedFileSystem
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.files.file_system import AlreadyLocked
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.testing import Broker
 from tests.broker.toy import RawClient, request
+from tests.requests import produce_request
 from tests.waiting import until
 
 BOTH_LOOPS = True
@@ -53,10 +49,9 @@ def config(directory, *listeners, **changes):
     )
 
 
-def produce_request(topic, acks=-1):
-    batch = memoryview(encode_batch([Record(0, 1_700_000_000_000, None, b"value")]))
-    data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
-    return ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data)
+def one_record(topic, acks=-1):
+    batch = encode_batch([Record(0, 1_700_000_000_000, None, b"value")])
+    return produce_request({(topic, 0): batch}, acks=acks)
 
 
 def brokers_of(address):
@@ -163,7 +158,7 @@ async def test_an_orderly_stop_leaves_no_journal_to_replay(tmp_path, caplog):
         async with Started(BrokerServer(config(tmp_path, create_topics=("t:1:1",)))) as server:
             assert expected in caplog.text
             with await asyncio.to_thread(WireClient, server.listeners[0].bound) as client:
-                await asyncio.to_thread(client.ask, PRODUCE, produce_request("t"), 9)
+                await asyncio.to_thread(client.ask, PRODUCE, one_record("t"), 9)
     async with Started(BrokerServer(config(tmp_path))) as server:
         with await asyncio.to_thread(WireClient, server.listeners[0].bound) as client:
             records = await asyncio.to_thread(read_topic, client, "t")
@@ -183,7 +178,7 @@ async def test_an_answer_in_flight_leaves_before_the_broker_stops():
     async with Broker() as broker:
         await broker.create_topic("t")
         client = await RawClient.to(broker.address)
-        chunks = PRODUCE.encode_request(produce_request("t"), 9)
+        chunks = PRODUCE.encode_request(one_record("t"), 9)
         frame = request(0, b"".join(map(bytes, chunks)), version=9, tags=b"\0", correlation_id=5)
         await client.send(frame)
         (connection,) = broker.server.sockets.connections
@@ -252,7 +247,7 @@ async def test_an_fsync_error_ends_the_broker_and_nothing_is_answered(simulated,
     await server.start()
     await server.catalogue.create_topic("t", 1, {})
     client = await RawClient.to(server.listeners[0].bound)
-    chunks = PRODUCE.encode_request(produce_request("t"), 9)
+    chunks = PRODUCE.encode_request(one_record("t"), 9)
     for number in range(1, 30):
         file_system.fail(file_system.operations + number, errno.EIO)
     await client.send(request(0, b"".join(map(bytes, chunks)), version=9, tags=b"\0"))
@@ -304,7 +299,7 @@ async def test_retention_and_checkpoints_follow_the_clock():
         generation = broker.server.logs.generation
         for _ in range(3):
             with await asyncio.to_thread(WireClient, broker.address) as client:
-                await asyncio.to_thread(client.ask, PRODUCE, produce_request("t"), 9)
+                await asyncio.to_thread(client.ask, PRODUCE, one_record("t"), 9)
         log = broker.server.catalogue.partition("t", 0).log
         broker.clock.advance(minutes=10)
         await until(lambda: log.log_start_offset > 0)
@@ -389,7 +384,7 @@ def test_an_fsync_error_ends_the_process_with_1_and_no_traceback(start):
     process = start("eio")
     address = "127.0.0.1", listening_port(process)
     with WireClient(address) as client, pytest.raises(ConnectionError):
-        client.ask(PRODUCE, produce_request("t"), 9)
+        client.ask(PRODUCE, one_record("t"), 9)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 1
     assert "broker stops: what was written is not safe" in errors
@@ -399,7 +394,7 @@ def test_an_fsync_error_ends_the_process_with_1_and_no_traceback(start):
 def test_a_second_signal_does_not_wait(start):
     process = start("stuck")
     with WireClient(("127.0.0.1", listening_port(process))) as client:
-        _, chunks = client._connection.request(PRODUCE, 9, produce_request("t"))
+        _, chunks = client._connection.request(PRODUCE, 9, one_record("t"))
         client._socket.sendall(b"".join(chunks))
         assert process.stdout.readline().strip() == "stuck"
         process.send_signal(signal.SIGTERM)

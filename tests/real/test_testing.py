@@ -19,22 +19,12 @@ from barnabas.broker.testing.embedded import KAFKA_3_9, Broker
 from barnabas.protocol.client import NEED_DATA
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataResponse
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, control_batch, encode_batch
+from tests.requests import alter_configs, produce_request, produced
 from tests.waiting import wait_until
 
 
@@ -52,11 +42,8 @@ def client(broker):
 
 def produce(client, topic, *values, acks=-1):
     records = [Record(number, 1000 + number, b"k", value) for number, value in enumerate(values)]
-    batch = memoryview(encode_batch(records))
-    data = [TopicProduceData(topic, partition_data=[PartitionProduceData(0, batch)])]
-    request = ProduceRequest(acks=acks, timeout_ms=1000, topic_data=data)
-    response = client.ask(PRODUCE, request, 9)
-    return response.responses[0].partition_responses[0].error_code
+    request = produce_request({(topic, 0): encode_batch(records)}, acks=acks)
+    return produced(client.ask(PRODUCE, request, 9)).error_code
 
 
 def values(broker, topic):
@@ -86,10 +73,7 @@ def test_levels_of_loggers_are_those_of_before_a_client_changed_them():
     with Broker() as broker, WireClient(broker.address) as client:
         changed = ((name, "FATAL"), ("root", "ERROR"), ("root", "FATAL"))
         for logger, level in changed:
-            changes = [AlterConfigsResource(8, "1", [AlterableConfig(logger, 0, level)])]
-            request = IncrementalAlterConfigsRequest(changes)
-            (result,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
-            assert (result.error_code, result.error_message) == (0, None)
+            alter_configs(client, 8, "1", (logger, 0, level))
         assert logging.getLogger(name).level == logging.root.level == logging.CRITICAL
     assert (logging.getLogger(name).level, logging.root.level) == before
 

@@ -7,16 +7,12 @@ their files are no growth of descriptors later.
 from __future__ import annotations
 
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.wire_client import WireClient
 from tests.groups.fleet import wait_for
 from tests.groups.observer import Place
+from tests.requests import codes_of, commit_request
 
 PARTITIONS = 50
 """The default number of partitions of __consumer_offsets."""
@@ -53,11 +49,8 @@ def drop_anchors(broker: BrokerProcess, topic: str) -> dict[Place, int]:
         for offset, group in enumerate(anchor_groups()):
 
             def is_dropped(group: str = group, offset: int = offset) -> bool:
-                partition = OffsetCommitRequestPartition(0, offset)
-                topics = [OffsetCommitRequestTopic(topic, partitions=[partition])]
-                request = OffsetCommitRequest(group, -1, "", None, -1, topics)
-                response = client.ask(OFFSET_COMMIT, request, 8)
-                code = response.topics[0].partitions[0].error_code
+                request = commit_request(group, {(topic, 0): offset})
+                (code,) = codes_of(client.ask(OFFSET_COMMIT, request, 8))
                 assert code in NOT_YET, (group, code)
                 return code == 0
 

@@ -13,18 +13,8 @@ from typing import Any
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.runtime.clock import now_ns
 from tests.broker.committed_reader import READ_COMMITTED, Seen, committed_records
@@ -36,6 +26,7 @@ from tests.broker.data_plane import (
     produce_request,
 )
 from tests.history.model import COMMITTED
+from tests.requests import commit_request, fetch_offsets_request
 from tests.workload.drivers import Failed, Over
 from tests.workload.routing import GROUP, Coordinated, Led, Routing
 
@@ -97,10 +88,7 @@ def records_of(values: Sequence[bytes], **producer: Any) -> memoryview:
 def commit_offset(client: WireClient, group: str, of: Led, offset: int) -> None:
     """Commit an offset of a group without members."""
     place = Coordinated(GROUP, group)
-    partition = OffsetCommitRequestPartition(of.partition, offset)
-    request = OffsetCommitRequest(
-        group, topics=[OffsetCommitRequestTopic(of.topic, partitions=[partition])]
-    )
+    request = commit_request(group, {(of.topic, of.partition): offset})
     client.asked(
         place,
         lambda: client.routing.ask(place, OFFSET_COMMIT, request, 8),
@@ -114,10 +102,7 @@ def committed_offset(client: WireClient, group: str, of: Led) -> int:
     The request names the partition: a request for all of a group leaves out pending offsets.
     """
     place = Coordinated(GROUP, group)
-    asked = [OffsetFetchRequestTopics(of.topic, partition_indexes=[of.partition])]
-    request = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup(group, topics=asked)], require_stable=True
-    )
+    request = fetch_offsets_request(group, of=[(of.topic, of.partition)], stable=True)
     (answer,) = client.asked(
         place, lambda: client.routing.ask(place, OFFSET_FETCH, request, 8), _group_code
     ).groups

@@ -6,21 +6,18 @@ from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.add_offsets_to_txn import ADD_OFFSETS_TO_TXN, AddOffsetsToTxnRequest
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.end_txn import END_TXN, EndTxnRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.txn_offset_commit import (
-    TXN_OFFSET_COMMIT,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from tests.broker.raw_producer import ADDS_SINCE, TIMEOUT_MS
 from tests.history.model import NOT_KNOWN
+from tests.requests import (
+    add_partitions_request,
+    added_codes,
+    codes_of,
+    commit_in_transaction_request,
+)
 from tests.workload.routing import GROUP, TRANSACTION, Coordinated, Led
 from tests.workload.wire_client import WireClient, records_of
 
@@ -56,24 +53,12 @@ class Transactional(WireClient):
         """Add partitions to the transaction; nothing to do where writing does that."""
         if not self.is_classic:
             return
-        topics = {place.topic: [] for place in places}
-        for place in places:
-            topics[place.topic].append(place.partition)
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=self.name,
-            v3_and_below_producer_id=self.producer_id,
-            v3_and_below_producer_epoch=self.epoch,
-            v3_and_below_topics=[AddPartitionsToTxnTopic(*each) for each in topics.items()],
-        )
+        named = [(place.topic, place.partition) for place in places]
+        request = add_partitions_request(self.name, (self.producer_id, self.epoch), *named)
 
         def code_of(answer: Any) -> int:
-            results = [
-                each.partition_error_code
-                for topic in answer.results_by_topic_v3_and_below
-                for each in topic.results_by_partition
-            ]
             # Those that could be added are not when another one could not.
-            wrong = [each for each in results if each]
+            wrong = [each for each in added_codes(answer) if each]
             return next((each for each in wrong if each != _NOT_ATTEMPTED), 0)
 
         self.asked(
@@ -100,20 +85,15 @@ class Transactional(WireClient):
         if self.is_classic:
             added = AddOffsetsToTxnRequest(self.name, self.producer_id, self.epoch, group)
             self._ask_coordinator(ADD_OFFSETS_TO_TXN, added, 3)
-        partition = TxnOffsetCommitRequestPartition(place.partition, offset)
-        request = TxnOffsetCommitRequest(
-            self.name,
-            group,
-            self.producer_id,
-            self.epoch,
-            topics=[TxnOffsetCommitRequestTopic(place.topic, [partition])],
-        )
+        identity = self.producer_id, self.epoch
+        offsets = {(place.topic, place.partition): offset}
+        request = commit_in_transaction_request(self.name, group, identity, offsets)
         version = 3 if self.is_classic else 5
         at = Coordinated(GROUP, group)
         self.asked(
             at,
             lambda: self.routing.ask(at, TXN_OFFSET_COMMIT, request, version),
-            lambda answer: answer.topics[0].partitions[0].error_code,
+            lambda answer: codes_of(answer)[0],
         )
 
     def end_request(self, *, commit: bool) -> tuple[Any, EndTxnRequest, int]:

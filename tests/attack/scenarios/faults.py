@@ -30,7 +30,8 @@ from tests.attack.workshop import Acknowledged, Workshop
 from tests.broker.data_plane import Named, batch, fetch_request, produce_request
 from tests.counterparts.broker_process import BrokerDied
 from tests.counterparts.offsets_client import OffsetsClient
-from tests.crash.transaction_client import Producer, committed_offset, create_topic, persistent
+from tests.crash.transaction_client import Producer, committed_offset, persistent
+from tests.requests import create_topic
 
 SETTINGS = {
     "log_segment_bytes": "1048576",

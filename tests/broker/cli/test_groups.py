@@ -17,12 +17,7 @@ from barnabas.broker.cli.records.group_protocol import (
 )
 from barnabas.broker.cli.records.group_reader import GroupReader
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR
 from barnabas.protocol.messages.heartbeat import HEARTBEAT, HeartbeatRequest
 from barnabas.protocol.messages.list_groups import LIST_GROUPS
@@ -32,6 +27,7 @@ from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.storage.runtime.threads import start_thread, start_timer
 from barnabas.testing import Broker
 from tests.broker.cli.inline import Shell
+from tests.requests import delete_records_request
 from tests.waiting import wait_until
 
 
@@ -482,10 +478,8 @@ def test_a_committed_offset_behind_the_log_start(own_broker, own_shell, where, l
     own_shell("topics", "create", "t")
     own_shell("produce", "t", stdin=b"a\nb\nc\nd\n")
     own_shell("consume", "t", "-g", "t", "-o", "beginning", "-n", "1")
-    partitions = [DeleteRecordsPartition(0, 2)]
     with Cluster(addresses(own_shell.address), 10) as cluster:
-        request = DeleteRecordsRequest([DeleteRecordsTopic("t", partitions)], 10_000)
-        cluster.any().ask(DELETE_RECORDS, request)
+        cluster.any().ask(DELETE_RECORDS, delete_records_request({("t", 0): 2}))
     ended = own_shell("consume", "t", "-g", "t", "-e", "-o", where)
     assert ended.stdout.split() == lines
     assert ended.stderr == (

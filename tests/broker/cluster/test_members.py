@@ -27,38 +27,19 @@ from barnabas.protocol.messages.consumer_group_describe import (
     ConsumerGroupDescribeRequest,
 )
 from barnabas.protocol.messages.delete_groups import DELETE_GROUPS, DeleteGroupsRequest
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.describe_groups import DESCRIBE_GROUPS, DescribeGroupsRequest
-from barnabas.protocol.messages.describe_producers import (
-    DESCRIBE_PRODUCERS,
-    DescribeProducersRequest,
-    TopicRequest,
-)
+from barnabas.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from barnabas.protocol.messages.describe_transactions import (
     DESCRIBE_TRANSACTIONS,
     DescribeTransactionsRequest,
 )
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.list_offsets import LIST_OFFSETS
 from barnabas.protocol.messages.offset_delete import OFFSET_DELETE, OffsetDeleteRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.metastore.interface import IdentityMismatch
 from barnabas.storage.replicated.cluster_index import Assignment
@@ -77,6 +58,13 @@ from tests.broker.data_plane import (
 from tests.broker.http.test_server import get_json
 from tests.broker.metrics.scrape import scrape
 from tests.cluster.watched import WatchedCluster
+from tests.requests import (
+    alter_configs,
+    codes_of,
+    delete_records_request,
+    describe_producers_request,
+    fetch_offsets_request,
+)
 from tests.waiting import until, wait_until
 from tests.worlds import running_threads
 
@@ -290,12 +278,8 @@ def test_a_broker_that_is_cordoned_by_its_configuration_leads_nothing_until_that
         cluster.create_topic(TOPIC, 2)
         cluster.settle(TOPIC)
         assert cluster.leads(0, TOPIC) == {0, 1}
-        setting = AlterableConfig("cordoned.log.dirs", 0, "")
-        resource = AlterConfigsResource(ResourceType.BROKER, "1", [setting])
         with Wire(cluster.brokers[1].address) as wire:
-            asked = IncrementalAlterConfigsRequest([resource])
-            (answer,) = wire.ask(INCREMENTAL_ALTER_CONFIGS, asked, 1).responses
-        assert answer.error_code == ErrorCode.NONE
+            alter_configs(wire, ResourceType.BROKER, "1", ("cordoned.log.dirs", 0, ""))
         wait_until(lambda: [len(cluster.leads(each, TOPIC)) for each in range(2)] == [1, 1])
 
 
@@ -599,20 +583,14 @@ def test_group_and_producer_state_is_refused_without_lease():
             ).transaction_states
             offsets = wire.ask(OFFSET_DELETE, OffsetDeleteRequest("g", []), 0)
             producer = wire.ask(INIT_PRODUCER_ID, InitProducerIdRequest("t", 60_000), 4)
-            (topic,) = wire.ask(
-                DESCRIBE_PRODUCERS, DescribeProducersRequest([TopicRequest(TOPIC, [0])]), 0
-            ).topics
-            own = OffsetFetchRequest(groups=[OffsetFetchRequestGroup("g", topics=None)])
-            (fetched,) = wire.ask(OFFSET_FETCH, own, 9).groups
+            producers = wire.ask(DESCRIBE_PRODUCERS, describe_producers_request((TOPIC, 0)), 0)
+            (fetched,) = wire.ask(OFFSET_FETCH, fetch_offsets_request("g"), 9).groups
     answers = (deleted, described, consumers, transaction, offsets, producer, fetched)
     assert [each.error_code for each in answers] == [ErrorCode.NOT_COORDINATOR] * 7
-    assert [each.error_code for each in topic.partitions] == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
+    assert codes_of(producers) == [ErrorCode.NOT_LEADER_OR_FOLLOWER]
 
 
 def delete_all_records(broker, topic):
-    partition = DeleteRecordsPartition(0, -1)
-    asked = DeleteRecordsRequest([DeleteRecordsTopic(topic, [partition])], 30_000)
-    wire = Wire(broker.address)
-    with contextlib.closing(wire.socket):
-        (answer,) = wire.ask(DELETE_RECORDS, asked, 2).topics
-    assert answer.partitions[0].error_code == ErrorCode.NONE
+    with Wire(broker.address) as wire:
+        response = wire.ask(DELETE_RECORDS, delete_records_request({(topic, 0): -1}), 2)
+    assert codes_of(response) == [ErrorCode.NONE]

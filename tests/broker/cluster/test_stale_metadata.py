@@ -13,11 +13,7 @@ from barnabas.broker.metadata.resources import ResourceType
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS, TRANSACTION_STATE
 from barnabas.broker.network.large import LONG_ELEMENTS
 from barnabas.protocol.errors import ErrorCode, KafkaError
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.alter_partition_reassignments import (
     ALTER_PARTITION_REASSIGNMENTS,
     AlterPartitionReassignmentsRequest,
@@ -29,17 +25,7 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.delete_topics import (
     DELETE_TOPICS,
     DeleteTopicsRequest,
@@ -51,12 +37,6 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsResource,
 )
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
 from barnabas.protocol.messages.offset_commit import (
     OFFSET_COMMIT,
@@ -65,15 +45,19 @@ from barnabas.protocol.messages.offset_commit import (
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
 )
-from barnabas.protocol.messages.txn_offset_commit import (
-    TXN_OFFSET_COMMIT,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from barnabas.storage.runtime.clock import sleep
 from tests.broker.data_plane import Wire
 from tests.cluster.watched import WatchedCluster
+from tests.requests import (
+    add_partitions_request,
+    added_codes,
+    alter_configs,
+    codes_of,
+    commit_in_transaction_request,
+    create_topic,
+    delete_records_request,
+)
 
 
 def test_new_topic_is_administered_at_once_at_other_broker(monkeypatch):
@@ -85,50 +69,38 @@ def test_new_topic_is_administered_at_once_at_other_broker(monkeypatch):
         # It hears of nothing by itself: only when it has a reason to look.
         other.server._member._membership._polling.wait = lambda _since, s: sleep(2 * s)
         with Wire(maker.address) as made, Wire(other.address) as asked:
-
-            def make(name):
-                request = CreateTopicsRequest([CreatableTopic(name, 1, 1)])
-                (result,) = made.ask(CREATE_TOPICS, request, 7).topics
-                assert result.error_code == ErrorCode.NONE
-                return result.topic_id
-
-            make("grown")
+            create_topic(made, "grown")
             grown = CreatePartitionsRequest([CreatePartitionsTopic("grown", 2, None)], 60_000)
             (result,) = asked.ask(CREATE_PARTITIONS, grown, 3).results
             assert result.error_code == ErrorCode.NONE
-            make("set")
-            setting = AlterableConfig("retention.ms", 0, "1000")
-            resource = AlterConfigsResource(ResourceType.TOPIC, "set", [setting])
-            change = IncrementalAlterConfigsRequest([resource])
-            (result,) = asked.ask(INCREMENTAL_ALTER_CONFIGS, change, 1).responses
-            assert result.error_code == ErrorCode.NONE
-            make("shown")
+            create_topic(made, "set")
+            alter_configs(asked, ResourceType.TOPIC, "set", ("retention.ms", 0, "1000"))
+            create_topic(made, "shown")
             shown = DescribeConfigsRequest([DescribeConfigsResource(ResourceType.TOPIC, "shown")])
             (result,) = asked.ask(DESCRIBE_CONFIGS, shown, 4).results
             assert result.error_code == ErrorCode.NONE
-            make("cut")
-            cut = DeleteRecordsTopic("cut", [DeleteRecordsPartition(0, 0)])
-            (result,) = asked.ask(DELETE_RECORDS, DeleteRecordsRequest([cut]), 2).topics
-            assert result.partitions[0].error_code not in unknown
-            make("moved")
+            create_topic(made, "cut")
+            cut = asked.ask(DELETE_RECORDS, delete_records_request({("cut", 0): 0}), 2)
+            assert not unknown & set(codes_of(cut))
+            create_topic(made, "moved")
             moved = ReassignableTopic("moved", [ReassignablePartition(0, [other.node_id])])
             request = AlterPartitionReassignmentsRequest(topics=[moved])
             (result,) = asked.ask(ALTER_PARTITION_REASSIGNMENTS, request, 1).responses
             assert result.partitions[0].error_code not in unknown
-            make("deleted")
-            for doomed in (DeleteTopicState("deleted"), DeleteTopicState(None, make("by-id"))):
+            create_topic(made, "deleted")
+            for doomed in (
+                DeleteTopicState("deleted"),
+                DeleteTopicState(None, create_topic(made, "by-id")),
+            ):
                 request = DeleteTopicsRequest([doomed], timeout_ms=60_000)
                 (result,) = asked.ask(DELETE_TOPICS, request, 6).responses
                 assert result.error_code == ErrorCode.NONE
-            again = make("again")
+            again = create_topic(made, "again")
             request = DeleteTopicsRequest([DeleteTopicState("again")], timeout_ms=60_000)
             shown = DescribeConfigsRequest([DescribeConfigsResource(ResourceType.TOPIC, "again")])
             asked.ask(DESCRIBE_CONFIGS, shown, 4)
             made.ask(DELETE_TOPICS, request, 6)
-            create = CreateTopicsRequest([CreatableTopic("again", 1, 1)])
-            (result,) = asked.ask(CREATE_TOPICS, create, 7).topics
-            assert result.error_code == ErrorCode.NONE
-            assert result.topic_id != again
+            assert create_topic(asked, "again") != again
 
 
 GROUP, TRANSACTION = 0, 1
@@ -160,13 +132,6 @@ def unheard(monkeypatch):
             yield made, asked, *found
 
 
-def make(wire, name):
-    request = CreateTopicsRequest([CreatableTopic(name, 1, 1)])
-    (result,) = wire.ask(CREATE_TOPICS, request, 7).topics
-    assert result.error_code == ErrorCode.NONE
-    return result.topic_id
-
-
 def commit(wire, group, topic, version, partitions=(0,)):
     by_id = {"topic_id": topic} if isinstance(topic, bytes) else {"name": topic}
     offsets = [OffsetCommitRequestPartition(each, 1) for each in partitions]
@@ -178,10 +143,10 @@ def commit(wire, group, topic, version, partitions=(0,)):
 
 def test_offsets_of_new_topic_are_committed_at_once(unheard):
     made, asked, group, _ = unheard
-    make(made, "by-name")
+    create_topic(made, "by-name")
     assert commit(asked, group, "by-name", 9) == {ErrorCode.NONE}
-    assert commit(asked, group, make(made, "by-id"), 10) == {ErrorCode.NONE}
-    make(made, "large")
+    assert commit(asked, group, create_topic(made, "by-id"), 10) == {ErrorCode.NONE}
+    create_topic(made, "large")
     assert commit(asked, group, "large", 9, [0] * 2 * LONG_ELEMENTS) == {ErrorCode.NONE}
     assert commit(asked, group, "nobody-has-made-it", 9) == {ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert commit(asked, group, "by-name", 9, [0, 1]) == {
@@ -196,23 +161,17 @@ def test_new_topic_is_added_to_transaction_at_once(unheard):
     producer = begun.producer_id, begun.producer_epoch
 
     def add(topic):
-        request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=key,
-            v3_and_below_producer_id=producer[0],
-            v3_and_below_producer_epoch=producer[1],
-            v3_and_below_topics=[AddPartitionsToTxnTopic(topic, [0])],
-        )
-        (answered,) = asked.ask(ADD_PARTITIONS_TO_TXN, request, 3).results_by_topic_v3_and_below
-        return answered.results_by_partition[0].partition_error_code
+        request = add_partitions_request(key, producer, (topic, 0))
+        (code,) = added_codes(asked.ask(ADD_PARTITIONS_TO_TXN, request, 3))
+        return code
 
     def commit_in_transaction(topic):
-        offsets = TxnOffsetCommitRequestTopic(topic, [TxnOffsetCommitRequestPartition(0, 1)])
-        request = TxnOffsetCommitRequest(key, group, *producer, topics=[offsets])
-        (answered,) = asked.ask(TXN_OFFSET_COMMIT, request, 5).topics
-        return answered.partitions[0].error_code
+        request = commit_in_transaction_request(key, group, producer, {(topic, 0): 1})
+        (code,) = codes_of(asked.ask(TXN_OFFSET_COMMIT, request, 5))
+        return code
 
     for ask in (add, commit_in_transaction):
-        make(made, ask.__name__)
+        create_topic(made, ask.__name__)
         assert ask(ask.__name__) == ErrorCode.NONE
         assert ask("nobody-has-made-it") == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 

@@ -15,12 +15,6 @@ from barnabas.protocol.messages.alter_client_quotas import (
     EntryData,
     OpData,
 )
-from barnabas.protocol.messages.alter_partition_reassignments import (
-    ALTER_PARTITION_REASSIGNMENTS,
-    AlterPartitionReassignmentsRequest,
-    ReassignablePartition,
-    ReassignableTopic,
-)
 from barnabas.protocol.messages.create_acls import CREATE_ACLS, AclCreation, CreateAclsRequest
 from barnabas.protocol.messages.delete_acls import DELETE_ACLS, DeleteAclsFilter, DeleteAclsRequest
 from barnabas.protocol.messages.describe_acls import DESCRIBE_ACLS, DescribeAclsRequest
@@ -43,10 +37,6 @@ from barnabas.protocol.messages.elect_leaders import (
     ELECT_LEADERS,
     ElectLeadersRequest,
     TopicPartitions,
-)
-from barnabas.protocol.messages.list_partition_reassignments import (
-    LIST_PARTITION_REASSIGNMENTS,
-    ListPartitionReassignmentsRequest,
 )
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.log.transaction_marker import TransactionMarker
@@ -203,20 +193,6 @@ async def test_an_unknown_kind_of_election(administration):
     everything = await administration.ask(ELECT_LEADERS, ElectLeadersRequest(7, None), 2)
     assert everything.error_code == ErrorCode.INVALID_REQUEST
     assert everything.replica_election_results == []
-
-
-@pytest.mark.parametrize(
-    ("replicas", "code"), [([1], 0), (None, 85), ([], 39), ([2], 39), ([1, 2], 39), ([1, 1], 39)]
-)
-async def test_only_the_assignment_that_is_can_be_asked_for(administration, replicas, code):
-    asked = [ReassignableTopic("a", [ReassignablePartition(1, replicas)])]
-    request = AlterPartitionReassignmentsRequest(topics=asked)
-    response = await administration.ask(ALTER_PARTITION_REASSIGNMENTS, request, 1)
-    assert [each.error_code for each in response.responses[0].partitions] == [code]
-    listed = await administration.ask(
-        LIST_PARTITION_REASSIGNMENTS, ListPartitionReassignmentsRequest(topics=None), 0
-    )
-    assert (listed.error_code, listed.topics) == (0, [])
 
 
 # ---------------------------------------------------------------------------------------- quotas

@@ -8,17 +8,12 @@ import pytest
 
 from barnabas.protocol.compression import GZIP, LZ4, NAMES, NONE, SNAPPY, ZSTD
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import iterate_batches
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, created, produce_request, topic_name, values
 from tests.broker.raw_producer import RawProducer
+from tests.requests import alter_configs
 from tests.waiting import wait_until
 
 CODECS = (NONE, GZIP, SNAPPY, LZ4, ZSTD)
@@ -35,9 +30,7 @@ def create(broker, request, compression_type, suffix="", **configs):
 
 
 def alter(wire, topic, name, value):
-    change = AlterConfigsResource(TOPIC, topic.name, [AlterableConfig(name, SET, value)])
-    request = IncrementalAlterConfigsRequest([change], validate_only=False)
-    assert wire.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses[0].error_code == 0
+    alter_configs(wire, TOPIC, topic.name, (name, SET, value))
 
 
 def batches(wire, topic):

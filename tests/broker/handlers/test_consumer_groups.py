@@ -23,13 +23,9 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     ConsumerGroupHeartbeatRequest,
 )
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
+from barnabas.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 from barnabas.testing import Broker
+from tests.requests import alter_configs_request
 from tests.waiting import wait_until
 
 GROUP_RESOURCE, BROKER_RESOURCE = 32, 4
@@ -70,8 +66,7 @@ class Client:
         wait_until(lambda: not self.describe()[0].members)
 
     def alter(self, kind, name, key, value):
-        resource = AlterConfigsResource(kind, name, [AlterableConfig(key, 0, value)])
-        request = IncrementalAlterConfigsRequest([resource])
+        request = alter_configs_request(kind, name, (key, 0, value))
         (result,) = self.ask(INCREMENTAL_ALTER_CONFIGS, request).responses
         assert not result.error_code, result
 

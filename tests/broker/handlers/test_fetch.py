@@ -13,11 +13,12 @@ from barnabas.broker.handlers.records.fetch_reader import COPIED_BYTES_MAX
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.record_decoding import iterate_records, read_marker
+from barnabas.protocol.record_decoding import iterate_records
 from barnabas.protocol.records import iterate_batches
 from barnabas.storage.log.transaction_marker import TransactionMarker
 from barnabas.storage.runtime.clock import monotonic, sleep
 from barnabas.testing import Broker
+from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import (
     EXPANDED_BYTES,
     FETCH_VERSIONS,
@@ -115,22 +116,6 @@ class TestReading:
             data = wire.fetch_one(topic, offset)
             assert positions(data) == list(range(offset // 2 * 2, 10, 2))
 
-    @pytest.mark.parametrize("version", FETCH_VERSIONS)
-    def test_offsets_that_are_not_there(self, broker, wire, topic, version):
-        fill(broker, wire, topic)
-        for offset in (-1, -(2**63), 11, 2**63 - 1):
-            data = wire.fetch_one(topic, offset, version=version)
-            assert data.error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-            assert (data.high_watermark, data.log_start_offset) == (-1, -1)
-            assert not data.records
-
-    def test_the_log_end_is_an_empty_success(self, broker, wire, topic):
-        fill(broker, wire, topic)
-        data = wire.fetch_one(topic, 10)
-        assert (data.error_code, data.high_watermark, len(data.records)) == (0, 10, 0)
-        empty = wire.fetch_one(topic, 0, 1)
-        assert (empty.error_code, empty.high_watermark, len(empty.records)) == (0, 0, 0)
-
     @pytest.mark.parametrize("isolation", [0, 1])
     def test_nothing_beyond_the_high_watermark_is_shown(self, broker, wire, topic, isolation):
         fill(broker, wire, topic)
@@ -142,16 +127,6 @@ class TestReading:
             assert (data.error_code, data.high_watermark) == (0, 4)
             assert positions(data) == list(range(offset // 2 * 2, 4, 2))
         assert wire.fetch_one(topic, 11).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-
-    def test_below_the_log_start(self, broker, wire, topic):
-        fill(broker, wire, topic)
-        log = log_of(broker, topic)
-        broker.call(lambda: log.delete_records(3))
-        wait_until(lambda: log.log_start_offset == 3)
-        assert wire.fetch_one(topic, 2).error_code == ErrorCode.OFFSET_OUT_OF_RANGE
-        data = wire.fetch_one(topic, 3)
-        # The batch in which the log starts comes whole.
-        assert (data.log_start_offset, positions(data)) == (3, [2, 4, 6, 8])
 
     @pytest.mark.parametrize("version", FETCH_VERSIONS)
     def test_one_partitions_error_leaves_the_others_alone_p7(self, broker, wire, topic, version):
@@ -366,31 +341,6 @@ class Transactions:
         return min([*first, self.log.high_watermark])
 
 
-def committed_records(data, offset):
-    """Return the records that a READ_COMMITTED consumer finds in a response (KIP-98)."""
-    aborted = sorted(
-        ((each.first_offset, each.producer_id) for each in data.aborted_transactions), reverse=True
-    )
-    active = set()
-    found = {}
-    position = offset
-    for at, header in iterate_batches(data.records):
-        while aborted and aborted[-1][0] <= header.last_offset:
-            active.add(aborted.pop()[1])
-        view = data.records[at : at + header.size]
-        position = header.next_offset
-        if header.is_control:
-            if not read_marker(view).commit:
-                active.discard(header.producer_id)
-            continue
-        if header.is_transactional and header.producer_id in active:
-            continue
-        for record in iterate_records(view, limit_bytes=EXPANDED_BYTES):
-            if record.offset >= offset:
-                found[record.offset] = record.value
-    return found, position
-
-
 class TestIsolation:
     def test_an_open_transaction_hides_what_follows_it(self, broker, wire, topic):
         writer = Transactions(broker, topic)
@@ -422,7 +372,7 @@ class TestIsolation:
             (7, 0)
         ]
         assert positions(data) == [0, 2, 3, 4]
-        assert committed_records(data, 1) == ({2: b"c"}, 5)
+        assert committed_records(data, 1) == ([Seen(2, b"c")], 5)
         assert wire.fetch_one(topic, 1, version=version).aborted_transactions is None
 
     @pytest.mark.parametrize("cold", [False, True])
@@ -467,7 +417,7 @@ class TestIsolation:
             records, position = committed_records(data, offset)
             assert position > offset, f"L5, seed {SEED}"
             assert position <= stable
-            found |= records
+            found |= dict(records)
             offset = position
         expected = {at: value for at, value in writer.committed.items() if start <= at < stable}
         assert found == expected, f"seed {SEED}"
@@ -496,7 +446,7 @@ class TestIsolation:
         assert [(each.producer_id, each.first_offset) for each in data.aborted_transactions] == [
             (1, 0)
         ]
-        assert committed_records(data, 0)[0] == {}
+        assert committed_records(data, 0)[0] == []
 
     def test_an_open_transaction_does_not_stall_other_partitions(self, broker, wire, topic):
         Transactions(broker, topic).append(1, b"open")

@@ -5,7 +5,6 @@ import logging
 import pytest
 
 from barnabas.broker.config.broker_config import BrokerConfig
-from barnabas.broker.config.group_configs import GROUP_CONFIGS
 from barnabas.broker.config.types import ConfigSource, Setting
 from barnabas.broker.metadata import configs as configs_module
 from barnabas.broker.metadata.resources import ResourceType
@@ -45,20 +44,6 @@ NO_LEVEL = (
 
 
 class TestGroups:
-    async def test_a_group_need_not_exist(self, administration):
-        (result,) = await describe(administration, (GROUP, "g", None), synonyms=True)
-        found = {config.name: config for config in result.configs}
-        assert list(found) == sorted(GROUP_CONFIGS)
-        session = found[SESSION]
-        assert (session.value, session.config_source, session.read_only) == ("45000", 5, False)
-        assert [(each.name, each.value, each.source) for each in session.synonyms] == [
-            ("group.consumer.session.timeout.ms", "45000", 5)
-        ]
-        reset = found["share.auto.offset.reset"].synonyms
-        assert [(each.name, each.value, each.source) for each in reset] == [
-            ("share.auto.offset.reset", "latest", 5)
-        ]
-
     async def test_set_and_delete(self, administration):
         assert await change(administration, GROUP, "g", (SESSION, SET, "50000")) == (NONE, None)
         config = await described(administration, GROUP, "g", SESSION)
@@ -269,16 +254,6 @@ class TestLoggers:
         assert outcome == (ErrorCode.INVALID_REQUEST, "Unknown resource type 8")
 
 
-class TestClientMetrics:
-    async def test_described_by_their_defaults(self, administration):
-        (result,) = await describe(administration, (CLIENT_METRICS, "any", None))
-        assert [(each.name, each.value, each.config_source) for each in result.configs] == [
-            ("interval.ms", "300000", 5),
-            ("match", "", 5),
-            ("metrics", "", 5),
-        ]
-
-
 class TestListConfigResources:
     @pytest.fixture
     async def administration(self, administration):
@@ -303,6 +278,3 @@ class TestListConfigResources:
 
     async def test_client_metrics_only(self, administration):
         assert await self.listed(administration, version=0) == (NONE, [])
-
-    async def test_an_unknown_kind(self, administration):
-        assert await self.listed(administration, TOPIC, 7) == (ErrorCode.UNSUPPORTED_VERSION, [])

@@ -27,10 +27,10 @@ from barnabas.protocol.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
-    OffsetFetchRequestTopics,
 )
 from barnabas.testing import Broker
 from tests.counterparts.wire_client import WireClient
+from tests.requests import codes_of, commit_request, fetch_offsets_request
 from tests.waiting import wait_until
 
 NOT_HERE = ErrorCode.NOT_COORDINATOR
@@ -45,18 +45,11 @@ class Client(WireClient):
         assert found.error_code == ErrorCode.NONE
 
     def commit(self, group: str, offsets: Found, metadata: str = "") -> set[int]:
-        topics = [
-            OffsetCommitRequestTopic(
-                name, partitions=[OffsetCommitRequestPartition(at, offset, -1, metadata)]
-            )
-            for (name, at), offset in offsets.items()
-        ]
-        response = self.ask(OFFSET_COMMIT, OffsetCommitRequest(group, topics=topics), 9)
-        return {each.error_code for topic in response.topics for each in topic.partitions}
+        request = commit_request(group, offsets, metadata=metadata)
+        return set(codes_of(self.ask(OFFSET_COMMIT, request, 9)))
 
     def fetch(self, group: str) -> Found:
-        request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=None)])
-        (answer,) = self.ask(OFFSET_FETCH, request, 9).groups
+        (answer,) = self.ask(OFFSET_FETCH, fetch_offsets_request(group), 9).groups
         assert answer.error_code == ErrorCode.NONE
         return {
             (topic.name, each.partition_index): each.committed_offset
@@ -208,25 +201,19 @@ def test_a_group_id_that_no_record_can_hold_is_refused(broker, client, caplog):
 
 def test_more_groups_than_one_request_may_name(broker, client):
     client.find_coordinator()
-    groups = [
-        OffsetFetchRequestGroup(f"group-{number}", topics=[])
-        for number in range(GROUPS_PER_REQUEST_MAX + 1)
-    ]
-    refused = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups), 8)
+    groups = [f"group-{number}" for number in range(GROUPS_PER_REQUEST_MAX + 1)]
+    refused = client.ask(OFFSET_FETCH, fetch_offsets_request(*groups, of=[]), 8)
     assert {each.error_code for each in refused.groups} == {ErrorCode.INVALID_REQUEST}
     assert len(refused.groups) == len(groups)
-    answered = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=groups[1:]), 8)
+    answered = client.ask(OFFSET_FETCH, fetch_offsets_request(*groups[1:], of=[]), 8)
     assert {each.error_code for each in answered.groups} == {ErrorCode.NONE}
 
 
 def test_a_group_named_twice_is_answered_once(broker, client):
     client.find_coordinator()
     client.commit("group", {("topic", 0): 5})
-    wanted = OffsetFetchRequestGroup(
-        "group", topics=[OffsetFetchRequestTopics("topic", partition_indexes=[0])]
-    )
-    response = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=[wanted, wanted]), 8)
-    first, second = response.groups
+    twice = fetch_offsets_request("group", "group", of=[("topic", 0)])
+    first, second = client.ask(OFFSET_FETCH, twice, 8).groups
     assert (first.error_code, first.topics[0].partitions[0].committed_offset) == (0, 5)
     assert (second.error_code, second.topics) == (ErrorCode.INVALID_REQUEST, [])
 
@@ -237,8 +224,7 @@ def test_a_commit_too_large_for_the_journal_is_refused_as_a_whole(broker, client
     again = [OffsetCommitRequestPartition(0, number, -1, "m" * 4000) for number in range(1000)]
     topic = OffsetCommitRequestTopic("topic", partitions=again)
     response = client.ask(OFFSET_COMMIT, OffsetCommitRequest("group", topics=[topic]), 9)
-    codes = {each.error_code for each in response.topics[0].partitions}
-    assert codes == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert set(codes_of(response)) == {ErrorCode.UNKNOWN_SERVER_ERROR}
     assert client.fetch("group") == {}
     assert "decision too large" in caplog.text
 
@@ -247,13 +233,8 @@ def test_commits_in_a_pipeline_take_effect_in_order(client):
     client.find_coordinator()
     client.commit("group", {("topic", 0): 0})
     for number in range(1, 200):
-        partition = OffsetCommitRequestPartition(0, number, -1, "")
-        topic = OffsetCommitRequestTopic("topic", partitions=[partition])
-        client.send(OFFSET_COMMIT, OffsetCommitRequest("group", topics=[topic]), 9)
-    stable = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup("group", topics=None)], require_stable=True
-    )
-    client.send(OFFSET_FETCH, stable, 9)
+        client.send(OFFSET_COMMIT, commit_request("group", {("topic", 0): number}), 9)
+    client.send(OFFSET_FETCH, fetch_offsets_request("group", stable=True), 9)
     for _ in range(1, 200):
         client.receive()
     # The response comes after all earlier ones, which were pending when the request arrived.

@@ -6,22 +6,13 @@ import pytest
 
 from barnabas.broker.cluster.view import NO_NODE
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from barnabas.protocol.messages.describe_log_dirs import (
     DESCRIBE_LOG_DIRS,
     DescribeLogDirsRequest,
 )
-from barnabas.protocol.messages.describe_producers import (
-    DESCRIBE_PRODUCERS,
-    DescribeProducersRequest,
-    TopicRequest,
-)
+from barnabas.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from barnabas.protocol.messages.describe_topic_partitions import (
     DESCRIBE_TOPIC_PARTITIONS,
     DescribeTopicPartitionsRequest,
@@ -45,6 +36,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, produce_request
 from tests.broker.several import EPOCH, LISTENER, BrokerWithView, ScriptedView, node, topic_id
+from tests.requests import codes_of, delete_records_request, describe_producers_request
 
 NOT_LEADER = ErrorCode.NOT_LEADER_OR_FOLLOWER
 OTHER = node(2, (LISTENER, "other.example", 9092), ("INTERNAL", "inside", 1), rack="r2")
@@ -272,16 +264,14 @@ class TestOthers:
         assert [each.error_code for each in response.topics[0].partitions] == [0, NOT_LEADER]
 
     def test_delete_records(self, wire):
-        asked = [DeleteRecordsPartition(each, 0) for each in (HERE, ELSEWHERE)]
-        request = DeleteRecordsRequest([DeleteRecordsTopic("t", asked)], 1000)
+        request = delete_records_request({("t", HERE): 0, ("t", ELSEWHERE): 0})
         response = wire.ask(DELETE_RECORDS, request, 2)
         found = [(each.error_code, each.low_watermark) for each in response.topics[0].partitions]
         assert found == [(0, 0), (NOT_LEADER, -1)]
 
     def test_describe_producers(self, wire):
-        request = DescribeProducersRequest([TopicRequest("t", [HERE, ELSEWHERE])])
-        response = wire.ask(DESCRIBE_PRODUCERS, request, 0)
-        assert [each.error_code for each in response.topics[0].partitions] == [0, NOT_LEADER]
+        request = describe_producers_request(("t", HERE), ("t", ELSEWHERE))
+        assert codes_of(wire.ask(DESCRIBE_PRODUCERS, request, 0)) == [0, NOT_LEADER]
 
     def test_write_txn_markers(self, wire):
         topics = [WritableTxnMarkerTopic("t", [ELSEWHERE])]

@@ -21,18 +21,8 @@ from barnabas.protocol.messages.offset_delete import (
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-    OffsetFetchRequestTopics,
-)
-from barnabas.protocol.messages.txn_offset_commit import (
-    TXN_OFFSET_COMMIT,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from barnabas.protocol.messages.write_txn_markers import (
     WRITE_TXN_MARKERS,
     WritableTxnMarker,
@@ -41,6 +31,7 @@ from barnabas.protocol.messages.write_txn_markers import (
 )
 from barnabas.testing import Broker
 from tests.counterparts.offsets_client import CLASSIC, IMPLICIT, UNSTABLE, OffsetsClient
+from tests.requests import commit_in_transaction_request, fetch_offsets_request
 from tests.waiting import wait_until
 
 GENERATIONS = (CLASSIC, IMPLICIT)
@@ -333,9 +324,9 @@ def test_pending_offsets_do_not_expire(broker, client):
 def send_commit(
     client: OffsetsClient, producer, group: str, offset: int, version: int = IMPLICIT, **more
 ) -> None:
-    partition = TxnOffsetCommitRequestPartition(0, offset, -1, "")
-    topic = TxnOffsetCommitRequestTopic("topic", [partition])
-    request = TxnOffsetCommitRequest(producer[0], group, *producer[1:], topics=[topic], **more)
+    request = commit_in_transaction_request(
+        producer[0], group, producer[1:], {("topic", 0): offset}, **more
+    )
     client.send(TXN_OFFSET_COMMIT, request, version)
 
 
@@ -347,10 +338,7 @@ def code_of(response) -> int:
 def test_a_fetch_behind_a_commit_that_is_not_durable_yet_finds_it_unstable(client):
     client.commit_plainly("group", {A: 1})
     producer = client.begin_life("id")
-    wanted = [OffsetFetchRequestTopics("topic", partition_indexes=[0])]
-    fetch = OffsetFetchRequest(
-        groups=[OffsetFetchRequestGroup("group", topics=wanted)], require_stable=True
-    )
+    fetch = fetch_offsets_request("group", of=[("topic", 0)], stable=True)
     send_commit(client, producer, "group", 2)
     client.send(OFFSET_FETCH, fetch, 9)
     assert code_of(client.receive()) == ErrorCode.NONE

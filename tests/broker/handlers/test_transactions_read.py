@@ -5,23 +5,15 @@ from __future__ import annotations
 import pytest
 
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
-from barnabas.protocol.messages.describe_producers import (
-    DESCRIBE_PRODUCERS,
-    DescribeProducersRequest,
-    TopicRequest,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
+from barnabas.protocol.messages.describe_producers import DESCRIBE_PRODUCERS
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import Named, Wire, batch, fetch_request
 from tests.broker.raw_producer import RawProducer
+from tests.requests import codes_of, delete_records_request, describe_producers_request
 from tests.waiting import wait_until
 
 PATIENCE_S = 60
@@ -57,7 +49,7 @@ def settle(broker, end, partition=0):
 
 
 def described(wire, partition=0):
-    asked = DescribeProducersRequest([TopicRequest("t", [partition])])
+    asked = describe_producers_request(("t", partition))
     rows = wire.ask(DESCRIBE_PRODUCERS, asked, 0).topics[0].partitions[0].active_producers
     return {row.producer_id: row for row in rows}
 
@@ -156,8 +148,7 @@ def test_records_deleted_out_of_an_aborted_transaction(broker, wire, version):
     for number in range(4):
         producer.begin(T, b"%d" % number) if not number else producer.send(T, b"%d" % number)
     wire.produce(T, batch(b"plain"))
-    asked = DeleteRecordsRequest([DeleteRecordsTopic("t", [DeleteRecordsPartition(0, 2)])], 10_000)
-    assert wire.ask(DELETE_RECORDS, asked, 2).topics[0].partitions[0].error_code == 0
+    assert codes_of(wire.ask(DELETE_RECORDS, delete_records_request({("t", 0): 2}), 2)) == [0]
     data = wire.fetch_one(T, 2, isolation=COMMITTED)
     assert (data.log_start_offset, data.last_stable_offset) == (2, 2)
     assert described(wire)[producer.producer_id].current_txn_start_offset == 0

@@ -10,15 +10,11 @@ from barnabas.broker.metrics.families import GAUGE, Family, labels
 from barnabas.protocol.messages.delete_topics import DELETE_TOPICS, DeleteTopicsRequest
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
+from tests.requests import produce_request, produced
 from tests.waiting import wait_until
 
 
@@ -31,14 +27,9 @@ def batch(values=(b"value",), producer_id=-1, sequence=-1):
 
 
 def produce(broker, topic, data, partition=0, version=9):
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=1000,
-        topic_data=[TopicProduceData(topic, b"", [PartitionProduceData(partition, data)])],
-    )
+    request = produce_request({(topic, partition): data})
     with WireClient(broker.address) as client:
-        answer = client.ask(PRODUCE, request, version)
-    return answer.responses[0].partition_responses[0].error_code
+        return produced(client.ask(PRODUCE, request, version)).error_code
 
 
 def fetch(broker, topic, offset=0, max_wait_ms=0):
@@ -83,13 +74,7 @@ def test_records_and_bytes_in_and_out(broker):
 
 def test_small_requests_in_one_packet_are_counted_one_by_one(broker):
     """A shortcut handles such requests, and no other path counts them."""
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=1000,
-        topic_data=[
-            TopicProduceData("t", b"", [PartitionProduceData(0, memoryview(batch()))]),
-        ],
-    )
+    request = produce_request({("t", 0): batch()})
     with WireClient(broker.address) as client:
         client.ask(PRODUCE, request, 9)
         sent = []
@@ -122,11 +107,7 @@ def test_failed_produce_and_fetch_are_counted(broker):
 def test_a_repetition_is_a_duplicate_and_counted_once(broker, by_shortcut):
     first = memoryview(batch(producer_id=7, sequence=0))
     second = memoryview(batch(producer_id=7, sequence=1))
-    request = ProduceRequest(
-        acks=-1,
-        timeout_ms=1000,
-        topic_data=[TopicProduceData("t", b"", [PartitionProduceData(0, first)])],
-    )
+    request = produce_request({("t", 0): first})
     with WireClient(broker.address) as client:
         client.ask(PRODUCE, request, 9)
         request.topic_data[0].partition_data[0].records = second

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from barnabas.broker.client.wire_client import WireClient
 from barnabas.protocol.errors import ErrorCode
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.wire import ZERO_UUID
 from tests.broker.security.access_requests import DENIED, GRANTED, HERE
 from tests.counterparts.transaction_client import TransactionSteps
+from tests.requests import commit_request, create_topic
 from tests.waiting import wait_until
 
 OPEN_FOR_MS = 900_000
@@ -32,9 +23,7 @@ def make_things(client: WireClient) -> dict[str, bytes]:
     all.
     """
     names = [GRANTED, DENIED, HERE]
-    request = CreateTopicsRequest([CreatableTopic(name, 1, 1) for name in names], 60_000)
-    made = client.ask(CREATE_TOPICS, request, 7).topics
-    assert not any(topic.error_code for topic in made), made
+    ids = {name: create_topic(client, name) for name in names}
     for group in names:
         _commit(client, group, names)
     transactions = TransactionSteps(client.ask)
@@ -42,7 +31,7 @@ def make_things(client: WireClient) -> dict[str, bytes]:
         transactions.init(name, OPEN_FOR_MS)
     for name in names:
         transactions.add(GRANTED, name, 0)
-    return {topic.name: topic.topic_id for topic in made}
+    return ids
 
 
 def topic_id(client: WireClient, name: str) -> bytes:
@@ -54,13 +43,7 @@ def topic_id(client: WireClient, name: str) -> bytes:
 
 def _commit(client: WireClient, group: str, topics: list[str]) -> None:
     client.ask(FIND_COORDINATOR, FindCoordinatorRequest(group), 3)
-    request = OffsetCommitRequest(
-        group,
-        topics=[
-            OffsetCommitRequestTopic(name, partitions=[OffsetCommitRequestPartition(0, 1)])
-            for name in topics
-        ],
-    )
+    request = commit_request(group, {(name, 0): 1 for name in topics})
 
     def committed() -> bool:
         answer = client.ask(OFFSET_COMMIT, request, 9)

@@ -124,36 +124,26 @@ def add_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
 def remove_acls(client: WireClient, acls: Iterable[AclCreation]) -> None:
     """Delete existing ACLs, and wait until the deletion is applied."""
     acls = list(acls)
-    filters = [
-        DeleteAclsFilter(
-            each.resource_type,
-            each.resource_name,
-            each.resource_pattern_type,
-            each.principal,
-            each.host,
-            each.operation,
-            each.permission_type,
-        )
-        for each in acls
-    ]
+    filters = [DeleteAclsFilter(*_key(each)) for each in acls]
     answer = client.ask(DELETE_ACLS, DeleteAclsRequest(filters), 3)
     assert all(len(result.matching_acls) == 1 for result in answer.filter_results), answer
     wait_until(lambda: not _keys(acls) & known_acls(client), "it is known that the ACLs are gone")
 
 
+def _key(acl: AclCreation) -> tuple[Any, ...]:
+    return (
+        acl.resource_type,
+        acl.resource_name,
+        acl.resource_pattern_type,
+        acl.principal,
+        acl.host,
+        acl.operation,
+        acl.permission_type,
+    )
+
+
 def _keys(acls: Iterable[AclCreation]) -> set[tuple[Any, ...]]:
-    return {
-        (
-            each.resource_type,
-            each.resource_name,
-            each.resource_pattern_type,
-            each.principal,
-            each.host,
-            each.operation,
-            each.permission_type,
-        )
-        for each in acls
-    }
+    return set(map(_key, acls))
 
 
 def known_acls(client: WireClient) -> set[tuple[Any, ...]]:

@@ -15,11 +15,7 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
     ADD_OFFSETS_TO_TXN,
     AddOffsetsToTxnRequest,
 )
-from barnabas.protocol.messages.add_partitions_to_txn import (
-    ADD_PARTITIONS_TO_TXN,
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from barnabas.protocol.messages.add_partitions_to_txn import ADD_PARTITIONS_TO_TXN
 from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
@@ -35,24 +31,14 @@ from barnabas.protocol.messages.join_group import (
     JoinGroupRequestProtocol,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.messages.sync_group import (
     SYNC_GROUP,
     SyncGroupRequest,
     SyncGroupRequestAssignment,
 )
-from barnabas.protocol.messages.txn_offset_commit import (
-    TXN_OFFSET_COMMIT,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from tests.broker.data_plane import Wire, batch, fetch_request, produce_request, values
 from tests.broker.held_markers import Markers
 from tests.broker.raw_producer import RawProducer
@@ -65,6 +51,12 @@ from tests.broker.security.changing_rights import (
     log_end,
     right,
     topic_of,
+)
+from tests.requests import (
+    add_partitions_request,
+    added_codes,
+    commit_in_transaction_request,
+    commit_request,
 )
 from tests.waiting import wait_until
 
@@ -325,13 +317,8 @@ def test_a_produce_that_was_held(ending, markers, lost, code):
 
 
 def txn_commit_request(producer, topic):
-    return TxnOffsetCommitRequest(
-        "id",
-        "g",
-        producer.producer_id,
-        producer.epoch,
-        topics=[TxnOffsetCommitRequestTopic(topic.name, [TxnOffsetCommitRequestPartition(0, 5)])],
-    )
+    identity = producer.producer_id, producer.epoch
+    return commit_in_transaction_request("id", "g", identity, {(topic.name, 0): 5})
 
 
 @pytest.mark.parametrize(
@@ -365,16 +352,11 @@ def test_a_new_instance_of_a_producer_that_was_held(ending, markers):
 )
 def test_partitions_that_were_held(ending, markers, lost, codes):
     broker, rights, producer, topic = ending
-    request = AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id="id",
-        v3_and_below_producer_id=producer.producer_id,
-        v3_and_below_producer_epoch=producer.epoch,
-        v3_and_below_topics=[AddPartitionsToTxnTopic(topic.name, [0, 1])],
-    )
+    identity = producer.producer_id, producer.epoch
+    request = add_partitions_request("id", identity, (topic.name, 0), (topic.name, 1))
     producer.wire.send(ADD_PARTITIONS_TO_TXN, request, 3)
     goes_on(broker, rights, markers, lost)
-    (result,) = producer.wire.receive().results_by_topic_v3_and_below
-    assert [each.partition_error_code for each in result.results_by_partition] == codes
+    assert added_codes(producer.wire.receive()) == codes
     transaction = broker.call(lambda: broker.server.transactions.transaction("id"))
     assert not transaction.partitions
 
@@ -552,11 +534,8 @@ class Late:
 LOST = [(READ_TOPICS, TOPIC_DENIED), (READ_GROUPS, GROUP_DENIED)]
 
 
-def commit_request(topic, partitions):
-    places = [OffsetCommitRequestPartition(index, 5) for index in range(partitions)]
-    return OffsetCommitRequest(
-        "g", topics=[OffsetCommitRequestTopic(topic.name, partitions=places)]
-    )
+def commit_of(topic, partitions):
+    return commit_request("g", {(topic.name, index): 5 for index in range(partitions)})
 
 
 @pytest.mark.parametrize(("lost", "code"), LOST)
@@ -566,7 +545,7 @@ def test_a_commit_that_had_to_wait_for_others_of_its_group(late, partitions, los
         topic = topic_of(broker, "t", partitions)
         wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 3)
         late.loses(broker, lost)
-        answer = wire.ask(OFFSET_COMMIT, commit_request(topic, partitions), 9)
+        answer = wire.ask(OFFSET_COMMIT, commit_of(topic, partitions), 9)
         codes = [each.error_code for topic in answer.topics for each in topic.partitions]
         assert codes == [code] * partitions
         offsets = broker.server.groups.machine_of("g").offsets
@@ -602,7 +581,7 @@ def test_a_right_that_a_long_commit_loses_between_its_slices(monkeypatch):
             turns.append(1)
 
         monkeypatch.setattr(group_offsets, "next_turn", next_turn)
-        answer = wire.ask(OFFSET_COMMIT, commit_request(topic, 2500), 9)
+        answer = wire.ask(OFFSET_COMMIT, commit_of(topic, 2500), 9)
         codes = [each.error_code for topic in answer.topics for each in topic.partitions]
         assert (codes, bool(turns)) == ([TOPIC_DENIED] * 2500, True)
         offsets = server.groups.machine_of("g").offsets
@@ -613,7 +592,7 @@ def test_a_long_commit_is_refused_as_a_whole():
     with controlled_broker(READ_TOPICS) as (broker, _), Wire(broker.address) as wire:
         topic = topic_of(broker, "t", 2500)
         wire.ask(FIND_COORDINATOR, FindCoordinatorRequest("g"), 3)
-        answer = wire.ask(OFFSET_COMMIT, commit_request(topic, 2500), 9)
+        answer = wire.ask(OFFSET_COMMIT, commit_of(topic, 2500), 9)
         codes = [each.error_code for topic in answer.topics for each in topic.partitions]
         assert codes == [GROUP_DENIED] * 2500
 

@@ -72,33 +72,6 @@ def test_a_mechanism_that_is_not_there_is_answered_with_those_that_are(wire):
     assert wire.is_closed
 
 
-@pytest.mark.parametrize(
-    ("api", "version", "request_"),
-    [
-        (METADATA, 12, MetadataRequest()),
-        (SASL_AUTHENTICATE, 1, SaslAuthenticateRequest(ALICE)),
-        (DESCRIBE_ACLS, 3, ANY_ACL),
-    ],
-)
-def test_nothing_is_served_before_the_login(wire, api, version, request_):
-    wire.send(api, version, request_)
-    assert wire.is_closed
-
-
-def test_versions_are_answered_once(wire):
-    request = ApiVersionsRequest("test", "1")
-    assert wire.ask(API_VERSIONS, 3, request).error_code == 0
-    wire.send(API_VERSIONS, 3, request)
-    assert wire.is_closed
-
-
-def test_in_the_middle_of_a_login_other_requests_are_refused_in_their_own_form(wire):
-    assert wire.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN")).error_code == 0
-    answer = wire.ask(DESCRIBE_ACLS, 3, ANY_ACL)
-    assert answer.error_code == ErrorCode.ILLEGAL_SASL_STATE
-    assert wire.is_closed
-
-
 def test_after_the_login_another_is_refused_and_the_connection_stays_usable(wire):
     wire.log_in()
     answer = wire.ask(SASL_HANDSHAKE, 1, SaslHandshakeRequest("PLAIN"))
@@ -122,19 +95,6 @@ def test_request_pipelined_after_wrong_token_is_not_served(wire):
     wire.send(METADATA, 12, MetadataRequest())
     assert wire.receive().error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
     assert wire.receive() is None
-
-
-def test_bare_tokens_after_a_handshake_of_version_0(wire):
-    assert wire.ask(SASL_HANDSHAKE, 0, SaslHandshakeRequest("PLAIN")).error_code == 0
-    wire.socket.sendall(struct.pack(">i", len(ALICE)) + ALICE)
-    assert wire.socket.recv(4) == bytes(4)
-    assert wire.ask(METADATA, 12, MetadataRequest()).cluster_id
-
-
-def test_a_wrong_bare_token_is_not_answered(wire):
-    assert wire.ask(SASL_HANDSHAKE, 0, SaslHandshakeRequest("PLAIN")).error_code == 0
-    wire.socket.sendall(struct.pack(">i", 3) + b"\0a\0")
-    assert wire.is_closed
 
 
 @pytest.mark.parametrize("frame", [b"", b"\0\x12", bytes(7), bytes(9)])
@@ -203,18 +163,6 @@ def test_a_login_ends_and_may_be_repeated_kip_368():
         assert late.ask(METADATA, 12, MetadataRequest()).cluster_id
         other.send(METADATA, 12, MetadataRequest())
         assert other.is_closed
-
-
-def test_reauthentication_as_other_user_is_refused_kip_368():
-    with (
-        Broker(config=SECURE | {"connections.max.reauth.ms": "60000"}) as broker,
-        Wire(broker) as wire,
-    ):
-        wire.log_in()
-        answer = wire.log_in(b"\0bob\0b")
-        assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
-        assert "Cannot change principals" in answer.error_message
-        assert wire.is_closed
 
 
 # ---------------------------------------------------------------------------- from a configuration

@@ -22,11 +22,7 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     CONSUMER_GROUP_HEARTBEAT,
     ConsumerGroupHeartbeatRequest,
 )
-from barnabas.protocol.messages.create_topics import (
-    CREATE_TOPICS,
-    CreatableTopic,
-    CreateTopicsRequest,
-)
+from barnabas.protocol.messages.create_topics import CREATE_TOPICS
 from barnabas.protocol.messages.describe_user_scram_credentials import (
     DESCRIBE_USER_SCRAM_CREDENTIALS,
     DescribeUserScramCredentialsRequest,
@@ -62,6 +58,7 @@ from tests.broker.security.access_users import (
     settings,
 )
 from tests.broker.security.changing_rights import controlled_broker, right, topic_of
+from tests.requests import create_topics_request
 
 ROWS = [(case, row) for case in CASES for row in case.rows]
 
@@ -310,8 +307,7 @@ def test_a_name_that_collides_with_one_that_may_not_be_described():
         topic_of(broker, "a.b")
 
         def refused():
-            asked = CreateTopicsRequest([CreatableTopic("a_b", 1, 1)])
-            (topic,) = wire.ask(CREATE_TOPICS, asked, 7).topics
+            (topic,) = wire.ask(CREATE_TOPICS, create_topics_request("a_b"), 7).topics
             return topic.error_code, topic.error_message
 
         code = ErrorCode.INVALID_TOPIC_EXCEPTION

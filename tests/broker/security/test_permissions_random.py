@@ -23,12 +23,7 @@ from barnabas.protocol.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsTopic,
 )
-from barnabas.protocol.messages.delete_records import (
-    DELETE_RECORDS,
-    DeleteRecordsPartition,
-    DeleteRecordsRequest,
-    DeleteRecordsTopic,
-)
+from barnabas.protocol.messages.delete_records import DELETE_RECORDS
 from barnabas.protocol.messages.describe_cluster import DESCRIBE_CLUSTER, DescribeClusterRequest
 from barnabas.protocol.messages.describe_configs import (
     DESCRIBE_CONFIGS,
@@ -47,27 +42,19 @@ from barnabas.protocol.messages.list_offsets import (
     ListOffsetsTopic,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.wire import ZERO_UUID
 from barnabas.testing import Broker
 from tests.broker.security.access_requests import batch
 from tests.broker.security.access_users import ADMIN, UserClient, settings
+from tests.requests import (
+    commit_request,
+    delete_records_request,
+    fetch_offsets_request,
+    produce_request,
+)
 
 TOPIC, GROUP, CLUSTER, TRANSACTIONAL_ID = (
     ResourceType.TOPIC,
@@ -141,8 +128,8 @@ def _of_topic(may: Oracle, operation: Operation, name: str, denied: int = TOPIC_
 
 
 def produce(client: UserClient, may: Oracle, names: list[str]) -> tuple[Any, Any]:
-    data = [TopicProduceData(n, ZERO_UUID, [PartitionProduceData(0, batch())]) for n in names]
-    answer = client.ask(PRODUCE, ProduceRequest(None, -1, 9000, data), 9)
+    request = produce_request({(name, 0): batch() for name in names})
+    answer = client.ask(PRODUCE, request, 9)
     found = {each.name: each.partition_responses[0].error_code for each in answer.responses}
     return found, {name: _of_topic(may, Operation.WRITE, name) for name in names}
 
@@ -185,8 +172,8 @@ def all_topics(client: UserClient, may: Oracle, _names: list[str]) -> tuple[Any,
 
 
 def delete_records(client: UserClient, may: Oracle, names: list[str]) -> tuple[Any, Any]:
-    asked = [DeleteRecordsTopic(n, [DeleteRecordsPartition(0, 0)]) for n in names]
-    answer = client.ask(DELETE_RECORDS, DeleteRecordsRequest(asked, 9000), 2)
+    request = delete_records_request({(name, 0): 0 for name in names})
+    answer = client.ask(DELETE_RECORDS, request, 2)
     found = {each.name: each.partitions[0].error_code for each in answer.topics}
     return found, {name: _of_topic(may, Operation.DELETE, name) for name in names}
 
@@ -210,9 +197,8 @@ def describe_configs(client: UserClient, may: Oracle, names: list[str]) -> tuple
 
 
 def offset_commit(client: UserClient, may: Oracle, names: list[str]) -> tuple[Any, Any]:
-    places = [OffsetCommitRequestPartition(0, 1)]
-    asked = [OffsetCommitRequestTopic(name, partitions=places) for name in names]
-    answer = client.ask(OFFSET_COMMIT, OffsetCommitRequest(names[0], topics=asked), 9)
+    request = commit_request(names[0], {(name, 0): 1 for name in names})
+    answer = client.ask(OFFSET_COMMIT, request, 9)
     found = {each.name: each.partitions[0].error_code for each in answer.topics}
     if not may(Operation.READ, GROUP, names[0]):
         return found, dict.fromkeys(names, GROUP_DENIED)
@@ -220,8 +206,7 @@ def offset_commit(client: UserClient, may: Oracle, names: list[str]) -> tuple[An
 
 
 def all_offsets(client: UserClient, may: Oracle, _names: list[str]) -> tuple[Any, Any]:
-    asked = [OffsetFetchRequestGroup(name, topics=None) for name in HERE]
-    answer = client.ask(OFFSET_FETCH, OffsetFetchRequest(groups=asked), 9)
+    answer = client.ask(OFFSET_FETCH, fetch_offsets_request(*HERE), 9)
     found = {g.group_id: (g.error_code, {topic.name for topic in g.topics}) for g in answer.groups}
     seen = {name for name in HERE if may(Operation.DESCRIBE, TOPIC, name)}
     return found, {
@@ -322,9 +307,8 @@ class World:
         admin.ask(FIND_COORDINATOR, FindCoordinatorRequest("a"), 3)
         admin.ask(FIND_COORDINATOR, FindCoordinatorRequest("a", 1), 3)
         for name in HERE:
-            places = [OffsetCommitRequestPartition(0, 1)]
-            topics = [OffsetCommitRequestTopic(topic, partitions=places) for topic in HERE]
-            answer = admin.ask(OFFSET_COMMIT, OffsetCommitRequest(name, topics=topics), 9)
+            request = commit_request(name, {(topic, 0): 1 for topic in HERE})
+            answer = admin.ask(OFFSET_COMMIT, request, 9)
             assert {each.partitions[0].error_code for each in answer.topics} == {OK}
 
     def use(self, wanted: list[Acl]) -> None:

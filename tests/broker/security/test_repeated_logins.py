@@ -9,17 +9,13 @@ from barnabas.broker.security.sasl.plain_users import PlainUsers
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.fetch import FETCH, FetchPartition, FetchRequest, FetchTopic
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.protocol.messages.sasl_authenticate import SASL_AUTHENTICATE, SaslAuthenticateRequest
 from barnabas.protocol.messages.sasl_handshake import SASL_HANDSHAKE, SaslHandshakeRequest
 from barnabas.protocol.records import Record, encode_batch
 from barnabas.testing import Broker
 from tests.broker.security.wire import ALICE, Wire
+from tests.requests import produce_request
 
 MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 JAAS = "listener.name.sasl_plaintext.plain.sasl.jaas.config"
@@ -137,9 +133,8 @@ def test_a_malformed_request_in_the_middle_closes(wire):
 def test_answers_of_older_requests_leave_first(broker, wire):
     broker.create_topic("t")
     wire.log_in()
-    batch = memoryview(encode_batch([Record(0, 1_700_000_000_000, b"k", b"v")]))
-    data = [TopicProduceData("t", partition_data=[PartitionProduceData(0, batch)])]
-    wire.send(PRODUCE, 9, ProduceRequest(None, -1, 10_000, data))
+    batch = encode_batch([Record(0, 1_700_000_000_000, b"k", b"v")])
+    wire.send(PRODUCE, 9, produce_request({("t", 0): batch}))
     partition = FetchPartition(partition=0, fetch_offset=1, partition_max_bytes=1000)
     topics = [FetchTopic("t", partitions=[partition])]
     wire.send(FETCH, 11, FetchRequest(max_wait_ms=60_000, min_bytes=1, topics=topics))
@@ -174,7 +169,9 @@ OTHER_USER = "Cannot change principals during re-authentication from User.alice:
 @pytest.mark.parametrize("token", [b"\0bob\0b", b"\0bob\0wrong", b"bob\0bob\0x", b"x\0bob\0b"])
 def test_reauthentication_does_not_reveal_passwords_of_others(wire, token):
     wire.log_in()
-    assert wire.log_in(token).error_message == OTHER_USER + "bob"
+    answer = wire.log_in(token)
+    assert answer.error_code == ErrorCode.SASL_AUTHENTICATION_FAILED
+    assert answer.error_message == OTHER_USER + "bob"
     assert wire.is_closed
 
 

@@ -31,15 +31,11 @@ from barnabas.protocol.messages.delete_topics import (
 )
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
-from barnabas.protocol.messages.produce import (
-    PRODUCE,
-    PartitionProduceData,
-    ProduceRequest,
-    TopicProduceData,
-)
+from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.runtime.clock import monotonic
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, batch, fetch_request
+from tests.requests import produce_request
 from tests.waiting import wait_until
 
 LIMIT = 1000.0
@@ -113,11 +109,7 @@ def limit(broker, key, value=LIMIT, client_id="limited"):
 
 def produce(size, acks=-1, topic="t"):
     records = batch(b"x" * size)
-    return ProduceRequest(
-        acks=acks,
-        timeout_ms=10_000,
-        topic_data=[TopicProduceData(topic, partition_data=[PartitionProduceData(0, records)])],
-    )
+    return produce_request({(topic, 0): records}, acks=acks)
 
 
 def test_throttled_producer_is_not_served_until_it_has_waited(still):

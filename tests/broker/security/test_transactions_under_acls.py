@@ -18,17 +18,8 @@ from barnabas.protocol.messages.add_offsets_to_txn import (
 from barnabas.protocol.messages.end_txn import END_TXN
 from barnabas.protocol.messages.find_coordinator import FIND_COORDINATOR, FindCoordinatorRequest
 from barnabas.protocol.messages.init_producer_id import INIT_PRODUCER_ID, InitProducerIdRequest
-from barnabas.protocol.messages.offset_fetch import (
-    OFFSET_FETCH,
-    OffsetFetchRequest,
-    OffsetFetchRequestGroup,
-)
-from barnabas.protocol.messages.txn_offset_commit import (
-    TXN_OFFSET_COMMIT,
-    TxnOffsetCommitRequest,
-    TxnOffsetCommitRequestPartition,
-    TxnOffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_fetch import OFFSET_FETCH
+from barnabas.protocol.messages.txn_offset_commit import TXN_OFFSET_COMMIT
 from tests.broker.committed_reader import committed_records
 from tests.broker.data_plane import Wire
 from tests.broker.raw_producer import TIMEOUT_MS, RawProducer
@@ -40,6 +31,7 @@ from tests.broker.security.changing_rights import (
     right,
     topic_of,
 )
+from tests.requests import codes_of, commit_in_transaction_request, fetch_offsets_request
 from tests.waiting import wait_until
 
 CLASSIC, IMPLICIT = 11, 12
@@ -105,17 +97,10 @@ class Transaction:
         return self._wire.ask(ADD_OFFSETS_TO_TXN, request, 3).error_code
 
     def commit_offsets(self, _topic):
-        places = [TxnOffsetCommitRequestPartition(0, 7)]
-        request = TxnOffsetCommitRequest(
-            "id",
-            "g",
-            self.producer.producer_id,
-            self.producer.epoch,
-            topics=[TxnOffsetCommitRequestTopic("in", places)],
-        )
+        identity = self.producer.producer_id, self.producer.epoch
+        request = commit_in_transaction_request("id", "g", identity, {("in", 0): 7})
         version = 4 if self.producer.is_classic else 5
-        answer = self._wire.ask(TXN_OFFSET_COMMIT, request, version)
-        return answer.topics[0].partitions[0].error_code
+        return codes_of(self._wire.ask(TXN_OFFSET_COMMIT, request, version))[0]
 
     def end(self, _topic, *, commit=True):
         request = self.producer.end_request(commit=commit)
@@ -124,8 +109,7 @@ class Transaction:
 
 
 def committed_offset(wire):
-    group = OffsetFetchRequestGroup("g", topics=None)
-    request = OffsetFetchRequest(groups=[group], require_stable=True)
+    request = fetch_offsets_request("g", stable=True)
     (found,) = wire.ask(OFFSET_FETCH, request, 9).groups
     assert not found.error_code
     return [each.committed_offset for topic in found.topics for each in topic.partitions]

@@ -18,9 +18,9 @@ from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from tests.coordinator.groups.classic_run import GROUP, Run
+from tests.coordinator.outcome_table import OutcomeTable
 
-TABLE = Path(__file__).with_name("classic_table.txt")
-COLUMNS = 6
+TABLE = OutcomeTable(Path(__file__).with_name("classic_table.txt"), columns=6)
 
 # ------------------------------------------------------------------------------------------- states
 
@@ -276,49 +276,15 @@ def outcome(state: str, text: str) -> list[str]:
 # -------------------------------------------------------------------------------------------- table
 
 
-def read_table() -> tuple[list[str], list[str], dict[tuple[str, str], list[str]]]:
-    """The head of the file, the commands, and the outcome for each state by command."""
-    head: list[str] = []
-    commands: list[str] = []
-    rows: dict[tuple[str, str], list[str]] = {}
-    for line in TABLE.read_text().splitlines():
-        if line.startswith("#"):
-            head.append(line)
-        elif line and not line.startswith(" "):
-            commands.append(line)
-        elif line:
-            state, *rest = (cell.strip() for cell in line.split("|"))
-            assert len(rest) == COLUMNS - 1, line
-            assert (commands[-1], state) not in rows, line
-            rows[commands[-1], state] = rest
-    return head, commands, rows
-
-
-HEAD, COMMANDS, ROWS = read_table()
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_state(state):
-    found = {command: outcome(state, command) for command in COMMANDS}
-    assert found == {command: ROWS[command, state] for command in COMMANDS}
+    for command in TABLE.commands:
+        assert outcome(state, command) == TABLE.rows[command, state], command
 
 
 def test_the_table_is_complete():
-    assert len(set(COMMANDS)) == len(COMMANDS)
-    assert set(ROWS) == {(command, state) for command in COMMANDS for state in STATES}
-
-
-def rewrite() -> None:
-    lines = list(HEAD)
-    for command in COMMANDS:
-        rows = [[state, *outcome(state, command)] for state in STATES]
-        widths = [max(len(row[at]) for row in rows) for at in range(COLUMNS)]
-        lines += ["", command]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append(("  " + " | ".join(cells)).rstrip())
-    TABLE.write_text("\n".join(lines) + "\n")
+    TABLE.check_complete(TABLE.commands, STATES)
 
 
 if __name__ == "__main__":
-    rewrite()
+    TABLE.rewrite(TABLE.commands, STATES, outcome)

@@ -30,10 +30,10 @@ from barnabas.protocol.messages.offset_commit import (
 from tests.coordinator.groups import classic_run, consumer_run, test_classic_table
 from tests.coordinator.groups import test_consumer_table as consumer_table
 from tests.coordinator.groups.offset_commands import decided
+from tests.coordinator.outcome_table import OutcomeTable
 
-TABLE = Path(__file__).with_name("commit_table.txt")
+TABLE = OutcomeTable(Path(__file__).with_name("commit_table.txt"), columns=5)
 GROUP = classic_run.GROUP
-COLUMNS = 5
 TOPIC_ID = consumer_run.Topics(t=4).ids["t"]
 PRODUCER = TransactionalProducer(5, 0)
 
@@ -115,30 +115,10 @@ def outcome(state: str, label: str) -> list[str]:
     return [who, *found]
 
 
-def read_table() -> tuple[list[str], dict[tuple[str, str], list[str]]]:
-    head = []
-    rows: dict[tuple[str, str], list[str]] = {}
-    label = ""
-    for line in TABLE.read_text().splitlines():
-        if line.startswith("#"):
-            head.append(line)
-        elif line and not line.startswith(" "):
-            label = line
-        elif line:
-            state, *rest = (cell.strip() for cell in line.split("|"))
-            assert len(rest) == COLUMNS - 1, line
-            assert (label, state) not in rows, line
-            rows[label, state] = rest
-    return head, rows
-
-
-HEAD, ROWS = read_table()
-
-
 @pytest.mark.parametrize("state", STATES)
 def test_state(state):
-    found = {label: outcome(state, label) for label in IDENTITIES}
-    assert found == {label: ROWS[label, state] for label in IDENTITIES}
+    for label in IDENTITIES:
+        assert outcome(state, label) == TABLE.rows[label, state], label
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -184,20 +164,8 @@ def test_one_partition_of_a_long_commit_refuses_them_all():
 
 
 def test_the_table_is_complete():
-    assert set(ROWS) == {(label, state) for label in IDENTITIES for state in STATES}
-
-
-def rewrite() -> None:
-    lines = list(HEAD)
-    for label in IDENTITIES:
-        rows = [[state, *outcome(state, label)] for state in STATES]
-        widths = [max(len(row[at]) for row in rows) for at in range(COLUMNS)]
-        lines += ["", label]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append(("  " + " | ".join(cells)).rstrip())
-    TABLE.write_text("\n".join(lines) + "\n")
+    TABLE.check_complete(IDENTITIES, STATES)
 
 
 if __name__ == "__main__":
-    rewrite()
+    TABLE.rewrite(IDENTITIES, STATES, outcome)

@@ -23,9 +23,9 @@ from barnabas.protocol.messages.join_group import JoinGroupResponse
 from barnabas.protocol.messages.leave_group import LeaveGroupResponse
 from barnabas.protocol.messages.sync_group import SyncGroupResponse
 from tests.coordinator.groups.consumer_run import GROUP, Run, assigned_by_sync
+from tests.coordinator.outcome_table import OutcomeTable
 
-TABLE = Path(__file__).with_name("consumer_table.txt")
-COLUMNS = 5
+TABLE = OutcomeTable(Path(__file__).with_name("consumer_table.txt"), columns=5)
 
 # ------------------------------------------------------------------------------------------- states
 
@@ -381,62 +381,15 @@ def _timers(decision: Decision, run: Run) -> list[str]:
 # ------------------------------------------------------------------------------------------- table
 
 
-def table() -> dict[tuple[str, str], list[str]]:
-    """Return the outcomes of consumer_table.txt, by state and command."""
-    found: dict[tuple[str, str], list[str]] = {}
-    command = ""
-    for line in TABLE.read_text().splitlines():
-        if line.startswith("  "):
-            state, *cells = (cell.strip() for cell in line.split(" | "))
-            assert (state, command) not in found, f"{command}, {state}: twice"
-            found[state, command] = cells
-        elif line and not line.startswith("#"):
-            command = line
-    return found
-
-
-EXPECTED = table() if TABLE.exists() else {}
-
-
 def test_nothing_is_left_out() -> None:
-    assert set(EXPECTED) == {(state, command) for state in STATES for command in COMMANDS}
+    TABLE.check_complete(COMMANDS, STATES)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_outcome_of_each_command_in_each_state(command: str) -> None:
     for state in STATES:
-        assert outcome(state, command) == EXPECTED[state, command], state
-
-
-HEAD = """\
-# What comes of every command in every state of a consumer group, of none, and of a classic one.
-#
-# Columns: answer | the group then | records | timers (in ms from now, "-" cancelled)
-# Members: id@epoch, what it owns by topic (t012 = partitions 0, 1 and 2 of t), behind a "-" what it
-# has to give back, "waits" if others own what it is to have. The group: its state, its epoch and
-# that of its assignment. "-" before a record: a tombstone.
-# Topics: t with 4 partitions, u with 2. At most 3 members. An assignment at most every 1,000 ms.
-#
-# States: m, n and o are members, s is static (i), c speaks the classic protocol, x is nobody yet.
-#   assigning: n came too early after m for an assignment; waiting: n came, m does not know;
-#   revoking: m was told to give back; released: m has given back, n does not know; away: s has left
-#   for a while; regex: m subscribes by "t|x.*"; grown, deleted: topic t, after stable; replayed:
-#   stable, after a restart; mixed: c has what m gave back; mixed_unreleased: c does not know yet.
-"""
-
-
-def _write() -> None:
-    lines = [HEAD]
-    for command in COMMANDS:
-        rows = [(state, *outcome(state, command)) for state in STATES]
-        widths = [max(len(row[column]) for row in rows) for column in range(COLUMNS - 1)]
-        lines.append(command)
-        for row in rows:
-            cells = [cell.ljust(width) for cell, width in zip(row, [*widths, 0], strict=True)]
-            lines.append("  " + " | ".join(cells).rstrip())
-        lines.append("")
-    TABLE.write_text("\n".join(lines))
+        assert outcome(state, command) == TABLE.rows[command, state], state
 
 
 if __name__ == "__main__":
-    _write()
+    TABLE.rewrite(COMMANDS, STATES, outcome)

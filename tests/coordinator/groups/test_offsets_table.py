@@ -26,31 +26,9 @@ from tests.coordinator.groups.offset_commands import (
     shown_response,
     whole,
 )
+from tests.coordinator.outcome_table import OutcomeTable
 
-TABLE = Path(__file__).with_name("offsets_table.txt")
-COLUMNS = 4
-
-
-def read_table() -> tuple[list[str], dict[tuple[str, str], list[str]]]:
-    """The head of the file, and what each state answers, writes and is left with by command."""
-    head = []
-    rows: dict[tuple[str, str], list[str]] = {}
-    command = ""
-    for line in TABLE.read_text().splitlines():
-        if line.startswith("#"):
-            head.append(line)
-        elif line and not line.startswith(" "):
-            command = line
-        elif line:
-            state, *rest = (cell.strip() for cell in line.split("|"))
-            assert len(rest) == COLUMNS - 1, line
-            assert (command, state) not in rows, line
-            rows[command, state] = rest
-    return head, rows
-
-
-HEAD, ROWS = read_table()
-COMMANDS = list(dict.fromkeys(command for command, _ in ROWS))
+TABLE = OutcomeTable(Path(__file__).with_name("offsets_table.txt"), columns=4)
 
 
 def outcome(state: str, command: str) -> list[str]:
@@ -74,8 +52,8 @@ def outcome(state: str, command: str) -> list[str]:
 
 @pytest.mark.parametrize("state", STATES)
 def test_state(state):
-    found = {command: outcome(state, command) for command in COMMANDS}
-    assert found == {command: ROWS[command, state] for command in COMMANDS}
+    for command in TABLE.commands:
+        assert outcome(state, command) == TABLE.rows[command, state], command
 
 
 @pytest.mark.parametrize("state", STATES)
@@ -140,20 +118,8 @@ def test_concurrent_marker_changes_no_offset_of_a_removal(state, command, outcom
 
 
 def test_the_table_is_complete():
-    assert set(ROWS) == {(command, state) for command in COMMANDS for state in STATES}
-
-
-def rewrite() -> None:
-    lines = list(HEAD)
-    for command in COMMANDS:
-        rows = [[state, *outcome(state, command)] for state in STATES]
-        widths = [max(len(row[at]) for row in rows) for at in range(COLUMNS)]
-        lines += ["", command]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append(("  " + " | ".join(cells)).rstrip())
-    TABLE.write_text("\n".join(lines) + "\n")
+    TABLE.check_complete(TABLE.commands, STATES)
 
 
 if __name__ == "__main__":
-    rewrite()
+    TABLE.rewrite(TABLE.commands, STATES, outcome)

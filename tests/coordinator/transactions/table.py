@@ -1,4 +1,4 @@
-"""Reads table.txt, and shows outcomes and records in its words."""
+"""The table table.txt, and outcomes and records in its words."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from barnabas.coordinator.transactions.state import (
     TopicPartition,
     Transaction,
 )
+from tests.coordinator.outcome_table import OutcomeTable
 from tests.coordinator.transactions.states import FOREIGN, P0, P1, Identities
 
-TABLE = Path(__file__).with_name("table.txt")
-COLUMNS = 4
+TABLE = OutcomeTable(Path(__file__).with_name("table.txt"), columns=4)
+COMMANDS, ROWS = TABLE.commands, TABLE.rows
 PLACES = {P0: "p0", P1: "p1"}
 
 
@@ -75,24 +76,3 @@ def shown_next(record: Transaction, names: Names) -> str:
     if record.next_producer_id == record.producer_id:
         return str(record.next_epoch)
     return f"{next_id}:{record.next_epoch}"
-
-
-def read_table() -> tuple[list[str], list[str], dict[tuple[str, str], list[str]]]:
-    """The head of the file, the commands, and the outcome for each state by command."""
-    head: list[str] = []
-    commands: list[str] = []
-    rows: dict[tuple[str, str], list[str]] = {}
-    for line in TABLE.read_text().splitlines():
-        if line.startswith("#"):
-            head.append(line)
-        elif line and not line.startswith(" "):
-            commands.append(line)
-        elif line:
-            state, *rest = (cell.strip() for cell in line.split("|"))
-            assert len(rest) == COLUMNS - 1, line
-            assert (commands[-1], state) not in rows, line
-            rows[commands[-1], state] = rest
-    return head, commands, rows
-
-
-HEAD, COMMANDS, ROWS = read_table()

@@ -14,16 +14,7 @@ from barnabas.coordinator.transactions.state import Transaction
 from barnabas.protocol.errors import ErrorCode
 from tests.coordinator.transactions.run import Run
 from tests.coordinator.transactions.states import STATES, command_of
-from tests.coordinator.transactions.table import (
-    COLUMNS,
-    COMMANDS,
-    HEAD,
-    ROWS,
-    TABLE,
-    Names,
-    shown_outcome,
-    shown_records,
-)
+from tests.coordinator.transactions.table import TABLE, Names, shown_outcome, shown_records
 
 
 def outcome(state: str, text: str) -> list[str]:
@@ -50,27 +41,14 @@ def ask(run: Run, command: object, names: Names) -> tuple[str, str]:
     return shown_outcome(found, names), shown_records(written, names)
 
 
-@pytest.mark.parametrize(("command", "state"), ROWS, ids=[f"{s}-{c}" for c, s in ROWS])
+@pytest.mark.parametrize(("command", "state"), TABLE.rows, ids=[f"{s}-{c}" for c, s in TABLE.rows])
 def test_row(command, state):
-    assert outcome(state, command) == ROWS[command, state]
+    assert outcome(state, command) == TABLE.rows[command, state]
 
 
 def test_the_table_is_complete():
-    assert len(set(COMMANDS)) == len(COMMANDS)
-    assert set(ROWS) == {(command, state) for command in COMMANDS for state in STATES}
-
-
-def rewrite() -> None:
-    lines = list(HEAD)
-    for command in COMMANDS:
-        rows = [[state, *outcome(state, command)] for state in STATES]
-        widths = [max(len(row[at]) for row in rows) for at in range(COLUMNS)]
-        lines += ["", command]
-        for row in rows:
-            cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-            lines.append(("  " + " | ".join(cells)).rstrip())
-    TABLE.write_text("\n".join(lines) + "\n")
+    TABLE.check_complete(TABLE.commands, STATES)
 
 
 if __name__ == "__main__":
-    rewrite()
+    TABLE.rewrite(TABLE.commands, STATES, outcome)

@@ -16,7 +16,6 @@ from tests.real.cli.documentation import PAGE
 from tests.secured import (
     LISTENERS,
     PASSWORD,
-    Keys,
     as_properties,
     broker_settings,
     login,
@@ -30,11 +29,6 @@ from tests.token_server import (
     basic,
     client_credentials,
 )
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory):
-    return Keys(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="module")

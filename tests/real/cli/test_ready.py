@@ -7,7 +7,6 @@ import pytest
 from tests.real.cli.command import Served, barnabas, error_of, free_port
 from tests.secured import (
     LISTENERS,
-    Keys,
     as_properties,
     broker_settings,
     login,
@@ -88,11 +87,6 @@ def test_server_without_kafka_protocol_is_reported(answer, expected, tmp_path):
 
 
 # ------------------------------------------------------------------- brokers that ask for something
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory):
-    return Keys(tmp_path_factory.mktemp("keys"))
 
 
 class Secured:

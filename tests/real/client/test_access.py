@@ -17,7 +17,6 @@ from tests.certificates import Authority
 from tests.secured import (
     LISTENERS,
     MECHANISMS,
-    Keys,
     broker_settings,
     login,
     token_login,
@@ -26,11 +25,6 @@ from tests.secured import (
 from tests.token_server import CLIENT_ID, TokenServerForTests, client_credentials
 
 TIMEOUT_SECONDS = 20
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory):
-    return Keys(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="module")

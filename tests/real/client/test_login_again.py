@@ -15,15 +15,10 @@ from barnabas.protocol.messages.metadata import METADATA, MetadataRequest
 from barnabas.testing import Broker
 from tests.broker.metrics.scrape import scrape
 from tests.issuer import token
-from tests.secured import MECHANISMS, Keys, broker_settings, login, token_login, trusting
+from tests.secured import MECHANISMS, broker_settings, login, token_login, trusting
 from tests.token_server import TokenServerForTests, client_credentials
 
 LIFETIME_MS = 60_000
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory):
-    return Keys(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture

@@ -68,11 +68,6 @@ def settings_of(keys: Keys) -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
-def keys(tmp_path_factory):
-    return Keys(tmp_path_factory.mktemp("keys"))
-
-
-@pytest.fixture(scope="module")
 def broker(keys):
     with Broker(config=settings_of(keys)) as running:
         yield running

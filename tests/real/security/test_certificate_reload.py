@@ -16,15 +16,11 @@ from barnabas.protocol.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
 )
-from barnabas.protocol.messages.incremental_alter_configs import (
-    INCREMENTAL_ALTER_CONFIGS,
-    AlterableConfig,
-    AlterConfigsResource,
-    IncrementalAlterConfigsRequest,
-)
+from barnabas.protocol.messages.incremental_alter_configs import INCREMENTAL_ALTER_CONFIGS
 from barnabas.testing import Broker
 from tests.broker.tls.handshakes import anyone
 from tests.certificates import DAY, Authority
+from tests.requests import alter_configs_request
 
 LOCATION = "listener.name.secure.ssl.keystore.location"
 SET, DELETE = 0, 1
@@ -104,9 +100,7 @@ class Running:
         return False
 
     def alter(self, *changes, node="1", validate_only=False):
-        configs = [AlterableConfig(name, operation, value) for name, operation, value in changes]
-        resource = AlterConfigsResource(BROKER, node, configs)
-        request = IncrementalAlterConfigsRequest([resource], validate_only)
+        request = alter_configs_request(BROKER, node, *changes, validate_only=validate_only)
         with WireClient(self.broker.address, "test", 20) as client:
             (answer,) = client.ask(INCREMENTAL_ALTER_CONFIGS, request, 1).responses
         return answer.error_code, answer.error_message

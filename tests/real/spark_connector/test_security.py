@@ -27,7 +27,6 @@ from tests.checkout import ROOT
 from tests.secured import (
     LISTENERS,
     MODULES,
-    Keys,
     broker_settings,
     login,
     token_login,
@@ -36,11 +35,6 @@ from tests.secured import (
 from tests.token_server import TokenServerForTests, client_credentials
 
 SECRET = "alice-secret"
-
-
-@pytest.fixture(scope="module")
-def keys(tmp_path_factory):
-    return Keys(tmp_path_factory.mktemp("keys"))
 
 
 @pytest.fixture(scope="module")

@@ -12,13 +12,9 @@ from barnabas.protocol.messages.consumer_group_heartbeat import (
     TopicPartitions,
 )
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
-from barnabas.protocol.messages.offset_commit import (
-    OFFSET_COMMIT,
-    OffsetCommitRequest,
-    OffsetCommitRequestPartition,
-    OffsetCommitRequestTopic,
-)
+from barnabas.protocol.messages.offset_commit import OFFSET_COMMIT
 from tests.history.model import ASSIGNED, COMMITTED, LOST, REVOKED, Partition, Read
+from tests.requests import commit_request
 from tests.workload.drivers.wire import addresses_of
 from tests.workload.payload import value_of
 from tests.workload.progress import CommitRefused, Progress
@@ -124,19 +120,7 @@ class Member(WireClient):
         return self._responded(CONSUMER_GROUP_HEARTBEAT, request, 1, lambda r: r.error_code)
 
     def _send_commit(self, attempt: str, offsets: dict[Partition, int]) -> None:
-        topics: dict[str, list[OffsetCommitRequestPartition]] = {}
-        for (topic, index), offset in offsets.items():
-            partition = OffsetCommitRequestPartition(index, offset, -1, attempt)
-            topics.setdefault(topic, []).append(partition)
-        request = OffsetCommitRequest(
-            self._group,
-            self._epoch,
-            self.name,
-            None,
-            topics=[
-                OffsetCommitRequestTopic(name, partitions=all_) for name, all_ in topics.items()
-            ],
-        )
+        request = commit_request(self._group, offsets, self._epoch, self.name, attempt)
 
         def code_of(response: Any) -> int:
             codes = [each.error_code for topic in response.topics for each in topic.partitions]
