@@ -59,20 +59,20 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
-# The first part alone, since the others start what it compiles. Then two rows of parts beside each other.
+# The first part runs alone, since the others start brokers that it compiles. Then two rows run at the same time.
 PARTS := check-and-prepare waiting-and-computing
-# These wait half of their time, for disks, timers and other processes.
+# These parts wait half of their time, for disks, timers and other processes.
 WAITING := interop crash-and-postgresql attack-small real
-# These keep each processor busy that they get.
+# These parts need a processor nearly all of their time.
 COMPUTING := unit-and-property compiled browser
 SECONDS_OF_PARTS := build/seconds-of-parts
 
 # Make the targets $(2) one after the other by the command $(1), until one fails; note the seconds of each.
 define one_by_one
 	@for part in $(2); do \
-		begun=$$(date +%s) failed=''; \
+		start=$$(date +%s) failed=''; \
 		$(1) --no-print-directory $$part || failed=' failed'; \
-		printf '%6d s  %s\n' $$(($$(date +%s) - begun)) "$$part$$failed" >>$(SECONDS_OF_PARTS); \
+		printf '%6d s  %s\n' $$(($$(date +%s) - start)) "$$part$$failed" >>$(SECONDS_OF_PARTS); \
 		[ -z "$$failed" ] || exit 1; \
 	done
 endef
@@ -97,7 +97,7 @@ waiting-and-computing: ## Both at once, so that no processor waits
 waiting: ## The parts that wait half of their time
 	$(call one_by_one,$(MAKE),$(WAITING))
 
-# They take what the others leave: those wait with limits, and these are never done first.
+# Parts that wait have time limits, so these run with lower priority.
 .PHONY: computing
 computing: ## The parts that only compute, below all others
 	$(call one_by_one,nice -n 5 $(MAKE),$(COMPUTING))

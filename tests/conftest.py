@@ -40,7 +40,7 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 SAID = "said"
 """What a test notes for the log of a run."""
 SHARES = "shares"
-"""Key of what a worker knows."""
+"""Key, in the input of a worker, of the number of shares of all tests."""
 
 
 class Listener:
@@ -99,7 +99,7 @@ def _dealt(items: list[pytest.Item], shares: int) -> list[pytest.Item]:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
-    """Tell a worker into how many shares xdist divides the tests, unless by files."""
+    """Send a worker the number of shares into which xdist divides the tests, unless by files."""
     if node.config.getvalue("dist") == "worksteal":
         node.workerinput[SHARES] = node.workerinput["workercount"]
 
