@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from xdist.remote import Producer
     from xdist.scheduler import Scheduling
+    from xdist.workermanage import WorkerController
 
 # No deadline in either: the machine that runs the tests may be busy with others.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
@@ -38,6 +39,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 SAID = "said"
 """What a test notes for the log of a run."""
+SHARES = "shares"
+"""Key, in the input of a worker, of the number of shares of all tests."""
 
 
 class Listener:
@@ -58,11 +61,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.write_line(f"SEED={SEED}")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the files that take long, so that no worker is left alone with one.
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Begin with what takes long, so that no worker is left alone with it.
 
-    Of these the first of each directory, then the second of each: files of one directory need the
-    same, a Spark or patience, and workers beside each other should need different things.
+    Of the files that take long the first of each directory, then the second of each: files of one
+    directory need the same, a Spark or patience, and workers beside each other should need
+    different things.
     """
     slow = dict.fromkeys(item.path for item in items if item.get_closest_marker("slow"))
     seen: Counter[Path] = Counter()
@@ -71,6 +75,33 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         turns[path] = seen[path.parent]
         seen[path.parent] += 1
     items.sort(key=lambda item: turns.get(item.path, len(turns)))
+    shares = getattr(config, "workerinput", {}).get(SHARES, 1)
+    if shares > 1:
+        items[:] = _dealt(items, shares)
+
+
+def _dealt(items: list[pytest.Item], shares: int) -> list[pytest.Item]:
+    """Give each worker an equal number of the slow tests, at the beginning of its share.
+
+    xdist gives each worker a share of tests that follow each other, and a worker that has none left
+    takes them from the end of another one's share.
+    """
+    slow = [item for item in items if item.get_closest_marker("slow")]
+    others = [item for item in items if not item.get_closest_marker("slow")]
+    dealt: list[pytest.Item] = []
+    for number in range(shares):
+        mine = slow[number::shares]
+        count = (len(items) - len(dealt)) // (shares - number) - len(mine)
+        dealt += mine + others[: max(0, count)]
+        del others[: max(0, count)]
+    return dealt + others
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Send a worker the number of shares into which xdist divides the tests, unless by files."""
+    if node.config.getvalue("dist") == "worksteal":
+        node.workerinput[SHARES] = node.workerinput["workercount"]
 
 
 @pytest.hookimpl(optionalhook=True)

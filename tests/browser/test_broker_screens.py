@@ -56,6 +56,7 @@ def rows(page, label):
     return page.get_by_role("region", name=label).locator("tbody tr")
 
 
+@pytest.mark.slow
 def test_now_says_what_the_broker_is_doing_and_whether_anything_is_wrong(page, own_broker):
     create(own_broker.bootstrap_servers, "orders", partitions=1)
     page.goto(own_broker.url)

@@ -84,6 +84,7 @@ def one_of_each_tool(lines):
     return [random.Random(f"{SEED} {tool}").choice(found) for tool, found in by_tool.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(
     "choose", [case(one_of_each_tool, in_test=True), case(all_lines, in_test=False)]

@@ -82,6 +82,7 @@ def test_every_empty_screen_is_accessible(page, own_broker):
         look_at(page, f"empty-{address.strip('/') or 'now'}")
 
 
+@pytest.mark.slow
 def test_every_screen_and_the_details_of_its_rows_are_accessible(page, full_broker, say):
     page.goto(full_broker.url)
     addresses = dict.fromkeys(screens(page))

@@ -31,10 +31,12 @@ def test_clients_lose_nothing(number: int) -> None:
     torture(SEED + number, 2.5, HURRIED)
 
 
+@pytest.mark.slow
 def test_clients_lose_nothing_over_leases_that_run_out() -> None:
     torture(SEED, 60, STEADY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [case(each, in_test=each < 1) for each in range(4)])
 def test_clients_lose_nothing_while_all_flushes_are_uploaded(
     number: int, monkeypatch: pytest.MonkeyPatch
@@ -48,6 +50,7 @@ def test_clients_lose_nothing_while_all_flushes_are_uploaded(
     assert LedgerUploads.deleted > deleted, "failed and late attempts leave objects"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [case(each, in_test=each < 1) for each in range(4)])
 def test_clients_lose_nothing_while_all_flushes_are_in_an_object_store(
     number: int, monkeypatch: pytest.MonkeyPatch
@@ -63,6 +66,7 @@ def test_clients_lose_nothing_while_all_flushes_are_in_an_object_store(
     assert sum(len(each.bodies) for each in stores), "large flushes are objects"
 
 
+@pytest.mark.slow
 def test_one_seed_writes_one_log() -> None:
     first, again = torture(SEED, 1, HURRIED), torture(SEED, 1, HURRIED)
     assert first == again

@@ -51,6 +51,7 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[SegmentExtent]]:
     assert len(segments) > 20, "little was packed"
 
 
+@pytest.mark.slow
 def test_clients_lose_nothing_while_all_is_packed_f12(packed: list[SegmentExtent]) -> None:
     torture(SEED, 2.5, HURRIED, FLUSHES)
 

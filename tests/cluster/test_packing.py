@@ -49,6 +49,7 @@ def packed(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[PackedExtents]]:
     assert sum(each.extents for each in results) > 50, "little was packed"
 
 
+@pytest.mark.slow
 def test_clients_lose_nothing_while_all_is_packed(packed: list[PackedExtents]) -> None:
     torture(SEED, 2.5, HURRIED)
 

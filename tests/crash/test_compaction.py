@@ -31,6 +31,7 @@ class CompactionRun(CrashRun):
             super()._crash_here(operation)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_crash_leaves_the_old_segments_or_the_new_ones(seed):
     run = CompactionRun(seed)

@@ -128,6 +128,7 @@ def write_groups(server) -> None:
         log.append_records(memoryview(bytearray(encode_batch(records))))
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_ten_thousand_groups_are_replayed(broker, capsys):
     broker.call(lambda: write_groups(broker.server))

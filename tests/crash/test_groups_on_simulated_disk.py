@@ -188,6 +188,7 @@ async def first_violation(monkeypatch) -> str:
     return ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_power_cut_takes_back_nothing_that_a_group_has_shown(seed, monkeypatch):
     run = await crashes_of(seed, monkeypatch)

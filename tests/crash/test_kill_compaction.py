@@ -129,6 +129,7 @@ def check(broker: BarnabasProcess) -> None:
     assert ended.returncode == 0, ended.stderr
 
 
+@pytest.mark.slow
 def test_kills_during_compaction(tmp_path):
     random = Random(20)
     swapped = 0

@@ -106,6 +106,7 @@ def kill_again_and_again(
     return kills
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(900)
 @amounts("kills_wanted", in_test=6, at_night=40)
 def test_acknowledged_records_survive_kills(kills_wanted):

@@ -20,6 +20,7 @@ SEEDS = seeds(in_test=2, at_night=10)
 POINTS_PER_SEED = 170
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 def test_every_crash_leaves_a_prefix_that_holds_all_that_was_promised(seed):
     run = CrashRun(seed)

@@ -218,6 +218,7 @@ async def die_and_look(
     return False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("syncs_whole", "stride"),
     [case(False, 2, in_test=True), case(False, 1, in_test=False), case(True, 1, in_test=False)],

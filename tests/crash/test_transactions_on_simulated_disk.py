@@ -126,6 +126,7 @@ async def crashes_of(seed: int, monkeypatch) -> TransactionCrashes:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 async def test_every_crash_leaves_transactions_that_end_whole(seed, monkeypatch):
     run = await crashes_of(seed, monkeypatch)

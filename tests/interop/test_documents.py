@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple, Self
 
-import pyarrow.dataset
 import pytest
 
 from barnabas.broker.console import openapi
@@ -32,7 +31,7 @@ from tests.counterparts.java import java_home
 from tests.counterparts.probe import free_port
 from tests.counterparts.spark import quick_java, quick_launcher
 from tests.products import for_the_night
-from tests.spark.tables import delta_settings, files_of_delta
+from tests.spark.tables import delta_settings, files_of_delta, parquet
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -424,7 +423,7 @@ def later_blocks(shell: Shell, run: str) -> None:
     shell.sh(f"python -m barnabas.spark run tables.py --once {given}")
     tables = shell.directory / "tables"
     for files in (str(tables / "movements"), files_of_delta(tables / "delta")):
-        table = pyarrow.dataset.dataset(files, format="parquet", partitioning="hive")
+        table = parquet(files)
         assert {"query", "batch", "key", "value"} == set(table.schema.names)
         assert table.count_rows() == 200_000
     session = "from pyspark.sql import SparkSession\nspark = SparkSession.builder.getOrCreate()\n"

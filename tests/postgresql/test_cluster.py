@@ -135,6 +135,7 @@ def values_of(members: list[Member], isolation: str = "read_committed") -> Count
         consumer.close()
 
 
+@pytest.mark.slow
 def test_three_brokers_are_one_cluster_after_any_one_is_killed(tmp_path):
     with Pair() as pair, cluster(pair.url, tmp_path) as members:
         make_topic(members[0])

@@ -41,6 +41,7 @@ class Store:
         return PostgreSqlBase(self.address, new_cluster_id="unused-unused-unused-u")
 
 
+@pytest.mark.slow
 def test_a_directory_goes_into_a_cluster(tmp_path, monkeypatch):
     directory = tmp_path / "source"
     make_store(directory)

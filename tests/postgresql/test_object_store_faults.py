@@ -65,6 +65,7 @@ def member(store, tmp_path):
             yield broker
 
 
+@pytest.mark.slow
 def test_records_of_failing_uploads_and_reads_are_there_once(store, member):
     create_topics(member, *FAILING_PUTS)
     written = {}
@@ -114,6 +115,7 @@ def test_nothing_is_acknowledged_while_the_store_takes_no_objects(store, member,
     assert read(member, "orders") == [*before, value]
 
 
+@pytest.mark.slow
 def test_broker_outlives_a_directory_whose_mount_fails(tmp_path):
     mounted, away = tmp_path / "mounted", tmp_path / "away"
     settings = {

@@ -160,6 +160,7 @@ class MixedRetention:
         return sum(self.writer.living_bytes(*each) for each in self.starts.items())
 
 
+@pytest.mark.slow
 def test_size_follows_mixed_retention_within_a_factor_of_1_5(server, index):
     """Three hours of a moved clock; segments of the internal topics stay active all the time."""
     print("seed", SEED)

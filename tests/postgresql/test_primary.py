@@ -269,6 +269,7 @@ def test_a_call_survives_a_crash(pair, writer):
     assert is_whole(pair.primary, 3)
 
 
+@pytest.mark.slow
 def test_attempts_that_were_left_do_not_pile_up(pair, writer):
     pair.standby.stop()
     with flushing(writer) as answer:

@@ -7,10 +7,9 @@ import sqlite3
 import time
 from collections import Counter
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import kafka
-import pyarrow.dataset
 from confluent_kafka import IsolationLevel
 
 from barnabas.spark import decided
@@ -18,6 +17,9 @@ from tests.counterparts.jars import delta_jars, spark_kafka_jars
 from tests.counterparts.older_spark import iceberg_jars, older_spark_kafka_jars
 from tests.spark.job import ALL_TABLES, ICEBERG, PARQUET, Job, expected_value
 from tests.spark.judge import PARTITIONS, PATIENCE_S, log_ends
+
+if TYPE_CHECKING:
+    from pyarrow.dataset import Dataset
 
 
 class Row(NamedTuple):
@@ -59,8 +61,18 @@ def rows_of(job: Job) -> list[Row]:
     files = job.table if table == PARQUET else files_of_delta(Path(job.table))
     if not files or not Path(job.table).exists():
         return []
-    found = pyarrow.dataset.dataset(files, format="parquet", partitioning="hive")
+    found = parquet(files)
     return [Row(*each.values()) for each in found.to_table(columns=list(Row._fields)).to_pylist()]
+
+
+def parquet(files: str | list[str]) -> Dataset:
+    """Return files of Parquet as one table.
+
+    The import takes half a second, also of each process that only collects tests of Spark.
+    """
+    from pyarrow.dataset import dataset
+
+    return dataset(files, format="parquet", partitioning="hive")
 
 
 def rows_of_iceberg(table: Path) -> list[Row]:

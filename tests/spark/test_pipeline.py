@@ -53,7 +53,7 @@ failing = Pipeline(
 columns = replace(failing, transform=lambda payments: payments.drop("topic"),
                   sink=replace(failing.sink, sink_id="columns"))
 """
-pytestmark = pytest.mark.timeout(1500)
+pytestmark = [pytest.mark.timeout(1500), pytest.mark.slow]
 
 
 class Command:

@@ -25,7 +25,7 @@ from tests.spark.sessions import command_of, session_members
 from tests.token_server import CLIENT_SECRET, TokenServerForTests, basic, client_credentials
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.slow]
 
 PAGE = ROOT / "docs" / "spark.md"
 PATIENCE_S = 300

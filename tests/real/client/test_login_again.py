@@ -106,6 +106,7 @@ def test_a_login_that_is_not_taken_again(broker, keys, now_s):
         assert brokers.any().ask(METADATA, MetadataRequest()).cluster_id
 
 
+@pytest.mark.slow
 def test_token_near_its_expiry_is_fetched_again(broker, keys):
     """A session ends with its token unless the broker limits sessions."""
     with TokenServerForTests(lifetime_s=15) as server:

@@ -44,6 +44,7 @@ def test_current_version_has_its_directories():
     assert {*names} <= {path.name for path in ARCHIVES}, "python -m tests.real.formats.write"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", ARCHIVES, ids=[path.name for path in ARCHIVES])
 def test_directory_of_a_release_opens_with_all_that_clients_saw(archive, tmp_path):
     observed = json.loads(archive.with_name(archive.name.replace(".tar.xz", ".json")).read_text())
