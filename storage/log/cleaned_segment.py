@@ -18,10 +18,10 @@ from barnabas.storage.log.segment_names import (
     SEGMENT_SUFFIXES,
     TIME_INDEX_SUFFIX,
     TRANSACTION_INDEX_SUFFIX,
+    cleaned_name,
     file_stem,
 )
 from barnabas.storage.log.segment_read import ReadPlan
-from barnabas.storage.log.segment_swap import cleaned_name
 
 _WRITE_BYTES: Final = 1024 * 1024
 

@@ -10,6 +10,7 @@ INDEX_SUFFIX: Final = ".index"
 TIME_INDEX_SUFFIX: Final = ".timeindex"
 TRANSACTION_INDEX_SUFFIX: Final = ".txnindex"
 SNAPSHOT_SUFFIX: Final = ".snapshot"
+CLEANED_SUFFIX: Final = ".cleaned"
 SEGMENT_SUFFIXES: Final = (LOG_SUFFIX, INDEX_SUFFIX, TIME_INDEX_SUFFIX, TRANSACTION_INDEX_SUFFIX)
 
 GROWN: Final = (
@@ -24,6 +25,11 @@ OFFSET_DELTA_MAX: Final = 2**31 - 1
 def file_stem(offset: int) -> str:
     """Return Kafka's file name for an offset, without suffix: twenty digits."""
     return f"{offset:020d}"
+
+
+def cleaned_name(file_name: str, generation: int) -> str:
+    """Return the temporary name of a cleaned segment's file before it replaces ``file_name``."""
+    return f"{file_name}.{generation}{CLEANED_SUFFIX}"
 
 
 class WallClock(Protocol):

@@ -16,23 +16,21 @@ swap begins. Then, in this order:
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from barnabas.storage.log.checkpoint import SegmentSwap
 from barnabas.storage.log.segment import Segment
+from barnabas.storage.log.segment_names import (
+    CLEANED_SUFFIX,
+    SEGMENT_SUFFIXES,
+    cleaned_name,
+    file_stem,
+)
 
 if TYPE_CHECKING:
     from barnabas.storage.log.cleaned_segment import CleanedGroup
     from barnabas.storage.log.log_directory import LogDirectory
     from barnabas.storage.log.partition_log import PartitionLog
-
-CLEANED_SUFFIX: Final = ".cleaned"
-_SUFFIXES: Final = (".log", ".index", ".timeindex", ".txnindex")
-
-
-def cleaned_name(file_name: str, generation: int) -> str:
-    """Return the temporary name of a file before the swap."""
-    return f"{file_name}.{generation}{CLEANED_SUFFIX}"
 
 
 def finish(swap: SegmentSwap, directory: "LogDirectory") -> None:
@@ -40,8 +38,8 @@ def finish(swap: SegmentSwap, directory: "LogDirectory") -> None:
     if directory.removed:
         return
     for at, base_offset in enumerate(swap.replaced):
-        for suffix in _SUFFIXES:
-            name = f"{base_offset:020d}{suffix}"
+        for suffix in SEGMENT_SUFFIXES:
+            name = file_stem(base_offset) + suffix
             if at:
                 directory.unlink(name)
             else:
@@ -152,8 +150,8 @@ def _find(log: "PartitionLog", bases: Sequence[int]) -> tuple[int, int] | None:
 
 def discard(directory: "LogDirectory", group: "CleanedGroup") -> None:
     """Remove the files of a cleaned group that is not used. Waits for the disk."""
-    for suffix in _SUFFIXES:
-        directory.unlink(cleaned_name(f"{group.replaced[0]:020d}{suffix}", group.generation))
+    for suffix in SEGMENT_SUFFIXES:
+        directory.unlink(cleaned_name(file_stem(group.replaced[0]) + suffix, group.generation))
 
 
 def recover_swaps(
