@@ -31,6 +31,7 @@ MANY = [Named(f"topic-{number}", bytes(16)) for number in range(TOPICS)]
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
+    ENDS.clear()  # A worker can come back to this file, with a broker of its own each time.
     with Broker() as running:
         for topic in MANY:
             running.create_topic(topic.name, PARTITIONS)
