@@ -59,48 +59,20 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
-# The first part runs alone, since the others start brokers that it compiles. Then two rows run at the same time.
-PARTS := check-and-prepare waiting-and-computing
-# These parts wait half of their time, for disks, timers and other processes.
-WAITING := interop crash-and-postgresql attack-small real
-# These parts need a processor nearly all of their time.
-COMPUTING := unit-and-property compiled browser
-SECONDS_OF_PARTS := build/seconds-of-parts
-
-# Make the targets $(2) one after the other by the command $(1), until one fails; note the seconds of each.
-define one_by_one
-	@for part in $(2); do \
-		start=$$(date +%s) failed=''; \
-		$(1) --no-print-directory $$part || failed=' failed'; \
-		printf '%6d s  %s\n' $$(($$(date +%s) - start)) "$$part$$failed" >>$(SECONDS_OF_PARTS); \
-		[ -z "$$failed" ] || exit 1; \
-	done
-endef
+PARTS := check-and-prepare unit-and-property compiled-and-real crash-and-postgresql attack-small interop browser
 
 .PHONY: test
 test: ## Everything that must be green, and the seconds of each part
-	@mkdir -p build; rm -f $(SECONDS_OF_PARTS); failed=''; \
-	$(MAKE) --no-print-directory parts || failed=1; \
-	printf '\n== %s\n' 'seconds of each part'; cat $(SECONDS_OF_PARTS); \
-	[ -z "$$failed" ] || { echo "make test: failed" >&2; exit 1; }; \
+	@table='' failed=''; \
+	for part in $(PARTS); do \
+		begun=$$(date +%s); \
+		$(MAKE) --no-print-directory $$part || failed=$$part; \
+		table+=$$(printf '%6d s  %s' $$(($$(date +%s) - begun)) "$$part$${failed:+ failed}")$$'\n'; \
+		[ -z "$$failed" ] || break; \
+	done; \
+	printf '\n== %s\n%s' 'seconds of each part' "$$table"; \
+	[ -z "$$failed" ] || { echo "make test: $$failed failed" >&2; exit 1; }; \
 	printf '\nmake test: all passed\n'
-
-.PHONY: parts
-parts: ## What `make test` runs
-	$(call one_by_one,$(MAKE),$(PARTS))
-
-.PHONY: waiting-and-computing
-waiting-and-computing: ## Both at once, so that no processor waits
-	$(call both,computing,waiting)
-
-.PHONY: waiting
-waiting: ## The parts that wait half of their time
-	$(call one_by_one,$(MAKE),$(WAITING))
-
-# Parts that wait have time limits, so these run with lower priority.
-.PHONY: computing
-computing: ## The parts that only compute, below all others
-	$(call one_by_one,nice -n 5 $(MAKE),$(COMPUTING))
 
 # Compiling keeps a processor busy, and what is installed the network; then the checks and the packages
 # do, beside each other. In a new checkout collecting takes what is left.
@@ -334,6 +306,10 @@ compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, c
 	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(PYTEST) --quiet $(PARALLEL) \
 		--import-mode=append --assert=plain --override-ini=pythonpath= -m "not nightly" \
 		$(or $(ARGS),$(COMPILED_UNIT))
+
+.PHONY: compiled-and-real
+compiled-and-real: $(COMPILED)/.built ## Both at once: one computes, the other waits half of its time
+	$(call both,real,compiled)
 
 # What these targets start as processes is what the image has. `make crash COMPILED=` starts the sources.
 ON_COMPILED := unit-and-property real crash interop nightly browser browser-soak postgresql attack-small attack \

@@ -49,24 +49,20 @@ def test_makes_list_finds_the_target_by_its_name():
     assert [line.partition(":")[0] for line in listed] == PHONY
 
 
-SOURCES_ONLY = {"check", "compiled", "package"}
+SOURCES_ONLY = {"check", "check-and-prepare", "compiled", "package"}
 """Parts of `make test` that start no broker as a process, or that of the wheel of the sources."""
 
 
 def suites() -> set[str]:
-    """Return the parts of `make test` that call no others."""
+    """Return the parts of `make test`, the targets that they call, and both of two at once."""
+    (parts,) = re.findall(r"^PARTS := (.+)", MAKEFILE, re.MULTILINE)
     found = set()
-    pending = ["parts"]
+    pending = parts.split()
     while pending:
         recipe = RULES[part := pending.pop()]["recipe"]
-        called = re.findall(r"\$\(MAKE\) --no-print-directory ([\w-]+)(?![\w/-])", recipe)
-        for both in re.findall(r"\$\(call both,([\w-]+),([\w-]+)\)", recipe):
-            called += both
-        for row in re.findall(r"\$\(call one_by_one,.*\$\((\w+)\)\)", recipe):
-            (parts,) = re.findall(rf"^{row} := (.+)", MAKEFILE, re.MULTILINE)
-            called += parts.split()
-        pending += called
-        found |= set() if called else {part}
+        both = re.search(r"\$\(call both,([\w-]+),([\w-]+)\)", recipe)
+        pending += re.findall(r"\$\(MAKE\) --no-print-directory ([\w-]+)(?![\w/-])", recipe)
+        found |= {*both.groups()} if both else {part}
     return found
 
 
