@@ -78,11 +78,11 @@ async def upkept(monkeypatch):
 @pytest.fixture
 async def counted(upkept, monkeypatch):
     made = Turns()
-    leaving_of, offload, part_of = upkeep.leaving_of, upkeep.offload, upkeep.facts_of
+    local_of, offload, part_of = upkeep.local_of, upkeep.offload, upkeep.facts_of
 
     def looking(log, snapshot_offset):
         made.looked_at[made.number] += len(log.segments)
-        return leaving_of(log, snapshot_offset)
+        return local_of(log, snapshot_offset)
 
     def leaving(*found):
         made.left[made.number] += 1
@@ -92,7 +92,7 @@ async def counted(upkept, monkeypatch):
         made.read_by.add(thread_id())
         return part_of(each)
 
-    monkeypatch.setattr(upkeep, "leaving_of", looking)
+    monkeypatch.setattr(upkeep, "local_of", looking)
     monkeypatch.setattr(upkeep, "offload", leaving)
     monkeypatch.setattr(upkeep, "facts_of", reading)
     yield made
