@@ -62,13 +62,19 @@ def log_by_headers(
         if first is not None:
             begin, extents = first.base_offset, chain([first], extents)
     batches = _batches_from(index, head, extents, needless)
-    known = _segments(head.partition_id, begin, batches, cold)
+    # Without segments of a snapshot the log may be a compacted one.
+    known = _segments(head.partition_id, begin, batches, cold, has_gaps=not remote)
     start, end = head.state.log_start_offset, head.state.log_end_offset
     return DurableLog((), start, end, snapshot, remote, known)
 
 
 def _segments(
-    partition_id: int, begin: int, found: Iterable[FooterBatch], cold: ColdStore
+    partition_id: int,
+    begin: int,
+    found: Iterable[FooterBatch],
+    cold: ColdStore,
+    *,
+    has_gaps: bool,
 ) -> Iterator[KnownSegment]:
     """Yield the segments of the batches from an offset on."""
     batches: list[FooterBatch] = []
@@ -77,13 +83,13 @@ def _segments(
         if batch.header.base_offset < end:
             continue
         if size_bytes >= SEGMENT_BYTES:
-            yield _segment(partition_id, begin, end, batches, cold)
+            yield _segment(partition_id, begin, end, batches, cold, has_gaps=has_gaps)
             begin, batches, size_bytes = end, [], 0
         batches.append(batch)
         size_bytes += batch.header.size
         end = batch.header.next_offset
     if batches:
-        yield _segment(partition_id, begin, end, batches, cold)
+        yield _segment(partition_id, begin, end, batches, cold, has_gaps=has_gaps)
 
 
 def _batches_from(
@@ -127,7 +133,13 @@ def _apart(batch: FooterBatch) -> FooterBatch:
 
 
 def _segment(
-    partition_id: int, begin: int, end: int, batches: Sequence[FooterBatch], cold: ColdStore
+    partition_id: int,
+    begin: int,
+    end: int,
+    batches: Sequence[FooterBatch],
+    cold: ColdStore,
+    *,
+    has_gaps: bool,
 ) -> KnownSegment:
     indexes = SegmentIndex(begin, INDEX_STEP_BYTES)
     position = 0
@@ -138,11 +150,6 @@ def _segment(
     facts = PartFacts(position, indexes, TransactionIndex())
     part = LogPart(begin, end, b"")
     now_ms = cold.now_ms()
-    expected = begin
-    has_gaps = False
-    for header, _ in batches:
-        has_gaps = has_gaps or header.base_offset > expected
-        expected = header.next_offset
     segment = RemoteSegment(
         partition_id,
         part,

@@ -122,8 +122,19 @@ class RemoteFile:
     """The records of one remote segment; callable on any thread."""
 
     def __init__(
-        self, cold: ColdStore, partition_id: int, base_offset: int, end_offset: int
+        self,
+        cold: ColdStore,
+        partition_id: int,
+        base_offset: int,
+        end_offset: int,
+        *,
+        has_gaps: bool = False,
     ) -> None:
+        self.has_gaps = has_gaps
+        """Whether compaction may have taken offsets of its extents away.
+
+        They may begin before the segment and end after it.
+        """
         self.path = f"partition {partition_id} in the store, offsets {base_offset} to {end_offset},"
         self._cold = cold
         self._partition_id = partition_id
@@ -180,10 +191,10 @@ class RemoteFile:
                 self._cold.cache.count(is_hit=False)
                 data = self._cold.read(
                     self._key(number, stretches),
-                    partial(self._fetch, stretches, number, has_gaps=span.has_gaps),
+                    partial(self._fetch, stretches, number),
                     until_s=until_s,
                 )
-                self._note_read(stretches, number, has_gaps=span.has_gaps)
+                self._note_read(stretches, number)
                 found = self._cut(stretches, number, span, memoryview(data), 0)
             number += 1
             is_last = number == len(stretches) or stretches.offsets[number] >= span.end_offset
@@ -222,7 +233,7 @@ class RemoteFile:
             found = self._cut(stretches, number, span, memoryview(data), position)
             if found is not None:
                 self._cold.cache.count(is_hit=True)
-                self._note_read(stretches, number, has_gaps=span.has_gaps)
+                self._note_read(stretches, number)
                 return found
         if not self._cold.cache.has(self._key(number, stretches)):
             stretches.indexes.pop(number, None)
@@ -258,15 +269,16 @@ class RemoteFile:
             self._cold.cache.finish(self._key(number, stretches))
         return LoadedSpan(view[begin:end], upper_offset)
 
-    def _note_read(self, stretches: _Stretches, number: int, *, has_gaps: bool) -> None:
+    def _note_read(self, stretches: _Stretches, number: int) -> None:
         """Begin to read ahead for a sequential reader."""
         last, self._last_read = self._last_read, number
         if number not in (last + 1, last) or number == last:
             return
         for ahead in range(number + 1, min(number + 1 + AHEAD, len(stretches))):
             if ahead not in stretches.indexes:
-                fetch = partial(self._fetch, stretches, ahead, has_gaps=has_gaps)
-                self._cold.begin(self._key(ahead, stretches), fetch)
+                self._cold.begin(
+                    self._key(ahead, stretches), partial(self._fetch, stretches, ahead)
+                )
 
     # From the store
 
@@ -329,20 +341,18 @@ class RemoteFile:
         except BlobNotFound:
             raise _Moved from None
 
-    def _fetch(
-        self, stretches: _Stretches, number: int, connection: ColdConnection, *, has_gaps: bool
-    ) -> bytes:
+    def _fetch(self, stretches: _Stretches, number: int, connection: ColdConnection) -> bytes:
         """Read a stretch and keep it; raises _Moved, Corrupt."""
         try:
-            data, offsets = self._fetch_once(stretches, number, connection, has_gaps=has_gaps)
+            data, offsets = self._fetch_once(stretches, number, connection)
         except Corrupt:
-            data, offsets = self._fetch_once(stretches, number, connection, has_gaps=has_gaps)
+            data, offsets = self._fetch_once(stretches, number, connection)
         self._cold.cache.put(self._key(number, stretches), data)
         stretches.indexes[number] = offsets
         return data
 
     def _fetch_once(
-        self, stretches: _Stretches, number: int, connection: ColdConnection, *, has_gaps: bool
+        self, stretches: _Stretches, number: int, connection: ColdConnection
     ) -> tuple[bytes, OffsetIndex]:
         begin, end = stretches.offsets[number], stretches.offsets[number + 1]
         place, left = stretches.places[number], stretches.lengths[number]
@@ -351,8 +361,7 @@ class RemoteFile:
             key, position = place
             with self._object():
                 block = connection.get_range(key, position, left)
-            extent = Extent(begin, end, NO_LEADER_EPOCH, block)
-            self._check(extent, 0, offsets, has_gaps=has_gaps)
+            self._check(Extent(begin, end, NO_LEADER_EPOCH, block), 0, offsets)
             return block, offsets
         parts: list[bytes] = []
         position, from_offset = 0, begin
@@ -367,7 +376,7 @@ class RemoteFile:
             for extent in page:
                 if extent.base_offset != from_offset:
                     raise _Moved
-                self._check(extent, position, offsets, has_gaps=has_gaps)
+                self._check(extent, position, offsets)
                 parts.append(extent.data)
                 position += len(extent.data)
                 from_offset = extent.next_offset
@@ -376,14 +385,14 @@ class RemoteFile:
             raise _Moved
         return b"".join(parts), offsets
 
-    def _check(self, extent: Extent, begin: int, offsets: OffsetIndex, *, has_gaps: bool) -> None:
+    def _check(self, extent: Extent, begin: int, offsets: OffsetIndex) -> None:
         """Raise Corrupt unless the extent has its batches; note some of them in ``offsets``."""
         view = memoryview(extent.data)
         expected, end = extent.base_offset, 0
         try:
             for at, header in iterate_batches(view):
                 end = at + header.size
-                if has_gaps and expected < header.base_offset:
+                if self.has_gaps and expected < header.base_offset:
                     expected = header.base_offset
                 self._check_batch(header, view[at:end], expected, extent)
                 if begin + at - offsets.last_position > _INDEX_STEP_BYTES:
@@ -391,7 +400,7 @@ class RemoteFile:
                 expected = header.next_offset
         except CorruptBatch as error:
             raise Corrupt(self.path, begin + end, str(error)) from None
-        if end != len(view) or not (has_gaps or expected == extent.next_offset):
+        if end != len(view) or not (self.has_gaps or expected == extent.next_offset):
             reason = f"the extent ends at offset {expected}, not {extent.next_offset}"
             raise Corrupt(self.path, begin + end, reason)
 
@@ -411,8 +420,6 @@ class RemoteSpan:
     start_offset: int
     end_offset: int
     max_bytes: int
-    has_gaps: bool = False
-    """Whether compaction may have taken some of the offsets away."""
 
     @property
     def path(self) -> str:

@@ -33,7 +33,7 @@ class RemoteSegment(ReadableSegment):
 
         ``first_timestamp_ms``: that of the first batch, or -1 if it is not known.
         ``data_end_offset``: see ``ReadableSegment``; None for the end. ``has_gaps``: whether
-        compaction may have taken offsets away, or may do so.
+        compaction may have taken offsets of its extents away.
         """
         super().__init__(part.base_offset, created_ms=created_ms)
         self.is_stored = is_stored
@@ -46,8 +46,8 @@ class RemoteSegment(ReadableSegment):
         self._cold = cold
         self._partition_id = partition_id
         self._data_end_offset = part.next_offset if data_end_offset is None else data_end_offset
-        self._has_gaps = has_gaps
-        self._file = RemoteFile(cold, partition_id, part.base_offset, part.next_offset)
+        bounds = partition_id, part.base_offset, part.next_offset
+        self._file = RemoteFile(cold, *bounds, has_gaps=has_gaps)
 
     @property
     def index(self) -> SegmentIndex:
@@ -75,7 +75,7 @@ class RemoteSegment(ReadableSegment):
             is_stored=False,
             first_timestamp_ms=self.first_timestamp_ms,
             data_end_offset=data_end_offset,
-            has_gaps=self._has_gaps,
+            has_gaps=self._file.has_gaps,
         )
 
     @property
@@ -96,8 +96,13 @@ class RemoteSegment(ReadableSegment):
         del within
         start_offset = max(start_offset, self.base_offset)
         end_offset = min(end_offset, self.end_offset)
-        has_gaps = has_gaps or self._has_gaps
-        return RemoteSpan(self._file, start_offset, end_offset, max_bytes, has_gaps)
+        if has_gaps:
+            self.expect_gaps()
+        return RemoteSpan(self._file, start_offset, end_offset, max_bytes)
+
+    def expect_gaps(self) -> None:
+        """Note that compaction may have taken offsets of its extents away, or does so now."""
+        self._file.has_gaps = True
 
     def close(self) -> None:
         """Keep the stretches in the cache, where they are the first to be dropped once no reader

@@ -36,6 +36,7 @@ from barnabas.storage.log.memory_read import MemorySlice
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.segment_read import read_waiting
 from barnabas.storage.replicated.log_index import Extent, ExtentSize, LogIndex
+from barnabas.storage.replicated.remote_segment import RemoteSegment
 
 logger = logging.getLogger(__name__)
 
@@ -213,6 +214,10 @@ class StoredCompaction:
     async def _replace(self, portion: _Portion) -> bool:
         log, extents = self._log, portion.result()
         assert all(before.next_offset == after.base_offset for before, after in pairwise(extents))
+        # The extents reach into segments beside the one that was compacted.
+        for segment in log.segments:
+            if isinstance(segment, RemoteSegment):
+                segment.expect_gaps()
         replace = self._index.replace_extents
         led = (self._session, log.partition_id, log.leader_epoch)
         if not await self._aside(partial(replace, *led, extents)):

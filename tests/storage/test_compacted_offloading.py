@@ -7,6 +7,7 @@ import pytest
 
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.errors import Corrupt, StoreSilent
+from barnabas.storage.replicated import header_loading
 from barnabas.storage.replicated.cold_store import ColdStore
 from barnabas.storage.replicated.offloading import (
     facts_of,
@@ -122,6 +123,19 @@ def test_delete_horizon_reaches_the_store():
         leader.now_ms += 2 * DELETE_RETENTION_MS
     assert sizes[1] < sizes[0], "the tombstone is still there"
     cold.store.close()
+
+
+def test_extent_with_gaps_is_read_by_a_segment_without_any(leader, cold, monkeypatch):
+    monkeypatch.setattr(header_loading, "SEGMENT_BYTES", 300)
+    leader.compact()
+    assert leader.walk(portion_bytes=1 << 20)
+    (extent,) = leader.index.rows[1].extents
+    loaded = HeadersBroker(leader.index, COMPACTED, 1, cold).log
+    begins = [each.base_offset for each in remote(loaded)]
+    assert len(begins) > 2
+    assert extent.base_offset == begins[0]
+    for begin in reversed(begins):
+        assert committed(loaded, begin).values
 
 
 def test_silent_store_ends_a_pass_without_a_trace(leader, cold, monkeypatch):

@@ -69,7 +69,7 @@ BY_HAND: dict[str, int] = {
     "storage/objects": 689,
     "storage/postgresql": 1_779,
     "storage/repair": 1_027,
-    "storage/replicated": 3_482,
+    "storage/replicated": 3_499,
     "storage/runtime": 208,
     "storage/store": 1_206,
 }
