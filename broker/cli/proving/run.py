@@ -89,11 +89,15 @@ class Options:
 
 
 class NothingTried(Exception):
-    """The program never consumed an input; ``str()`` is one line, ``output`` its last words."""
+    """The program never consumed an input; ``str()`` is one line, ``output`` its last words.
+
+    The last words are a note, too, so that a failed test shows them.
+    """
 
     def __init__(self, reason: str, output: str) -> None:
         self.output = output
         super().__init__(reason)
+        self.add_note(output)
 
 
 @dataclass
