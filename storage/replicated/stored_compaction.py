@@ -124,7 +124,7 @@ class StoredCompaction:
         """Bytes of the replaced extents."""
 
     async def run(self, snapshot_offset: int) -> bool:
-        """Compact a portion of the log; return False if it must be repeated from the start.
+        """Follow all segments that differ; return False if the walk has to be repeated.
 
         ``snapshot_offset`` is that of the store's snapshot. Raises IndexClosed.
         """

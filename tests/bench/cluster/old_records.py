@@ -100,7 +100,7 @@ def scan(gib: float, cache_mib: int, *, in_objects: bool) -> Scan:
 
 
 def _evict(directory: Path) -> None:
-    """Drop what the page cache has of the files below a directory, as far as they are synced."""
+    """Drop the synced pages of all files below a directory from the page cache."""
     for each in directory.rglob("*"):
         if each.is_file():
             with each.open("rb") as file:
