@@ -56,6 +56,11 @@ if TYPE_CHECKING:
 Request = TypeVar("Request")
 Response = TypeVar("Response")
 
+LARGE_BYTES: Final = 8 * 1024
+"""The cheapest element of a request has three bytes: 8 KB are 20 ms of work at the very most, and
+usually one. A client that commits offsets of 200 partitions at a time is here already, for which a
+hop to a thread and back (0.1 ms) is little."""
+
 PRODUCE_KEY: Final = 0
 FETCH_KEY: Final = 1
 API_VERSIONS_KEY: Final = 18
@@ -317,6 +322,8 @@ class Route:
     fewer elements."""
     short: bool = False
     """Whether small requests have small responses; the size of other responses is checked."""
+    large_bytes: int = LARGE_BYTES
+    """Size above which a request is decoded on a thread (network/large.py)."""
     requests: int = 0
     times: Histogram = field(default_factory=Histogram)
     """Times from decoding to the written response, in nanoseconds."""
@@ -397,11 +404,12 @@ class Routes:
         shortcut: Callable[..., Shortcut] | None = None,
         in_slices: bool = False,
         short: bool = False,
+        large_bytes: int = LARGE_BYTES,
     ) -> Callable[[Handler], Handler]:
         """Register a handler of ``api`` for ``versions`` (both ends included).
 
         ``refuse`` builds the response with one error for the whole request, for a KafkaError that
-        the handler raises. ``in_slices``, ``short``: see ``Route``.
+        the handler raises. ``in_slices``, ``short``, ``large_bytes``: see ``Route``.
         """
 
         def register(handler: Handler) -> Handler:
@@ -416,6 +424,7 @@ class Routes:
                     shortcut=shortcut,
                     in_slices=in_slices,
                     short=short,
+                    large_bytes=large_bytes,
                 )
             )
             return handler

@@ -2,8 +2,8 @@
 
 Rules of this file:
 
-* **A large request** has more than ``LARGE_BYTES`` and is no Produce. Its connection handles no
-  other request until the response, so each connection has one large request at a time.
+* **A large request** has more than ``Route.large_bytes`` and is no Produce. Its connection handles
+  no other request until the response, so each connection has one large request at a time.
 * **Decoding and encoding leave the loop.** The generated codecs are interpreted, so the thread
   releases the interpreter every switch interval. After its work the thread rests for the same time:
   half of the interpreter is left to the loop under any load. Very large frames have a thread of
@@ -42,11 +42,6 @@ from barnabas.storage.runtime.clock import counter_seconds, processor_seconds, s
 
 Result = TypeVar("Result")
 Decode: TypeAlias = Callable[[memoryview, int, int], Any]
-
-LARGE_BYTES: Final = 8 * 1024
-"""The cheapest element of a request has three bytes: 8 KB are 20 ms of work at the very most, and
-usually one. A client that commits offsets of 200 partitions at a time is here already, for which a
-hop to a thread and back (0.1 ms) is little."""
 
 VERY_LARGE_BYTES: Final = 256 * 1024
 

@@ -44,7 +44,7 @@ from barnabas.broker.network.framing import (
     range_answer,
     skip_header_tags,
 )
-from barnabas.broker.network.large import LARGE_BYTES, LONG_ELEMENTS
+from barnabas.broker.network.large import LONG_ELEMENTS
 from barnabas.broker.network.pauses import (
     BACKLOGGED,
     CLOSED,
@@ -412,7 +412,7 @@ class Pipeline:
         route.requests += 1
         self.last_route = route
         quota = context.quota
-        if len(frame) > LARGE_BYTES and route.api.key != PRODUCE_KEY and gate is None:
+        if len(frame) > route.large_bytes and route.api.key != PRODUCE_KEY and gate is None:
             self._handle_large(frame, position, plan, correlation_id, begun_ns)
             return
         if self._frames.frame_is_owned:

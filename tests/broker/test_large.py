@@ -8,13 +8,14 @@ import logging
 import random
 import socket
 import struct
+import uuid
 
 import pytest
 
-from barnabas.broker.api.dispatch import PRODUCE_KEY, ROUTES
+from barnabas.broker.api.dispatch import LARGE_BYTES, PRODUCE_KEY, ROUTES
 from barnabas.broker.api.division import count_elements
 from barnabas.broker.client.dialing import connect
-from barnabas.broker.network.large import LARGE_BYTES, SLOTS
+from barnabas.broker.network.large import SLOTS
 from barnabas.protocol.client import NEED_DATA, ClientConnection
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages import ENTRIES
@@ -38,6 +39,11 @@ from barnabas.protocol.messages.produce import (
     PartitionProduceData,
     ProduceRequest,
     TopicProduceData,
+)
+from barnabas.protocol.messages.sync_group import (
+    SYNC_GROUP,
+    SyncGroupRequest,
+    SyncGroupRequestAssignment,
 )
 from barnabas.testing import Broker
 from tests.attack.loop_lag import loop_lag
@@ -392,6 +398,15 @@ def test_a_topic_made_later_is_found_in_a_session_that_named_it_before(running):
     (found,) = ask(running, FETCH, 11, session_fetch(first.session_id, 2)).responses
     assert (found.topic, found.partitions[0].error_code) == ("later", 0)
     assert found.partitions[0].records
+
+
+def test_assignments_of_300_members_are_decoded_on_the_loop():
+    """All members wait for this request of their leader."""
+    member_id = f"consumer-group-1-{uuid.UUID(int=0)}"
+    assignments = [SyncGroupRequestAssignment(member_id, bytes(40)) for _ in range(300)]
+    request = SyncGroupRequest("group", 1, member_id, assignments=assignments)
+    route = ROUTES.get(SYNC_GROUP.key)
+    assert LARGE_BYTES < len(frame_of(SYNC_GROUP, 3, request)) <= route.large_bytes
 
 
 def test_members_with_long_subscriptions_do_not_wait_for_each_other():

@@ -37,6 +37,9 @@ NULL_PROTOCOL_NAME_SINCE: Final = 7
 """Version of JoinGroup."""
 PROTOCOL_MUST_MATCH_SINCE: Final = 5
 """Version of SyncGroup."""
+MANY_ASSIGNMENTS_BYTES: Final = 32 * 1024
+"""The assignments of 300 members. Their leader's SyncGroup is decoded on the loop, since all other
+members wait for it: a hop to a thread beside their requests takes up to 5 ms."""
 METADATA_BYTES_MAX: Final = 4 * 1024 * 1024
 """Maximum metadata of one member under all its protocols. Kafka has no limit; a group whose
 members' metadata exceed a record would never complete a rebalance."""
@@ -113,7 +116,7 @@ def _member_refusal(host: Host, context: RequestContext, request: JoinGroupReque
     return ErrorCode.NONE
 
 
-@serves(SYNC_GROUP, versions=(0, 5))
+@serves(SYNC_GROUP, versions=(0, 5), large_bytes=MANY_ASSIGNMENTS_BYTES)
 def sync_group(
     groups: Groups, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:

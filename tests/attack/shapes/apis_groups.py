@@ -184,6 +184,7 @@ def _syncs() -> list[Shape]:
     return [
         one("an assignment of 16 MB", "SyncGroup", sync(1, BYTES_MOST - 1000)),
         one("39,000 assignments", "SyncGroup", sync(UNDIVIDED_ELEMENTS, 100)),
+        one("3,500 assignments, decoded on the loop", "SyncGroup", sync(3_500, 0)),
         unread("an assignment of 1 MB 2,000 times, unread", "SyncGroup", _sync_again, UNREAD),
     ]
 
