@@ -180,7 +180,7 @@ def test_useless_window_is_followed_by_none_for_a_longer_time_each():
 
 
 def test_window_with_too_few_records_for_an_object_is_followed_by_none():
-    """They arrive until its end."""
+    """The records arrive until the end of the window."""
     collected = Collected()
     collected.fill()
     for _ in range(2):
