@@ -199,7 +199,7 @@ class Catalogue:
             check_topic_configs(row.configs, self.configs.broker_config)
         specs = []
         for row in image.topics:
-            settings = self.configs.settings_of(row.configs)
+            settings = self.configs.settings_of(row.name, row.configs)
             specs += [
                 PartitionSpec(each.partition_id, row.name, each.index, row.topic_id, settings)
                 for each in row.partitions
@@ -286,7 +286,7 @@ class Catalogue:
                 "Number of partitions was set to an invalid non-positive value.",
             )
         _check_number_added(partition_count)
-        check_configs(configs, self.configs.broker_config)
+        check_configs(name, configs, self.configs.broker_config)
 
     async def create_topic(
         self,
@@ -478,7 +478,7 @@ class Catalogue:
     # -------------------------------------------------------------------------------------- details
 
     def _topic_of(self, row: TopicRow) -> Topic:
-        settings = self.configs.settings_of(row.configs)
+        settings = self.configs.settings_of(row.name, row.configs)
         return Topic(row.name, row.topic_id, row.configs, settings)
 
     def _check_space(self) -> None:

@@ -23,7 +23,9 @@ from barnabas.broker.config.listener_settings import check_replaceable, is_of_on
 from barnabas.broker.config.topic_values import check_topic_configs, log_config
 from barnabas.broker.config.types import ConfigError, ConfigSource, Setting, UpdateMode, Value
 from barnabas.broker.metadata.topic import Configs, Topic
+from barnabas.broker.metadata.topic_names import COORDINATED
 from barnabas.protocol.errors import ErrorCode, KafkaError
+from barnabas.storage.log.config import COMPACT
 from barnabas.storage.metastore.difference import ConfiguredTopic, Difference
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ GROUPS_WITH_SETTINGS_MAX: Final = 10_000
 
 CLUSTER_ENTITY: Final = ""
 """Entity of the settings for all brokers in the MetaStore."""
+_POLICY: Final = "cleanup.policy"
 
 
 class DynamicConfigs:
@@ -99,7 +102,7 @@ class DynamicConfigs:
                 ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{name}' does not exist."
             )
         configs = change(topic.configs)
-        check_configs(configs, self.broker_config)
+        check_configs(name, configs, self.broker_config)
         return configs
 
     async def alter_topic_configs(
@@ -289,8 +292,10 @@ class DynamicConfigs:
         self.broker_config = config
         self._on_changed(config)
 
-    def settings_of(self, overrides: Configs) -> LogConfig:
+    def settings_of(self, topic: str, overrides: Configs) -> LogConfig:
         """Return the settings of a topic's logs."""
+        if topic in COORDINATED:  # Another policy may come from a directory of Apache Kafka.
+            overrides = {**overrides, _POLICY: COMPACT}
         settings = log_config(overrides, self.broker_config)
         self.encodes = self.encodes or settings.encoding is not None
         return settings
@@ -298,7 +303,7 @@ class DynamicConfigs:
     def _configure(self, topics: Iterable[Topic]) -> None:
         """Update the logs of topics to their settings and the broker's."""
         for topic in topics:
-            settings = self.settings_of(topic.configs)
+            settings = self.settings_of(topic.name, topic.configs)
             if settings != topic.log_config:
                 topic.log_config = settings
                 topic.described = []
@@ -326,9 +331,16 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> str:
     return ", ".join(sorted(name for name in names if before.get(name) != after.get(name)))
 
 
-def check_configs(configs: Mapping[str, str | None], config: BrokerConfig) -> None:
+def check_configs(topic: str, configs: Mapping[str, str | None], config: BrokerConfig) -> None:
     """Raise KafkaError unless a topic may have these settings."""
     try:
         check_topic_configs(configs, config)
     except ConfigError as error:
         raise KafkaError(ErrorCode.INVALID_CONFIG, str(error)) from error
+    if topic in COORDINATED and configs.get(_POLICY) != COMPACT:
+        # Stricter than Kafka, whose coordinators then lose what retention deletes.
+        raise KafkaError(
+            ErrorCode.INVALID_CONFIG,
+            f"{_POLICY} of the internal topic {topic} must be {COMPACT}: "
+            "its coordinators need the latest record of each key.",
+        )

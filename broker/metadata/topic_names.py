@@ -13,6 +13,8 @@ TRANSACTION_STATE = "__transaction_state"
 SHARE_STATE = "__share_group_state"
 CLUSTER_METADATA = "__cluster_metadata"
 
+COORDINATED = frozenset((GROUP_OFFSETS, TRANSACTION_STATE))
+"""Topics that coordinators load: all keys, each with its latest record."""
 INTERNAL = frozenset((GROUP_OFFSETS, TRANSACTION_STATE, SHARE_STATE))
 """Internal topics, which only the broker itself writes to."""
 

@@ -32,7 +32,7 @@ from barnabas.broker.config.broker_config import BrokerConfig
 from barnabas.broker.runtime.clock import Clock, Timer
 from barnabas.broker.runtime.threads import Pool
 from barnabas.broker.runtime.turns import run_in_turns
-from barnabas.storage.errors import OffsetOffline
+from barnabas.storage.errors import Corrupt, OffsetOffline
 from barnabas.storage.log.damage import DamagedRange
 from barnabas.storage.log.partition_log import PartitionLog
 from barnabas.storage.log.segment import Segment
@@ -55,6 +55,7 @@ from barnabas.storage.repair.scrub_notes import (
     survey,
 )
 from barnabas.storage.runtime.clock import monotonic, processor_seconds
+from barnabas.storage.runtime.log_lines import LogLines
 from barnabas.storage.runtime.threads import Event, new_event
 from barnabas.storage.store.log_store import LogStore
 
@@ -205,6 +206,8 @@ class LogScrubber:
         """Loads a log again whose files are copies, or is None if they are the only data."""
         self._renewed_ms: dict[int, int] = {}
         """Time at which a partition's damaged log was loaded again, for a limited time."""
+        self._stored: dict[int, LogLines] = {}
+        """Lines about damaged records in the store of a cluster, by partition ID."""
 
     # What others see
 
@@ -283,7 +286,9 @@ class LogScrubber:
         """Verify a segment as soon as possible after a failed read or OffsetOffline."""
         segment = log.segments[log.segment_at(base_offset)]
         if not isinstance(segment, Segment):
-            return  # Its reader has verified it, and reads it again from the store.
+            # Its reader has verified it, and reads it again from the store.
+            self._report_stored(log, error)
+            return
         cleared_ms = self._cleared.get(segment)
         pause_ms = UNREADABLE_AGAIN_MS if _is_offline(error) else SUSPECTED_AGAIN_MS
         if cleared_ms is not None and self._clock.now_ms() - cleared_ms < pause_ms:
@@ -293,6 +298,17 @@ class LogScrubber:
         if segment not in self._suspected:
             self._suspected[segment] = _Due((0, 0, 0), log, segment, error)
             self._next()
+
+    def _report_stored(self, log: PartitionLog, error: Exception) -> None:
+        """Log damage of records in the store, at most once a minute for each partition.
+
+        Errors of its connection have lines of their own.
+        """
+        if not isinstance(error, Corrupt):
+            return
+        if self._stored.setdefault(log.partition_id, LogLines()).is_due(monotonic()):
+            words = "stored records damaged, clients get KAFKA_STORAGE_ERROR partition=%s-%d: %s"
+            logger.warning(words, log.topic, log.partition, error)
 
     # What is due
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from barnabas.broker.cluster.membership.membership import HEARTBEATS_PER_LEASE, SERVED_SHARE
+from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
 from barnabas.broker.testing.cluster import Cluster
 from barnabas.protocol.errors import ErrorCode
 from barnabas.protocol.messages.delete_records import (
@@ -29,7 +30,7 @@ from tests.broker.data_plane import Named, Wire, batch, fetch_request
 from tests.broker.metrics.scrape import scrape
 from tests.waiting import wait_until
 from tests.workload.routing import Led
-from tests.workload.wire_client import WireClient
+from tests.workload.wire_client import WireClient, commit_offset, committed_offset
 from tests.worlds import world
 
 __all__ = ["world"]
@@ -209,6 +210,33 @@ def test_log_that_becomes_compacted_loses_its_parts(cluster, client, taken_over)
     wait_until(lambda: row_of(cluster).parts == [], "a log without parts")
     take_over(cluster)
     assert read(cluster) == values(1, MANY - 1)
+
+
+def test_offsets_with_a_stored_policy_of_retention_come_whole_with_the_next_leader(cluster, client):
+    """A directory of Apache Kafka may have such a policy."""
+    commit_offset(client, "g", T, 0)
+    metastore = cluster._base.metastore(0)
+    (offsets,) = [each for each in metastore.load().topics if each.name == GROUP_OFFSETS]
+    metastore.set_topic_configs(offsets.topic_id, {"cleanup.policy": "delete"})
+    brokers = cluster.brokers
+    wait_until(lambda: all(policy_of(each) == "delete" for each in brokers), "the policy")
+    cluster.clock.advance(seconds=5)  # Upkeep meets the log.
+    for number in range(MANY):
+        commit_offset(client, "g", T, number)
+    cluster.clock.advance(minutes=2)
+    rows = cluster._store.index.rows
+    (used,) = [each for each in offsets.partitions if rows[each.partition_id].extents]
+    row = rows[used.partition_id]
+    wait_until(
+        lambda: row.snapshot and row.snapshot.next_offset == row.log_end_offset, "a snapshot"
+    )
+    cluster.kill(cluster.leader(GROUP_OFFSETS, used.index))
+    assert committed_offset(client, "g", T) == MANY - 1
+
+
+def policy_of(broker):
+    topic = broker.call(lambda: broker.server.catalogue.topic(GROUP_OFFSETS))
+    return topic.configs["cleanup.policy"]
 
 
 def test_deleted_old_records_leave_the_segments(cluster, client, taken_over):

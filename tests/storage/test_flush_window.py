@@ -136,6 +136,20 @@ def test_windows_of_producers_that_all_wait_end_soon_after_the_last_of_them():
     assert collected.committer.due_in_s == pytest.approx(WINDOW_S), "others may produce since"
 
 
+def test_windows_of_producers_that_all_wait_have_the_records_of_most():
+    collected = Collected()
+    collected.fill()
+    collected.arrive(*[400] * 5)
+    collected.wait(WINDOW_S)
+    collected.settle()
+    collected.arrive(400)
+    collected.wait(WINDOW_S / 2)
+    assert collected.started() == [], "fewer than half of those in the window before"
+    collected.arrive(800)
+    (attempt,) = collected.started()
+    assert sum(map(len, attempt.upload.body)) >= 1_000
+
+
 def test_windows_in_which_records_arrive_until_the_end_keep_their_length():
     collected = Collected()
     collected.fill()
@@ -163,6 +177,18 @@ def test_useless_window_is_followed_by_none_for_a_longer_time_each():
         collected.arrive(10)
         assert collected.rows_and_objects()[-2:] == ["object", "row"]
         collected.now_s += 0.1
+
+
+def test_window_with_too_few_records_for_an_object_is_followed_by_none():
+    """The records arrive until the end of the window."""
+    collected = Collected()
+    collected.fill()
+    for _ in range(2):
+        collected.arrive(10)
+        collected.wait(0.13)
+    assert collected.rows_and_objects() == ["object", "row"]
+    collected.arrive(10)
+    assert collected.rows_and_objects() == ["object", "row", "row"]
 
 
 def test_window_that_fills_an_object_until_its_end_ends_the_pauses():

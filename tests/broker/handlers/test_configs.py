@@ -12,7 +12,8 @@ from barnabas.broker.config.types import ConfigSource, Setting
 from barnabas.broker.handlers import configs as configs_module
 from barnabas.broker.handlers.alter_configs import ConfigOperation
 from barnabas.broker.metadata.resources import ResourceType
-from barnabas.protocol.errors import ErrorCode
+from barnabas.broker.metadata.topic_names import COORDINATED, GROUP_OFFSETS
+from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.messages.alter_configs import (
     ALTER_CONFIGS,
     AlterConfigsRequest,
@@ -35,6 +36,11 @@ from tests.broker.harness import Administration
 NONE = ErrorCode.NONE
 TOPIC, BROKER, LOGGER, CLIENT_METRICS, GROUP = ResourceType
 SET, DELETE, APPEND, SUBTRACT = ConfigOperation
+COMPACTED = {"cleanup.policy": "compact"}
+MUST_BE_COMPACTED = (
+    "cleanup.policy of the internal topic {} must be compact: "
+    "its coordinators need the latest record of each key."
+)
 BAD_POLICY = (
     "Invalid value compact,foo for configuration cleanup.policy: "
     "String must be one of: compact, delete"
@@ -288,6 +294,52 @@ class TestIncrementalAlterConfigs:
             administration, TOPIC, "a", ("retention.ms", SET, "x"), validate_only=True
         )
         assert code == ErrorCode.INVALID_CONFIG
+
+
+class TestInternalTopics:
+    """Retention would delete offsets and transactions that their coordinators need."""
+
+    @pytest.mark.parametrize("name", sorted(COORDINATED))
+    @pytest.mark.parametrize(
+        ("operation", "text"),
+        [(SET, "delete"), (APPEND, "delete"), (SUBTRACT, "compact"), (DELETE, None)],
+    )
+    async def test_internal_topic_stays_compacted(self, administration, name, operation, text):
+        topic = await administration.catalogue.create_topic(name, 1, COMPACTED)
+        change_of_policy = ("cleanup.policy", operation, text)
+        for validate_only in (True, False):
+            outcome = await change(
+                administration, TOPIC, name, change_of_policy, validate_only=validate_only
+            )
+            assert outcome == (ErrorCode.INVALID_CONFIG, MUST_BE_COMPACTED.format(name))
+        assert topic.configs == COMPACTED
+        outcome = await change(administration, TOPIC, name, ("segment.bytes", SET, "2097152"))
+        assert outcome == (NONE, None)
+
+    async def test_replaced_settings_of_an_internal_topic_have_its_policy(self, administration):
+        topic = await administration.catalogue.create_topic(GROUP_OFFSETS, 1, COMPACTED)
+        outcome = await replace(administration, TOPIC, GROUP_OFFSETS, ("segment.ms", "99"))
+        assert outcome == (ErrorCode.INVALID_CONFIG, MUST_BE_COMPACTED.format(GROUP_OFFSETS))
+        settings = COMPACTED | {"segment.ms": "99"}
+        assert await replace(administration, TOPIC, GROUP_OFFSETS, *settings.items()) == (
+            NONE,
+            None,
+        )
+        assert topic.configs == settings
+
+    async def test_internal_topic_is_created_compacted(self, administration):
+        with pytest.raises(KafkaError, match="must be compact"):
+            await administration.catalogue.create_topic(GROUP_OFFSETS, 1, {})
+
+    async def test_stored_policy_of_an_internal_topic_has_no_effect(self):
+        first = Administration()
+        topic = await first.catalogue.create_topic(GROUP_OFFSETS, 1, COMPACTED)
+        first.metastore.set_topic_configs(topic.topic_id, {"cleanup.policy": "delete"})
+        first.stop()
+        second = Administration(first.file_system, first.metastore)
+        settings = second.catalogue.topics[GROUP_OFFSETS].log_config
+        assert (settings.is_compacted, settings.deletes) == (True, False)
+        second.stop()
 
 
 class TestBrokerSettings:

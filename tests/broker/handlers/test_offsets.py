@@ -58,7 +58,7 @@ async def administration(administration):
     await create("p", 2, {})
     await create("compacted", 1, {"cleanup.policy": "compact"})
     await create("both", 1, {"cleanup.policy": "compact,delete"})
-    await create("__consumer_offsets", 1, {})
+    await create("__consumer_offsets", 1, {"cleanup.policy": "compact"})
     return administration
 
 

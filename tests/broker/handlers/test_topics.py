@@ -390,7 +390,7 @@ class TestCreatePartitions:
     @pytest.mark.parametrize("name", ["__consumer_offsets", "__transaction_state"])
     async def test_an_internal_topic_keeps_its_partitions(self, administration, name):
         """The coordinator of a key depends on their number."""
-        await create(administration, new_topic(name, 2))
+        await create(administration, new_topic(name, 2, configs=[("cleanup.policy", "compact")]))
         for validate_only in (True, False):
             outcomes = await grow(administration, (name, 5, None), validate_only=validate_only)
             assert outcomes[name][0] == ErrorCode.INVALID_PARTITIONS
