@@ -353,7 +353,7 @@ mutants: $(VENV)/.counterparts ## Faults put into the product, one at a time: a 
 	@$(BIN)/python -m tests.mutants --part $(PART) --jobs $(JOBS) $(ARGS)
 
 .PHONY: browser
-browser: $(VENV)/.counterparts ## The console in a browser; pictures of it in build/browser
+browser: $(VENV)/.counterparts ## The console in a browser (LOOKS=full: both themes, with pictures in build/browser)
 	$(call heading,browser tests)
 	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/browser)
 

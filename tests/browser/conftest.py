@@ -24,7 +24,12 @@ __all__ = ["_collected", "say", "topic"]
 WAIT_MS = 60_000
 """Far more than anything takes that a page does."""
 # Where the letters are drawn does not depend on the machine.
-ARGUMENTS = ("--font-render-hinting=none", "--disable-lcd-text")
+ARGUMENTS = (
+    "--font-render-hinting=none",
+    "--disable-lcd-text",
+    # For the walks with Tab.
+    "--enable-blink-features=ComputedAccessibilityInfo",
+)
 # Screens request again after 3, 5 and 10 s, and a test would only wait for that.
 REQUEST_SOON = """
 const later = window.setTimeout;

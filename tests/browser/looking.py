@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from axe_playwright_python.sync_playwright import Axe
+from axe_playwright_python.base import AXE_SCRIPT, AxeResults
 from playwright.sync_api import Locator, Page, expect
 
 from tests.checkout import ROOT
@@ -17,30 +17,51 @@ THEMES = ("light", "dark")
 RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22a", "wcag22aa")
 """WCAG 2.2, levels A and AA, as axe calls its rules."""
 IS_FULL = os.environ.get("LOOKS") == "full"
-"""Whether each page is checked in both themes and each walk with Tab is taken, as at night."""
+"""Whether pages are checked in both themes, with pictures, and each walk is taken: at night."""
 STOPS_MOST = 200
-_AXE = Axe()
+STOPS_AT_ONCE = 20
+"""Tabs between two requests for what the page has noted."""
 _OPTIONS = {
     "runOnly": {"type": "tag", "values": list(RULES)},
     # Of what passes axe describes one node then, instead of each node of the page.
     "resultTypes": ["violations"],
 }
 
-# Whether the focus is new, can be seen, and is not below something that stays at the top.
-_LOOK_AT_FOCUS = """
+_RUN_AXE = """
+async ([part, options]) => {
+  const { passes, violations } = await axe.run(part ?? document, options);
+  return { passes: passes.length, violations };
+}
+"""
+
+# After each Tab the page notes whether the focus is new, can be seen, and is not below something
+# that stays at the top. The walk begins before the first element of the page.
+_BEGIN_WALK = """
 () => {
-  const focused = document.activeElement;
-  if (focused === null || focused === document.body) return "none";
-  window.walked ??= new WeakSet();
-  if (window.walked.has(focused)) return "again";
-  window.walked.add(focused);
-  if (!focused.matches(":focus-visible")) return "without a mark";
-  const box = focused.getBoundingClientRect();
-  // Of what is larger than the window, the middle of the part that is in it.
-  const [left, right] = [Math.max(box.left, 0), Math.min(box.right, window.innerWidth)];
-  const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, window.innerHeight)];
-  const met = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
-  return focused.contains(met) || met?.contains(focused) ? "seen" : "covered or outside";
+  window.walk?.abort();
+  window.walk = new AbortController();
+  window.stops = [];
+  const walked = new Set();
+  const first = Object.assign(document.createElement("span"), { tabIndex: -1 });
+  document.body.prepend(first);
+  first.focus();
+  first.remove();
+  document.addEventListener("keyup", () => {
+    const focused = document.activeElement ?? document.body;
+    window.stops.push([lookAt(focused), `${focused.computedRole} "${focused.computedName}"`]);
+    walked.add(focused);
+  }, { capture: true, signal: window.walk.signal });
+  function lookAt(focused) {
+    if (focused === document.body) return "none";
+    if (walked.has(focused)) return "again";
+    if (!focused.matches(":focus-visible")) return "without a mark";
+    const box = focused.getBoundingClientRect();
+    // Of what is larger than the window, the middle of the part that is in it.
+    const [left, right] = [Math.max(box.left, 0), Math.min(box.right, window.innerWidth)];
+    const [top, bottom] = [Math.max(box.top, 0), Math.min(box.bottom, window.innerHeight)];
+    const met = document.elementFromPoint((left + right) / 2, (top + bottom) / 2);
+    return focused.contains(met) || met?.contains(focused) ? "seen" : "covered or outside";
+  }
 }
 """
 
@@ -82,22 +103,25 @@ def in_each_theme(page: Page, themes: tuple[str, ...] = THEMES) -> Iterator[str]
     page.emulate_media(color_scheme="null")
 
 
-def axe_check(page: Page) -> None:
+def axe_check(page: Page, part: str | None = None) -> None:
     """Assert that axe finds nothing against WCAG 2.2 AA, in the themes of `themes_of`.
 
+    By day only the elements of the selector ``part`` are checked, if another test checks the rest.
     The page is scrolled to its head: elsewhere the header, which stays in place, covers a part of
     some button.
     """
-    page.evaluate("window.scrollTo(0, 0)")
+    # The script is long, and stays in the page.
+    if page.evaluate("() => { scrollTo(0, 0); return typeof axe; }") == "undefined":
+        page.evaluate(AXE_SCRIPT)
     for theme in in_themes_of(page):
-        found = _AXE.run(page, options=_OPTIONS)
-        assert found.response["passes"], "axe has looked at nothing"
+        found = AxeResults(page.evaluate(_RUN_AXE, [None if IS_FULL else part, _OPTIONS]))
+        assert found.response["passes"] > 0, "axe has looked at nothing"
         assert found.violations_count == 0, f"{theme}: {found.generate_report()}"
 
 
 def screenshot(page: Page, name: str) -> None:
-    """Keep pictures of the page, in the themes of `themes_of`: build/browser/pictures."""
-    for theme in in_themes_of(page):
+    """Keep pictures of the page at night, in both themes: build/browser/pictures."""
+    for theme in in_themes_of(page) if IS_FULL else ():
         page.screenshot(path=BUILD / "pictures" / f"{name}-{theme}.png", animations="disabled")
 
 
@@ -107,13 +131,15 @@ def tab_stops(page: Page) -> list[str]:
     Each is described as a screen reader would: ``button "Pause"``. Asserts that the focus is always
     seen and that it leaves the page at the end.
     """
-    page.evaluate("() => { document.activeElement?.blur(); window.walked = new WeakSet(); }")
+    page.evaluate(_BEGIN_WALK)
     stops: list[str] = []
     while len(stops) < STOPS_MOST:
-        page.keyboard.press("Tab")
-        look = page.evaluate(_LOOK_AT_FOCUS)
-        if look in {"none", "again"}:
-            return stops
-        stops.append(page.locator(":focus").aria_snapshot().splitlines()[0].removeprefix("- "))
-        assert look == "seen", f"after {stops}: the focus is {look}"
+        for _ in range(STOPS_AT_ONCE):
+            page.keyboard.press("Tab")
+        for look, name in page.evaluate("window.stops.splice(0)"):
+            if look in {"none", "again"}:
+                page.evaluate("window.walk.abort()")
+                return stops
+            stops.append(name)
+            assert look == "seen", f"after {stops}: the focus is {look}"
     raise AssertionError(f"more than {STOPS_MOST} stops: {stops[-5:]}")

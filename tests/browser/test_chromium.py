@@ -43,7 +43,7 @@ def test_axe_finds_what_is_wrong_and_nothing_else(page):
 
 def test_a_walk_by_keyboard_meets_everything_once(page):
     page.set_content(PAGE)
-    assert tab_stops(page) == ['button "burns"', 'link "there":']
+    assert tab_stops(page) == ['button "burns"', 'link "there"']
     page.set_content(PAGE.replace("<a ", "<a style='position: fixed; left: -999px' "))
     with pytest.raises(AssertionError, match="covered or outside"):
         tab_stops(page)

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 from tests.browser.console_broker import ConsoleBroker
 from tests.browser.furnished import GROUP, TOPIC, TRANSACTIONAL_ID, furnished
-from tests.browser.test_screens import screens, settled
+from tests.browser.test_screens import go, screens, settled
 from tests.counterparts import kafka_tools
 from tests.counterparts.kcat import kcat
 from tests.products import case
@@ -93,7 +93,7 @@ def test_every_command_of_every_screen_runs(page, full_broker, shell, choose):
     page.goto(full_broker.url)
     found = {}
     for address in (*screens(page), *DETAILS):
-        page.goto(full_broker.url + address)
+        go(page, address)
         settled(page)
         found[address] = offered(page)
     assert all(found.values()), f"screens without a command: {found}"
