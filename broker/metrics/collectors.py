@@ -128,10 +128,13 @@ def register_cold_reads(metrics: Metrics, cold: ColdStore, readers: DiskReaders)
 
 
 def register_object_store(
-    metrics: Metrics, use: ObjectUse, away_s: Callable[[], float | None]
+    metrics: Metrics,
+    use: ObjectUse,
+    away_s: Callable[[], float | None],
+    has_given_up: Callable[[], bool],
 ) -> None:
-    """Register the metrics of an object store's use; ``away_s`` is None if it responds."""
-    metrics.register(lambda: object_store_families(use, away_s()))
+    """Register the metrics of an object store's use; see ``object_store_families``."""
+    metrics.register(lambda: object_store_families(use, away_s(), has_given_up=has_given_up()))
 
 
 def register_packing(metrics: Metrics, packer: Packer) -> None:

@@ -80,10 +80,13 @@ def object_upkeep_families(counts: ObjectUpkeepCounts) -> Iterator[Family]:
     )
 
 
-def object_store_families(use: ObjectUse, away_s: float | None) -> Iterator[Family]:
+def object_store_families(
+    use: ObjectUse, away_s: float | None, *, has_given_up: bool
+) -> Iterator[Family]:
     """Yield the brokers that lack the object store, and the time for which it has failed.
 
-    ``away_s`` is None while it responds.
+    ``away_s`` is None while it responds. ``has_given_up``: whether this broker leads nothing, since
+    the store fails at it only.
     """
     yield value(
         "barnabas_object_store_lacking_brokers",
@@ -96,4 +99,10 @@ def object_store_families(use: ObjectUse, away_s: float | None) -> Iterator[Fami
         GAUGE,
         "Time for which the object store has failed now; 0 while it responds. Alert on 60.",
         away_s or 0,
+    )
+    yield value(
+        "barnabas_object_store_given_up",
+        GAUGE,
+        "1 while this broker leads nothing because the object store fails at it only.",
+        int(has_given_up),
     )

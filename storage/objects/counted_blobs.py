@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from barnabas.storage.counts import Histogram
 from barnabas.storage.objects.blob_store import BlobNotFound, BlobStoreError, BlobThrottled
@@ -31,6 +31,18 @@ THROTTLED_S: Final = 10.0
 """Time after a throttled call for which work that can wait leaves the store to uploads."""
 
 
+_NS_PER_S: Final = 1_000_000_000
+
+
+class Puts(NamedTuple):
+    """Whether the store takes objects of one broker."""
+
+    failing_s: float | None
+    """Seconds for which each put has failed, or None if the last one succeeded, or none ended."""
+    stored_s: float | None
+    """Seconds since the last put that succeeded, or None without one."""
+
+
 class ObjectCounts:
     """Counts of one broker; any thread may read them, and counts."""
 
@@ -45,6 +57,10 @@ class ObjectCounts:
         self._error = ""
         self._failed_s = 0.0
         self._throttled_s = float("-inf")
+        self._stored_s: float | None = None
+        """Time of the last put that succeeded."""
+        self._failing_since_s: float | None = None
+        """Start of the first put that failed after it, or None if none has."""
 
     @property
     def last_error(self) -> str:
@@ -67,6 +83,15 @@ class ObjectCounts:
                 if (count := sum(self.requests[operation, result] for result in RESULTS))
             }
 
+    def puts(self) -> Puts:
+        """Return whether the store takes objects now."""
+        with self._lock:
+            now_s, failing_s, stored_s = monotonic(), self._failing_since_s, self._stored_s
+        return Puts(
+            None if failing_s is None else now_s - failing_s,
+            None if stored_s is None else now_s - stored_s,
+        )
+
     def throttled(self) -> None:
         """Note that the store has throttled a call."""
         with self._lock:
@@ -76,9 +101,21 @@ class ObjectCounts:
         """Count a call that has ended."""
         with self._lock:
             self.requests[operation, result] += 1
-            self.times[operation].observe(counter_ns() - began_ns)
+            time_ns = counter_ns() - began_ns
+            self.times[operation].observe(time_ns)
             if operation in _AWAITED:
                 self._error, self._failed_s = error, monotonic()
+            if operation == "put":
+                self._note_put(time_ns / _NS_PER_S, is_stored=result == "ok")
+
+    def _note_put(self, seconds: float, *, is_stored: bool) -> None:
+        """Note a put that has ended; the lock is held."""
+        now_s = monotonic()
+        if is_stored:
+            self._stored_s, self._failing_since_s = now_s, None
+        elif self._failing_since_s is None:
+            began_s, stored_s = now_s - seconds, self._stored_s
+            self._failing_since_s = began_s if stored_s is None else max(began_s, stored_s)
 
     def add_bytes(self, operation: str, size_bytes: int) -> None:
         """Count bytes of a call that has succeeded."""

@@ -25,9 +25,9 @@ _SEEN: Final = (
     "SELECT version, metadata_version, controller,"
     " member_sessions, member_nodes, member_endpoints, member_draining,"
     " led_partitions, led_sessions, led_epochs, led_wanted, led_pinned, gone,"
-    " fenced_sessions, fenced_nodes, fenced_endpoints"
+    " fenced_sessions, fenced_nodes, fenced_endpoints, failing_sessions"
 )
-_SEEN_COLUMNS: Final = 16
+_SEEN_COLUMNS: Final = 17
 _FENCED: Final = f"""
     SELECT array_agg(session_id ORDER BY node_id) AS fenced_sessions,
         array_agg(node_id ORDER BY node_id) AS fenced_nodes,
@@ -43,7 +43,14 @@ _FENCED: Final = f"""
 """  # noqa: S608  The number is a constant.
 """Fenced brokers: an import has a session without endpoints, and is none. A broker that restarts
 again and again leaves many sessions, of which each look reads the newest ones only."""
-_PICTURE: Final = f"{_SEEN} FROM barnabas.read_picture(%s), ({_FENCED}) AS fenced"
+_FAILING: Final = """
+    SELECT array_agg(session_id ORDER BY session_id) AS failing_sessions
+    FROM barnabas.object_access JOIN barnabas.sessions USING (session_id)
+    WHERE failing_since IS NOT NULL AND state <> 'fenced'
+"""
+_PICTURE: Final = (
+    f"{_SEEN} FROM barnabas.read_picture(%s), ({_FENCED}) AS fenced, ({_FAILING}) AS failing"
+)
 _BESIDE_SEEN: Final = (
     "SELECT seen.*, gained.* FROM seen FULL JOIN barnabas.read_placed_gained("
     "least(%s, (SELECT version FROM seen)), %s, %s::integer, %s::integer, %s::bigint"
@@ -112,6 +119,18 @@ class PostgreSqlClusterIndex:
         statement = "SELECT barnabas.heartbeat(%s, %s::integer)"
         return self._primary.value(bool, statement, session, lease_ms, checks_losses=True)
 
+    def report_objects(
+        self, session: int, *, failing_ms: int | None, stored_ms: int | None, within_ms: int
+    ) -> Sequence[int]:
+        """Report a broker's puts into the object store; return the nodes where they succeed."""
+        statement = "SELECT barnabas.report_objects(%s, %s::bigint, %s::bigint, %s::bigint)"
+        return self._primary.value(list, statement, session, failing_ms, stored_ms, within_ms)
+
+    def yield_to(self, session: int, nodes: Sequence[int], within_ms: int) -> bool:
+        """End a session if one of ``nodes`` stores objects; return whether it has ended."""
+        statement = "SELECT barnabas.yield_to(%s, %s::integer[], %s::bigint)"
+        return self._primary.value(bool, statement, session, list(nodes), within_ms)
+
     def fence_expired(self) -> frozenset[int]:
         """End the sessions whose lease has expired."""
         return frozenset(self._primary.value(list, "SELECT barnabas.fence_expired()"))
@@ -157,7 +176,7 @@ class PostgreSqlClusterIndex:
         version, metadata_version, controller, *columns = row
         if version > since:
             self._primary.witness.picture_seen(version)
-        members, led, gone, fenced = columns[:4], columns[4:9], columns[9], columns[10:]
+        members, led, gone, fenced = columns[:4], columns[4:9], columns[9], columns[10:13]
         return ClusterSnapshot(
             version,
             metadata_version,
@@ -171,6 +190,7 @@ class PostgreSqlClusterIndex:
                     *(column or () for column in fenced), strict=True
                 )
             ],
+            columns[13] or [],
         )
 
     def wait(self, since: int, timeout_s: float) -> None:

@@ -70,6 +70,8 @@ class ClusterSnapshot(NamedTuple):
     """Partitions that were deleted since then: no broker will lead them."""
     fenced: Sequence[Member] = ()
     """The last session, by node ID, of each broker without a live one, until it is forgotten."""
+    failing: Sequence[int] = ()
+    """Live sessions whose brokers report that the object store fails; see ``report_objects``."""
 
 
 class Poll(NamedTuple):
@@ -126,6 +128,23 @@ class ClusterIndex(Protocol):
 
     def heartbeat(self, session: int, lease_ms: int) -> bool:
         """Extend the session's lease to ``lease_ms`` from now; False if the session has ended."""
+
+    def report_objects(
+        self, session: int, *, failing_ms: int | None, stored_ms: int | None, within_ms: int
+    ) -> Sequence[int]:
+        """Report a broker's puts into the object store; return the nodes where they succeed.
+
+        ``failing_ms``: time for which all have failed, or None if they do not fail. ``stored_ms``:
+        time since the last one that succeeded, or None. The returned nodes take partitions unless
+        they are cordoned, have the same store, and reported a put in the last ``within_ms``.
+        """
+
+    def yield_to(self, session: int, nodes: Sequence[int], within_ms: int) -> bool:
+        """End a session if ``report_objects`` returns one of ``nodes``.
+
+        Return whether the session has ended, by this call or before. Sessions yield one after the
+        other, so the last one stays.
+        """
 
     def fence_expired(self) -> frozenset[int]:
         """End the sessions whose lease has expired, and return them."""

@@ -60,6 +60,15 @@ class World:
         flush = Flush(Lane.INLINE, 0, [item], key=key, size=ObjectSize(20, 50))
         return self.logs.commit_flush(session, flush).outcome
 
+    def report(self, session, *, failing_ms=None, stored_ms=None, within_ms=LEASE_MS):
+        """Report the puts of a broker; return the nodes that store objects."""
+        return self.index.report_objects(
+            session, failing_ms=failing_ms, stored_ms=stored_ms, within_ms=within_ms
+        )
+
+    def node(self, session):
+        return self.member(session).node_id
+
     def can_register(self, **named):
         """Whether one more node is registered."""
         try:
@@ -180,6 +189,81 @@ class ClusterIndexContract:
         assert world.index.new_node_id() == chosen + 2
 
     # -- the object store --------------------------------------------------------------------------
+
+    def test_nodes_that_have_just_stored_an_object_are_reported_to_the_others(self, world):
+        without, elsewhere = world.register(), world.register(object_store="file:///other")
+        own, other, third = (world.register(object_store=STORE) for _ in range(3))
+        assert world.report(own) == []
+        for session in (other, third, elsewhere, without):
+            world.report(session, stored_ms=1)
+        nodes = sorted(map(world.node, (other, third)))
+        assert world.report(own, failing_ms=15_000, stored_ms=20_000) == nodes
+        assert world.report(without) == [], "it has no store"
+        assert world.report(third, stored_ms=1) == [world.node(other)], "the first one fails"
+        world.report(third, stored_ms=2 * LEASE_MS)
+        assert world.report(own) == [world.node(other)], "an old success"
+        world.report(other, failing_ms=1, stored_ms=1)
+        assert world.report(own) == [], "it fails now"
+        world.report(other)
+        assert world.report(own) == [], "it has stored nothing"
+        world.report(other, stored_ms=1)
+        world.index.drain(other)
+        assert world.report(own) == [], "it takes no partitions"
+
+    def test_session_that_has_ended_reports_nothing(self, world):
+        own, other = (world.register(object_store=STORE) for _ in range(2))
+        world.index.fence(other)
+        version = world.version
+        assert world.report(other, failing_ms=1) == []
+        assert world.version == version
+        world.report(other, stored_ms=1)
+        assert world.report(own) == []
+        assert world.index.snapshot(0).failing == []
+
+    def test_picture_shows_the_sessions_at_which_the_store_fails(self, world):
+        own, other = (world.register(object_store=STORE) for _ in range(2))
+        before = world.version
+        world.report(own, stored_ms=1)
+        world.report(own)
+        assert (world.version, world.index.snapshot(0).failing) == (before, [])
+        for failing_ms in (15_000, 17_000):
+            world.report(own, failing_ms=failing_ms)
+            assert (world.version, world.index.snapshot(0).failing) == (before + 1, [own])
+        world.report(other, failing_ms=1)
+        assert world.index.snapshot(0).failing == [own, other]
+        world.report(own, stored_ms=1)
+        assert (world.version, world.index.snapshot(0).failing) == (before + 3, [other])
+        world.index.fence(other)
+        assert world.index.snapshot(0).failing == []
+
+    def test_session_yields_only_to_nodes_that_store_objects(self, world):
+        own, other, third = (world.register(object_store=STORE) for _ in range(3))
+        nodes = [world.node(other), world.node(third)]
+        world.report(own, failing_ms=30_000)
+        assert not world.index.yield_to(own, nodes, LEASE_MS)
+        world.report(other, stored_ms=1)
+        for others in ([], [world.node(third)], [world.node(own)]):
+            assert not world.index.yield_to(own, others, LEASE_MS)
+        version = world.version
+        assert world.member(own)
+        assert world.index.yield_to(own, nodes, LEASE_MS)
+        assert own not in {each.session for each in world.index.snapshot(0).members}
+        assert world.version == version + 1
+        assert not world.index.heartbeat(own, LEASE_MS)
+        assert world.index.yield_to(own, nodes, LEASE_MS), "the answer was lost"
+        assert world.version == version + 1
+
+    def test_last_session_does_not_yield(self, world):
+        """Each has reported a success before the store failed at it."""
+        sessions = [world.register(object_store=STORE) for _ in range(3)]
+        nodes = [*map(world.node, sessions)]
+        for session in sessions:
+            world.report(session, stored_ms=1)
+        assert [world.index.yield_to(each, nodes, LEASE_MS) for each in sessions] == [
+            True,
+            True,
+            False,
+        ]
 
     def test_use_of_a_store_begins_once_all_live_sessions_have_it(self, world):
         node_ids = [next(NODES) for _ in range(4)]

@@ -113,6 +113,8 @@ class Membership:
         """View of the cluster, for use on the event loop."""
         self._lock = new_lock()
         self._session: int | None = None
+        self._ended_session: int | None = None
+        """Session that has ended, or that this broker gives up; it serves nothing in it."""
         self._served_until_s = -math.inf
         self._fences_from_s = math.inf
         self.polls_started = 0
@@ -239,6 +241,25 @@ class Membership:
             for fenced in sorted(self._beating.fence_expired()):
                 logger.warning("fenced a broker with an expired lease session=%d", fenced)
 
+    def yield_to(
+        self, index: ClusterIndex, session: int, nodes: Sequence[int], within_ms: int
+    ) -> bool:
+        """End a session if other nodes store objects; see ``ClusterIndex``.
+
+        Call it on a thread. This broker serves nothing from the call on, since others may take over
+        during it; if the session continues, it serves again after the next heartbeat.
+        """
+        with self._lock:
+            if session != self._session or session == self._ended_session:
+                return False
+            self._stop_serving(session)
+        if index.yield_to(session, nodes, within_ms):
+            self._call_on_loop(self._on_ended, session)
+            return True
+        with self._lock:
+            self._ended_session = None
+        return False
+
     def _register(self, index: ClusterIndex) -> int:
         sent_s = self._clock()
         session = index.register(
@@ -277,7 +298,7 @@ class Membership:
 
     def _note_heartbeat(self, session: int, sent_s: float) -> None:
         with self._lock:
-            if session != self._session:
+            if session != self._session or session == self._ended_session:
                 return
             if sent_s >= self._served_until_s or self._clock() - sent_s > self._lease_s / 2:
                 # The store was unavailable, or this broker was paused.
@@ -286,11 +307,16 @@ class Membership:
 
     def _note_end(self, session: int) -> None:
         with self._lock:
-            if session != self._session or self._served_until_s == -math.inf:
+            if session != self._session or session == self._ended_session:
                 return
-            self._served_until_s = -math.inf
-            self._fences_from_s = math.inf
+            self._stop_serving(session)
         self._call_on_loop(self._on_ended, session)
+
+    def _stop_serving(self, session: int) -> None:
+        """Stop serving, and stop ending sessions of others, in a session; the lock is held."""
+        self._ended_session = session
+        self._served_until_s = -math.inf
+        self._fences_from_s = math.inf
 
     # -------------------------------------------------------------------------------------- polling
 

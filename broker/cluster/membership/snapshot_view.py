@@ -77,6 +77,8 @@ class SnapshotView:
         """Version of the metadata; see ``ClusterSnapshot``."""
         self.nodes: Sequence[Node] = (own,)
         self.fenced: Sequence[Node] = ()
+        self.failing: frozenset[int] = frozenset()
+        """Sessions whose brokers report that the object store fails."""
         self._led: dict[int, Led] = {}
         self._wished: set[int] = set()
         """Partitions with a wanted node."""
@@ -199,6 +201,7 @@ class SnapshotView:
         nodes_before = self._sessions
         self._show_members(snapshot.members)
         self._show_fenced(snapshot.fenced)
+        self.failing = frozenset(snapshot.failing)
         # Leaders are stored by session and shown by node, so a new or ended session can change any.
         is_same = not unseen.is_whole and self._sessions == nodes_before
         self._changes.append(unseen.gone | unseen.led.keys() if is_same else None)

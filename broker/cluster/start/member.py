@@ -48,6 +48,7 @@ from barnabas.broker.cluster.serving.refused_produce import note_refused_produce
 from barnabas.broker.cluster.serving.stale_metadata import poll_before_refusing
 from barnabas.broker.cluster.start.leading import Service
 from barnabas.broker.cluster.start.metadata_follower import MetadataFollower
+from barnabas.broker.cluster.start.object_access import ObjectAccess
 from barnabas.broker.cluster.start.sessions import Sessions
 from barnabas.broker.cluster.start.store_watch import StoreWatch
 from barnabas.broker.config.cluster import CORDONED
@@ -164,6 +165,7 @@ class ClusterMember:
             around.home,
             around.logs,
             self.durable_logs,
+            self._until_ready,
             lambda: self._errands.run(self._membership.new_session),
             self._changed,
             around.on_event,
@@ -196,6 +198,8 @@ class ClusterMember:
         )
         self._objects_watch = self._new_objects_watch()
         """Watch of the object store, or None without one."""
+        self._access = self._new_access()
+        """Check of the object store, or None without one."""
         self._packer = self._new_packer()
         self._service: Service | None = None
         """Service, once this broker leads partitions, or None."""
@@ -229,6 +233,19 @@ class ClusterMember:
         name, every_s = "the object store of the cluster", OBJECT_STORE_LOG_INTERVAL_S
         return StoreWatch(
             self._around.host.clock, lambda: base.object_counts.last_error, name, every_s
+        )
+
+    def _new_access(self) -> ObjectAccess | None:
+        around, base = self._around, self._around.base
+        if not base.has_object_store:
+            return None
+        return ObjectAccess(
+            around.host,
+            base,
+            self._membership,
+            self._errands,
+            self._sessions.leading,
+            around.on_event,
         )
 
     def _new_packer(self) -> Packer | None:
@@ -336,6 +353,8 @@ class ClusterMember:
         self._object_upkeep.start()
         if self._objects_watch is not None:
             self._objects_watch.start()
+        if self._access is not None:
+            self._access.start()
         if self._packer is not None:
             self._packer.rounds.start()
         self._changed()
@@ -363,7 +382,9 @@ class ClusterMember:
             register_cold_reads(metrics, self._cold, readers)
         watch = self._objects_watch
         if watch is not None:
-            register_object_store(metrics, base.object_use, lambda: watch.away_s)
+            register_object_store(
+                metrics, base.object_use, lambda: watch.away_s, lambda: self._has_given_up
+            )
         if self._packer is not None:
             register_packing(metrics, self._packer)
 
@@ -373,12 +394,19 @@ class ClusterMember:
         if away_s is not None:
             found["store"] = f"away for {away_s:.0f} s: nothing is acknowledged, nothing changes"
         watch, counts = self._objects_watch, self._around.base.object_counts
-        if watch is not None and watch.away_s is not None:
+        if self._has_given_up:
+            found["objects"] = (
+                "object store fails at this broker only: the other brokers lead its partitions "
+                f"until it works here: {counts.last_error}"
+            )
+        elif watch is not None and watch.away_s is not None:
             found["objects"] = (
                 f"object store away for {watch.away_s:.0f} s: large flushes and reads of old "
                 f"records wait: {counts.last_error}"
             )
-        if not self.may_serve():
+        if self._has_given_up:
+            found["lease"] = "given up: this broker leads nothing"
+        elif not self.may_serve():
             found["lease"] = "not renewed in time: what is led here is not read either"
         damaged = [] if self._service is None else self._service.leadership.damaged()
         if damaged:
@@ -420,6 +448,15 @@ class ClusterMember:
     def _session_ended(self, session: int) -> None:
         self._sessions.ended(session)
 
+    async def _until_ready(self, session: int) -> None:
+        if self._access is not None:
+            await self._access.until_ready(session)
+
+    @property
+    def _has_given_up(self) -> bool:
+        """Whether this broker leads nothing until the object store works for it."""
+        return self._access is not None and self._access.has_given_up
+
     def _is_following(self) -> bool:
         return self._service is not None and self._service.follower.is_under_way
 
@@ -459,6 +496,8 @@ class ClusterMember:
         self._sessions.begin_no_other()
         self._upkeep.stop()
         self._object_upkeep.stop()
+        if self._access is not None:
+            self._access.stop()
         if self._packer is not None:
             self._packer.rounds.stop()
         if self._service is not None:

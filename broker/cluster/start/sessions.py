@@ -5,6 +5,8 @@ Rules of this file:
 * The next session is registered after all logs of the last one are dropped. Logs are read in it
   only once the committer flushes in it (``StoredLogs.begin``), though the view may name it before.
 * A broker that drains starts no other session.
+* A broker that gave a session up because it alone lacks the object store starts the next one once
+  the store works for it (``object_access.py``).
 """
 
 from __future__ import annotations
@@ -32,13 +34,14 @@ class Sessions:
         home: ClusterHome,
         logs: LogStore,
         durable_logs: StoredLogs,
+        until_ready: Callable[[int], Awaitable[None]],
         register: Callable[[], Awaitable[int]],
         on_begun: Callable[[], None],
         on_event: Callable[[str, str], object],
     ) -> None:
-        """``register`` returns a new session of this node, and waits while the store is
-        unavailable.
+        """``until_ready`` waits until another session may follow the given one.
 
+        ``register`` returns a new session of this node, and waits while the store is unavailable.
         ``on_begun`` is called after each session except the one that the home was opened with.
         ``on_event``: see ``Newcomer``.
         """
@@ -46,6 +49,7 @@ class Sessions:
         self._home = home
         self._logs = logs
         self._durable_logs = durable_logs
+        self._until_ready = until_ready
         self._register = register
         self._on_begun = on_begun
         self._on_event = on_event
@@ -99,6 +103,9 @@ class Sessions:
         former = self.newest
         logger.warning("session lost, all that was led here is forgotten session=%d", former)
         self._on_event("session_lost", f"session {former}: all that was led here is forgotten")
+        await self._until_ready(former)
+        if self._is_last:
+            return
         session = await self._register()
         self._committer.begin_session(session)
         self._home.session = session

@@ -50,6 +50,22 @@ class MemoryClusterIndex(Way):
         """See ``ClusterIndex``."""
         return self._ask(self._index.heartbeat, session, lease_ms)
 
+    def report_objects(
+        self, session: int, *, failing_ms: int | None, stored_ms: int | None, within_ms: int
+    ) -> Sequence[int]:
+        """See ``ClusterIndex``."""
+        return self._ask(
+            self._index.report_objects,
+            session,
+            failing_ms=failing_ms,
+            stored_ms=stored_ms,
+            within_ms=within_ms,
+        )
+
+    def yield_to(self, session: int, nodes: Sequence[int], within_ms: int) -> bool:
+        """See ``ClusterIndex``."""
+        return self._ask(self._index.yield_to, session, nodes, within_ms)
+
     def fence_expired(self) -> frozenset[int]:
         """See ``ClusterIndex``."""
         return self._ask(self._index.fence_expired)

@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import Final
 from uuid import UUID
 
-from barnabas.broker.testing.store.log_upkeep import LogUpkeep
+from barnabas.broker.testing.store.object_access import ObjectAccess
 from barnabas.broker.testing.store.rows import (
     PartitionRow,
     SessionRow,
@@ -62,7 +62,7 @@ _IMPORT_MS: Final = 60_000
 """Lease, in milliseconds, of an import, for which no caller waits."""
 
 
-class MemoryIndex(LogUpkeep):
+class MemoryIndex(ObjectAccess):
     """All sessions and partitions; callable on any thread.
 
     See ``LogIndex`` and ``ClusterIndex`` for the methods.
@@ -74,7 +74,6 @@ class MemoryIndex(LogUpkeep):
         self._next_session = 1
         self._nodes: set[int] = set()
         """Node IDs that brokers have had."""
-        self._version = 0
         self._metadata_version = 0
         self._controller: int | None = None
         self._next_node_id = FIRST_NODE_ID
@@ -514,7 +513,14 @@ class MemoryIndex(LogUpkeep):
         ]
         controller, fenced = self._live_controller(), fenced_members(self._sessions)
         return ClusterSnapshot(
-            self._version, self._metadata_version, controller, members, led, gone, fenced
+            self._version,
+            self._metadata_version,
+            controller,
+            members,
+            led,
+            gone,
+            fenced,
+            self._failing_sessions(),
         )
 
     def _begin_session(self, token: UUID, node_id: int, endpoints: str, lease_ms: int) -> int:
@@ -537,10 +543,6 @@ class MemoryIndex(LogUpkeep):
             raise StoreUnusable(EXPORTED)
         if not transfer.is_done:
             raise StoreUnusable(NOT_COMPLETED)
-
-    def _raise_version(self) -> None:
-        self._version += 1
-        self._changed.notify_all()
 
     def _note_changed(self, partition_ids: Collection[int]) -> None:
         if partition_ids:

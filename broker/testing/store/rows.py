@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,6 +121,10 @@ class SessionRow:
     is_live: bool = True
     is_draining: bool = False
     object_store: str | None = None
+    has_failing_objects: bool = False
+    """Whether its broker reports that the object store fails."""
+    stored_s: float = -math.inf
+    """Time of its last object that was stored, as reported."""
     next_flushes: dict[int, int] = field(default_factory=dict)
     """Number of the next flush by lane; a missing lane has had none."""
 

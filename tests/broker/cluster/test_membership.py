@@ -481,6 +481,68 @@ async def test_a_heartbeat_counts_from_before_it_was_sent(cluster):
     assert not one.membership.may_serve()
 
 
+@pytest.fixture
+def yielding(cluster, monkeypatch):
+    """Return a list of the outcomes of sessions that yield; each ends if it is empty."""
+    outcomes = []
+
+    def yield_to(session, nodes, within_ms):
+        if outcomes:
+            return outcomes.pop()
+        cluster.store.index.fence(session)
+        return True
+
+    monkeypatch.setattr(cluster.store.index, "yield_to", yield_to)
+    return outcomes
+
+
+async def test_broker_that_yields_serves_nothing(cluster, yielding):
+    one = cluster.broker(1)
+    yield_to, served = one.way.yield_to, []
+
+    def watched(*arguments):
+        served.append(one.membership.may_serve())
+        return yield_to(*arguments)
+
+    one.way.yield_to = watched
+    assert one.membership.yield_to(one.way, one.session, [2], 1)
+    assert served == [False]
+    one.membership.beat_once()
+    await asyncio.sleep(0)
+    assert one.ended == [one.session], "it is reported once"
+    assert not one.membership.yield_to(one.way, one.session, [2], 1), "it has ended"
+    one.membership.new_session(one.way)
+    assert one.membership.may_serve()
+
+
+async def test_session_that_does_not_yield_serves_again_after_a_heartbeat(cluster, yielding):
+    one = cluster.broker(1)
+    yielding.append(False)
+    assert not one.membership.yield_to(one.way, one.session, [2], 1)
+    assert not one.membership.may_serve()
+    one.membership.beat_once()
+    assert one.membership.may_serve()
+    cluster.index.fence(one.session)
+    one.membership.beat_once()
+    await asyncio.sleep(0)
+    assert one.ended == [one.session]
+
+
+async def test_earlier_heartbeat_does_not_revive_a_session_that_yields(cluster, yielding):
+    one = cluster.broker(1)
+    index = one.membership._beating
+    beat = index.heartbeat
+
+    def meanwhile(session, lease_ms):
+        answer = beat(session, lease_ms)
+        assert one.membership.yield_to(one.way, session, [2], 1)
+        return answer
+
+    index.heartbeat = meanwhile
+    one.membership.beat_once()
+    assert not one.membership.may_serve()
+
+
 async def test_fenced_session_is_reported_once_and_replaced(cluster):
     one = cluster.broker(1)
     cluster.index.fence(one.session)
