@@ -71,7 +71,7 @@ def test_slow_program_gets_time_while_it_advances(tmp_path):
     )
     path.write_text(path.read_text().replace("import os", "import time, os"))
     words = [sys.executable, str(path), "1"]
-    options = Options(words, "orders", "invoices", 6.0, faults=(), instances=1, settle_s=4.0)
+    options = Options(words, "orders", "invoices", 3.0, faults=(), instances=1, settle_s=4.0)
     proof = run_proof(options)
     assert proof.verdict.counts == {}
     assert proof.verdict.is_proved
@@ -111,7 +111,7 @@ def test_slow_program_without_a_group_gets_time_while_it_writes(tmp_path):
     path = tmp_path / "program.py"
     path.write_text(OWN_OFFSETS)
     words = [sys.executable, str(path)]
-    options = Options(words, "orders", "invoices", 6.0, faults=(), instances=1, settle_s=4.0)
+    options = Options(words, "orders", "invoices", 3.0, faults=(), instances=1, settle_s=4.0)
     proof = run_proof(options)
     assert proof.verdict.counts == {}
     assert proof.verdict.is_proved
