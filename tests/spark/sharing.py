@@ -26,7 +26,12 @@ SHARED_BY_FILE: Final = {
     "tests/spark/test_object_store.py": DRIVER,
 }
 
-WITHOUT_SHARING: Final = {"tests/interop/test_documents.py", "tests/interop/test_prove.py"}
+WITHOUT_SHARING: Final = {
+    "tests/attack/shapes/test_shapes.py",
+    "tests/attack/test_attack.py",
+    "tests/interop/test_documents.py",
+    "tests/interop/test_prove.py",
+}
 """Files of which each test is a unit of work."""
 
 
