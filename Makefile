@@ -31,6 +31,8 @@ STRICT_PYTEST := PYTHONDEVMODE=1 PYTHONMALLOC=pymalloc $(PYTEST) -p tests.withou
 PARALLEL := $(if $(filter-out 1,$(JOBS)),--numprocesses=$(JOBS) --dist=worksteal)
 ONE_MORE := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((1 + $(JOBS))) --dist=worksteal)
 CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=worksteal)
+# The same, where the tests of a file share a broker that takes long to fill; see tests/spark/sharing.py.
+CROWDED_FILES := $(subst worksteal,loadfile --no-loadscope-reorder,$(CROWDED))
 # Four at a time of those that start JVMs, for the sake of memory, and since they wait half of their
 # time: the tests of a file share theirs. Long files first.
 IN_FOURS := $(if $(filter-out 1,$(JOBS)),--numprocesses=4 --dist=loadfile --no-loadscope-reorder)
@@ -397,7 +399,7 @@ postgresql: $(VENV)/.counterparts ## What a cluster keeps in PostgreSQL, on a pr
 .PHONY: attack-small
 attack-small: $(VENV)/.dev ## Clients that mean harm, each for seconds; `make attack` for longer
 	$(call heading,attacks)
-	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/attack)
+	@$(PYTEST) --quiet $(CROWDED_FILES) -m "not nightly" $(or $(ARGS),tests/attack)
 
 .PHONY: spark-crash
 spark-crash: $(VENV)/.counterparts ## Every row of the crash tables of the Spark sinks, and the heap over 100 batches; an hour

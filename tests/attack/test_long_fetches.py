@@ -21,6 +21,7 @@ from tests.garbage import collector_of_a_daemon
 from tests.products import case
 from tests.waiting import wait_until
 
+pytestmark = pytest.mark.slow
 BUSY_MS_MOST = 100
 """The rule is 50; a crowded machine that also traces coverage may take twice as long."""
 TOPICS, PARTITIONS = 4, 9900

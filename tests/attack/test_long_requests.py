@@ -38,6 +38,7 @@ from tests.crash.transaction_life import batches_of
 from tests.garbage import collector_of_a_daemon
 from tests.products import case
 
+pytestmark = pytest.mark.slow
 BUSY_MS_MOST = 200
 """The rule is 50; a crowded machine that also traces coverage may take a few times as long."""
 MUCH_MS_MOST = 50

@@ -22,8 +22,10 @@ PARTITIONS = 3
 KILLS = (1,) if os.environ.get("INTEROP_BROKER") == "kafka" else (2, 4)
 """In `make test`, and at night."""
 BETWEEN_KILLS_S = 0.7
-RECORDS_BETWEEN_KILLS = 30
+RECORDS_BETWEEN_KILLS = 40
 """Per partition, at least."""
+PAUSE_S = 0.004
+"""The time between two records of a partition: more records would only show the same."""
 FLUSH_S = 120
 Counts = list[int]
 
@@ -51,7 +53,7 @@ def produce_with_confluent(servers: str, topic: str, stop: threading.Event, coun
             producer.produce(topic, value, partition=partition, on_delivery=delivered)
             counts[partition] += 1
         producer.poll(0)
-        time.sleep(0.0005)
+        time.sleep(PAUSE_S)
     assert producer.flush(FLUSH_S) == 0
     assert errors == []
 
@@ -74,7 +76,7 @@ def produce_with_kafka_python(
                 value = b"%d" % counts[partition]
                 futures.append(producer.send(topic, value, partition=partition))
                 counts[partition] += 1
-            time.sleep(0.001)
+            time.sleep(PAUSE_S)
         producer.flush(timeout=FLUSH_S)
         for future in futures:
             future.get(timeout=FLUSH_S)
@@ -96,7 +98,7 @@ def produce_with_aiokafka(servers: str, topic: str, stop: threading.Event, count
                     value = b"%d" % counts[partition]
                     futures.append(await producer.send(topic, value, partition=partition))
                     counts[partition] += 1
-                await asyncio.sleep(0.001)
+                await asyncio.sleep(PAUSE_S)
             await asyncio.wait_for(asyncio.gather(*futures), FLUSH_S)
 
     asyncio.run(produce())

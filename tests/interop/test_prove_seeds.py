@@ -7,7 +7,9 @@ from dataclasses import asdict
 
 import pytest
 
+from tests.interop import prove_seeds
 from tests.interop.prove_seeds import TEN, Result, Run, arguments_of, main, results_of, table
+from tests.products import for_the_night
 
 PROVED, NOT_PROVED = "PROVED", "NOT PROVED"
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
@@ -44,6 +46,25 @@ def test_table_counts_verdicts_causes_and_times():
     assert " ".join(wrong.split()) == "auto-commit 2 of 3 1 of 3 1 of 3 80-121"
 
 
+def test_campaign_performs_the_runs_that_its_file_lacks(tmp_path, monkeypatch):
+    performed = []
+
+    def perform(runs, _jobs, _directory):
+        for each in runs:
+            performed.append(each.seed)
+            yield Result(each, PROVED, "", 9.0)
+
+    monkeypatch.setattr(prove_seeds, "perform", perform)
+    words = ["--programs", "kafka-python", "--seconds", "2", "--directory", str(tmp_path)]
+    for seeds in (1, 3, 3):
+        assert main([*words, "--seeds", str(seeds)]) == 0
+    assert performed == [1, 2, 3]
+    assert [each.run.seed for each in results_of(tmp_path / "results.jsonl")] == [1, 2, 3]
+
+
+@for_the_night(
+    beside="tests/interop/test_prove_seeds.py::test_campaign_performs_the_runs_that_its_file_lacks"
+)
 def test_campaign_continues_after_the_runs_of_its_file(tmp_path, capsys):
     words = ["--programs", "kafka-python", "--seconds", "2", "--directory", str(tmp_path)]
     file = tmp_path / "results.jsonl"

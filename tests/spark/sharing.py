@@ -1,6 +1,8 @@
-"""Test files that share a Spark: xdist gives all of them to one worker, and others their own file.
+"""Units of work of xdist's workers: files that share a Spark together, another file as a whole.
 
-A Spark takes seconds of processor time to start, and as many again for its first query.
+A Spark takes seconds of processor time to start, and as many again for its first query. Of files
+whose tests wait for long and share nothing, each test is a unit: one worker would need as long for
+such a file as all others for the rest.
 """
 
 from __future__ import annotations
@@ -24,10 +26,18 @@ SHARED_BY_FILE: Final = {
     "tests/spark/test_object_store.py": DRIVER,
 }
 
+WITHOUT_SHARING: Final = {
+    "tests/attack/shapes/test_shapes.py",
+    "tests/attack/test_attack.py",
+    "tests/interop/test_documents.py",
+    "tests/interop/test_prove.py",
+}
+"""Files of which each test is a unit of work."""
+
 
 class SharedSparkScheduling(LoadFileScheduling):
-    """The scheduling of `--dist=loadfile`, with one unit of work for files that share a Spark."""
+    """The scheduling of `--dist=loadfile`, with these units of work."""
 
     def _split_scope(self, nodeid: str) -> str:
         file = super()._split_scope(nodeid)
-        return SHARED_BY_FILE.get(file, file)
+        return nodeid if file in WITHOUT_SHARING else SHARED_BY_FILE.get(file, file)

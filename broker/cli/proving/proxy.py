@@ -131,13 +131,19 @@ class Proxy:
         server = await asyncio.start_server(self._accept, HOST, self.port)
         self._listening.set()
         await self._stopping.wait()
+        # A server that is closed first loses the connection that it accepts at that moment.
+        for listener in server.sockets:
+            self._loop.remove_reader(listener.fileno())
+        while tasks := asyncio.all_tasks() - {asyncio.current_task()}:
+            for connection in list(self._connections):
+                connection.close()
+            await asyncio.gather(*tasks, return_exceptions=True)
         server.close()
-        for connection in list(self._connections):
-            connection.close()
-        tasks = asyncio.all_tasks() - {asyncio.current_task()}
-        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self._stopping.is_set():
+            writer.transport.abort()
+            return
         connection = _Connection(self._tap(writer.get_extra_info("peername")[1]))
         connection.writers.append(writer)
         self._connections.add(connection)
