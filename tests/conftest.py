@@ -128,10 +128,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(autouse=True)
-def _hidden_spark(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def _hidden_spark(request: pytest.FixtureRequest) -> None:
     """Hide the Spark that other files of this worker share from a test that takes none."""
     pyspark = sys.modules.get("pyspark")
     if pyspark is not None and "spark" not in request.fixturenames:
+        monkeypatch = request.getfixturevalue("monkeypatch")
         monkeypatch.setattr(pyspark.SparkContext, "_active_spark_context", None)
 
 

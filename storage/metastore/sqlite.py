@@ -105,6 +105,7 @@ class SqliteMetaStore(ReplacedTables):
                 factory=_Connection,
             )
         connection.path = path
+        damaged: list[str] = []
         try:
             with _translated_errors(path):
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -116,17 +117,16 @@ class SqliteMetaStore(ReplacedTables):
                 identity = _read_or_create_identity(connection, node_id, new_cluster_id)
                 _execute_file(connection, _LATER_TABLES)
                 connection.version = _commits(connection)
-                digest = ContentDigest(connection)
-                damaged = digest.compare()
-                if damaged:
-                    _judge_damage(path, damaged, digest, accept_damage=accept_damage)
-            with _translated_errors(path):
-                digest.follow()
-            connection.digest = digest
+                if count is not None:
+                    digest = ContentDigest(connection)
+                    if damaged := digest.compare():
+                        _judge_damage(path, damaged, digest, accept_damage=accept_damage)
+            # A store in memory ends with its process: it has no earlier content to compare with.
             if count is not None:
                 with _translated_errors(path):
+                    digest.follow()
                     count.begin()
-            connection.count = count
+                connection.digest, connection.count = digest, count
         except BaseException:
             connection.close()
             raise

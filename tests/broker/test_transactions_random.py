@@ -21,6 +21,7 @@ from barnabas.testing import Broker
 from tests.broker.committed_reader import Seen, committed_records
 from tests.broker.data_plane import Named, Wire, batch
 from tests.broker.raw_producer import RawProducer
+from tests.products import case
 from tests.requests import codes_of, delete_records_request, describe_producers_request
 from tests.seeds import SEED
 from tests.waiting import wait_until
@@ -350,7 +351,7 @@ class Follower:
             assert kept == expected, f"seed {SEED}"
 
 
-@pytest.mark.parametrize("way", ["restart", "crash"])
+@pytest.mark.parametrize("way", [case("restart", in_test=False), case("crash", in_test=True)])
 def test_readers_see_what_is_committed_l1_to_l10(way):
     print(f"SEED={SEED}")
     chosen = random.Random(f"{SEED}-{way}")

@@ -185,7 +185,7 @@ def test_store_that_throttles_gets_fewer_uploads_at_once(world, monkeypatch, cap
                 wire.send(PRODUCE, produce_request(9, TOPIC, (0, batch(b"a"))), 9)
                 wait_until(lambda: scrape(broker)("barnabas_object_uploads_max") == 1)
             assert not wire.receive().responses[0].partition_responses[0].error_code
-            wait_until(lambda: scrape(broker)("barnabas_object_uploads_max") == 4, seconds=60)
+            wait_until(lambda: scrape(broker)("barnabas_object_uploads_max") == 4, pause_s=1.0)
     assert "object store throttles, fewer uploads at once uploads=2" in caplog.text
 
 

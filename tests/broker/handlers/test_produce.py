@@ -34,6 +34,7 @@ from tests.broker.data_plane import (
     topic_name,
     values,
 )
+from tests.products import case
 from tests.waiting import wait_until
 
 GZIP, ZSTD = 1, 4
@@ -87,9 +88,10 @@ def test_stored_as_it_came_but_for_offset_and_epoch(wire, topic, version):
 
 @pytest.mark.parametrize("version", [3, 9, 13])
 @pytest.mark.parametrize("acks", [-1, 1])
-def test_acknowledged_records_are_readable_at_once(wire, topic, version, acks):
+@pytest.mark.parametrize("count", [case(40, in_test=True), case(200, in_test=False)])
+def test_acknowledged_records_are_readable_at_once(wire, topic, version, acks, count):
     """Read your own ack: the high watermark moves before the answer leaves."""
-    for number in range(200):
+    for number in range(count):
         wire.produce(topic, batch(b"%d" % number), version=version, acks=acks)
         found = wire.fetch_one(topic, number)
         assert values(found.records) == [b"%d" % number]
