@@ -65,7 +65,7 @@ BY_HAND: dict[str, int] = {
     "storage/files": 622,
     "storage/journal": 1_060,
     "storage/log": 3_208,
-    "storage/metastore": 745,
+    "storage/metastore": 744,
     "storage/objects": 712,
     "storage/postgresql": 1_795,
     "storage/repair": 1_027,

@@ -116,7 +116,7 @@ def _member_refusal(host: Host, context: RequestContext, request: JoinGroupReque
     return ErrorCode.NONE
 
 
-@serves(SYNC_GROUP, versions=(0, 5), large_bytes=MANY_ASSIGNMENTS_BYTES)
+@serves(SYNC_GROUP, versions=(0, 5), short=True, large_bytes=MANY_ASSIGNMENTS_BYTES)
 def sync_group(
     groups: Groups, context: RequestContext, request: SyncGroupRequest
 ) -> SyncGroupResponse | Deferred[SyncGroupResponse]:
