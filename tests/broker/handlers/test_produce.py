@@ -238,7 +238,7 @@ def test_compacted_topics_want_keys(broker, request, wire, version):
 def test_internal_topics_are_not_for_clients(broker, wire, version):
     name = "__consumer_offsets"
     if broker.call(lambda: name not in broker.server.catalogue.topics):
-        broker.create_topic(name)
+        broker.create_topic(name, configs={"cleanup.policy": "compact"})
     internal = Named(name, broker.call(lambda: broker.server.catalogue.topics[name].topic_id))
     for _ in range(2):
         result = wire.produce(internal, batch(), version=version)
