@@ -5,10 +5,11 @@ Rules of this file:
 1. Commit groups are flushed in their order. One flush is committed at a time; commit groups
    submitted meanwhile go into the next one, as long as that stays small enough.
 2. The body of a large flush is uploaded before its commit, which names the key of the object (F6).
-   Several uploads run at once, and end in any order. Commits follow in the order of placement (F8).
-   A small flush with nothing before it leaves at once, with its body; so does each flush until
-   uploads may begin (``storage/objects/object_use.py``). While much arrives for an object store,
-   commit groups are collected first (``flush_window.py``).
+   Several uploads run at once, and end in any order. Commits follow in the order of placement
+   (F8): when an effect is durable, so is its cause (F13). A small flush with nothing
+   before it leaves at once, with its body; so does each flush until uploads may begin
+   (``storage/objects/object_use.py``). While much arrives for an object store, commit groups are
+   collected first (``flush_window.py``).
 3. The index's outcome goes to the listener: committed, refused, or the session is lost. Commit
    groups of a run that was refused, or lost, are dropped everywhere (``CommitGroup.run``): they may
    build on a refused one.
