@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 
-from kafka.structs import OffsetAndMetadata
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from tests.browser.console_broker import ConsoleBroker
 from tests.counterparts.transaction_client import TransactionClient
-from tests.interop.administration import create
+from tests.interop.administration import TIMEOUT_S, admin, create
 from tests.interop.clients import kafka
 
 TOPIC = "orders"
@@ -39,10 +39,7 @@ def furnished(broker: ConsoleBroker) -> Iterator[None]:
 
 def commit(broker: ConsoleBroker, group: str, topic: str, offset: int) -> None:
     """Commit an offset of partition 0 for a group that has no members."""
-    place = kafka.TopicPartition(topic, 0)
-    consumer = kafka.KafkaConsumer(
-        bootstrap_servers=broker.bootstrap_servers, group_id=group, enable_auto_commit=False
-    )
-    consumer.assign([place])
-    consumer.commit({place: OffsetAndMetadata(offset, "", -1)})
-    consumer.close()
+    # A consumer of kafka-python that is closed soon can leave a socket open.
+    client = admin(broker.bootstrap_servers)
+    committed = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, offset)])
+    client.alter_consumer_group_offsets([committed])[group].result(TIMEOUT_S)

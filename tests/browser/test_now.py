@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from kafka.structs import OffsetAndMetadata
 from playwright.sync_api import expect
 
 from tests.browser.console_broker import producing
@@ -13,7 +12,6 @@ from tests.browser.furnished import commit
 from tests.browser.looking import axe_check, in_each_theme, screenshot, state_of, tab_stops
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
-from tests.interop.clients import kafka
 from tests.products import for_the_night
 from tests.waiting import wait_until
 
@@ -144,13 +142,7 @@ def test_name_of_a_group_stays_text(page, quick_broker):
     with producing(quick_broker, "orders"):
         page.goto(quick_broker.url)
         wait_until(lambda: records_in(page) > 0, "records come in")
-    place = kafka.TopicPartition("orders", 0)
-    consumer = kafka.KafkaConsumer(
-        bootstrap_servers=quick_broker.bootstrap_servers, group_id=group, enable_auto_commit=False
-    )
-    consumer.assign([place])
-    consumer.commit({place: OffsetAndMetadata(0, "", -1)})
-    consumer.close()
+    commit(quick_broker, group, "orders", 0)
     behind = page.get_by_role("region", name="Groups with lag")
     expect(behind.get_by_role("link", name=group)).to_be_visible()
     expect(page.locator("main img")).to_have_count(0)
