@@ -192,22 +192,35 @@ def let_be_quick(committer):
 
 
 @pytest.fixture
-def threads(disk):
-    heard = Waited()
+def heard(monkeypatch):
+    """Return a listener; all flushes take the same time."""
+    Clock(monkeypatch)
+    return Waited()
+
+
+@pytest.fixture
+def threads(disk, heard):
     committer = JournalCommitter(started(disk), heard)
     threads = CommitterThreads(committer, heard)
     yield threads, committer, heard
     threads.stop()
 
 
+def commit_on_the_loop(threads, group):
+    """Commit ``group`` as the loop does, once the journal thread has ended its turn."""
+    with threads._committing:
+        pass
+    return threads.commit_inline(group, nothing)
+
+
 def test_the_threads_take_turns_with_the_loop(disk, threads):
     threads, committer, heard = threads
     let_be_quick(committer)
-    assert not threads.commit_inline(group_of(100), nothing)
+    assert not commit_on_the_loop(threads, group_of(100))
     threads.submit(group_of(100))
     heard.wait_for("durable", 1)
     heard.wait_for("written", 1)
-    assert threads.commit_inline(group_of(100, base_offset=1), nothing)
+    assert commit_on_the_loop(threads, group_of(100, base_offset=1))
     heard.wait_for("written", 2)
     threads.submit(group_of(100, base_offset=2))
     heard.wait_for("durable", 2)
@@ -215,14 +228,13 @@ def test_the_threads_take_turns_with_the_loop(disk, threads):
     assert [sequence for sequence, _ in found] == [1, 2, 3]
 
 
-def test_the_loop_commits_nothing_where_it_may_not(disk):
-    heard = Waited()
+def test_the_loop_commits_nothing_where_it_may_not(disk, heard):
     committer = JournalCommitter(started(disk), heard)
     threads = CommitterThreads(committer, heard, commits_here=False)
     let_be_quick(committer)
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
-    assert not threads.commit_inline(group_of(100), nothing)
+    assert not commit_on_the_loop(threads, group_of(100))
     threads.stop()
 
 
@@ -231,15 +243,14 @@ def test_the_loop_leaves_a_slow_disk_and_a_busy_committer_to_the_thread(threads)
     threads.submit(group_of(100))
     heard.wait_for("written", 1)
     assert not committer.flushes_are_quick
-    assert not threads.commit_inline(group_of(100), nothing)
+    assert not commit_on_the_loop(threads, group_of(100))
     let_be_quick(committer)
     with threads._committing:
         assert not threads.commit_inline(group_of(100), nothing)
-    assert threads.commit_inline(group_of(100), nothing)
+    assert commit_on_the_loop(threads, group_of(100))
 
 
-def test_the_end_writes_what_was_committed_here(disk):
-    heard = Waited()
+def test_the_end_writes_what_was_committed_here(disk, heard):
     committer = JournalCommitter(started(disk), heard)
     threads = CommitterThreads(committer, heard)
     let_be_quick(committer)
@@ -248,7 +259,7 @@ def test_the_end_writes_what_was_committed_here(disk):
     ran = []
     group = CommitGroup()
     group.operations.append(lambda: ran.append(True))
-    assert threads.commit_inline(group, nothing)
+    assert commit_on_the_loop(threads, group)
     threads.stop()
     assert ran == [True]
 
@@ -264,7 +275,7 @@ def test_awaited_group_is_written_to_segments_at_once(threads, monkeypatch):
     after = CommitGroup()
     after.operations.append(lambda: None)
     after.awaited = True
-    assert threads.commit_inline(after, nothing)
+    assert commit_on_the_loop(threads, after)
     heard.wait_for("written", 2)
 
 
