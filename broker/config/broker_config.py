@@ -274,7 +274,7 @@ class BrokerConfig(SecurityConfig):
     )
     """Accepted for compatibility: one broker has one replica."""
     offsets_topic_segment_bytes: int = setting(
-        "offsets.topic.segment.bytes", INT, 104_857_600, at_least(1)
+        "offsets.topic.segment.bytes", INT, 104_857_600, at_least(1024 * 1024)
     )
     """Segment size of __consumer_offsets."""
     offsets_retention_minutes: int = setting("offsets.retention.minutes", INT, 10_080, at_least(1))
@@ -371,7 +371,7 @@ class BrokerConfig(SecurityConfig):
     )
     """Accepted for compatibility: one broker has one replica."""
     transaction_state_log_segment_bytes: int = setting(
-        "transaction.state.log.segment.bytes", INT, 104_857_600, at_least(1)
+        "transaction.state.log.segment.bytes", INT, 104_857_600, at_least(1024 * 1024)
     )
     """Segment size of __transaction_state."""
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(

@@ -85,6 +85,14 @@ def test_a_bad_value_says_where_it_was_set():
         load("", {"KAFKA_CFG_NODE_ID": "-3"})
 
 
+@pytest.mark.parametrize("key", ["offsets.topic", "transaction.state.log"])
+def test_segment_size_that_the_topic_cannot_have_is_refused_at_the_start(key):
+    """A topic with such segments cannot be created, so no group would find its coordinator."""
+    with pytest.raises(ConfigError, match=rf"{key}\.segment\.bytes"):
+        load(f"{key}.segment.bytes=1048575\n")
+    load(f"{key}.segment.bytes=1048576\n")
+
+
 @pytest.mark.parametrize("override", ["", "num.partitions", "=3"])
 def test_an_override_is_a_key_and_a_value(override):
     with pytest.raises(ConfigError, match="must be key=value"):
