@@ -482,8 +482,8 @@ soak-memory: $(VENV)/.dev ## Every load of the benchmark for minutes: memory sta
 	@$(BIN)/python -m tests.soak.memory --duration $(DURATION) $(ARGS)
 
 .PHONY: torture-simulated
-torture-simulated: $(VENV)/.dev ## Three brokers in simulated time (SEEDS=, SEED=, SECONDS=): a failure comes again
-	@$(BIN)/python -m tests.cluster.torture --seeds $(or $(SEEDS),200) $(if $(SEED),--seed $(SEED)) \
+torture-simulated: $(COMPILED)/.built ## Three brokers in simulated time (SEEDS=, SEED=, SECONDS=): a failure comes again
+	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(BIN)/python -m tests.cluster.torture --seeds $(or $(SEEDS),200) $(if $(SEED),--seed $(SEED)) \
 		--seconds $(or $(SECONDS),600) $(ARGS)
 
 .PHONY: torture

@@ -22,7 +22,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from barnabas.broker.api.dispatch import CloseConnection
-from barnabas.broker.runtime.turns import slice_is_left, slice_of_loop
+from barnabas.broker.runtime.turns import slice_of_loop, turns_of_loop
 
 if TYPE_CHECKING:
     from barnabas.broker.api.dispatch import Deferred
@@ -299,7 +299,7 @@ class Turn:
     is_work: ClassVar[bool] = True
 
     def __await__(self) -> Generator[Any, Any, None]:
-        if not slice_is_left():
+        if not turns_of_loop().is_left:
             yield self
 
     def begin(self, ticket: Ticket) -> GiveUp | None:

@@ -37,7 +37,7 @@ from barnabas.broker.coordination.shard import (
 )
 from barnabas.broker.metadata.changes import REPEATED_MS
 from barnabas.broker.runtime import failpoints
-from barnabas.broker.runtime.turns import next_turn, slice_is_left
+from barnabas.broker.runtime.turns import turns_of_loop
 from barnabas.coordinator.decision import Decision, Effect, LongDecision, Now
 from barnabas.protocol.errors import ErrorCode, KafkaError
 from barnabas.protocol.records import NO_LEADER_EPOCH
@@ -196,8 +196,9 @@ class CoordinatorLog(Generic[MachineT]):
 
     async def _load_the_rest(self) -> None:
         logger.info("loading %s", self.describe_replay())
-        while self.replay.read_until(lambda: not slice_is_left()):
-            await next_turn()
+        turns = turns_of_loop()  # Looked up once: each batch asks.
+        while self.replay.read_until(lambda: not turns.is_left):
+            await turns.next_slice()
         self._loads_in_background = False
         self.replayed.set()
         logger.info("loaded topic=%s records=%d", self.topic_name, self.replay.records)

@@ -37,7 +37,7 @@ class Turns:
 
     @property
     def is_left(self) -> bool:
-        """Whether the slice lasts."""
+        """Whether work in slices may continue at once."""
         return counter_seconds() < self._slice_ends
 
     def has(self, future: object) -> bool:
@@ -72,7 +72,7 @@ _turns: WeakKeyDictionary[asyncio.AbstractEventLoop, Turns] = WeakKeyDictionary(
 
 async def next_turn() -> None:
     """Yield to the event loop, if the current slice is used up."""
-    turns = _turns_of(asyncio.get_running_loop())
+    turns = turns_of_loop()
     if not turns.is_left:
         await turns.next_slice()
 
@@ -82,7 +82,7 @@ async def turn_over() -> None:
 
     It is for tasks that count their work between two turns, with a smaller limit than a slice.
     """
-    await _turns_of(asyncio.get_running_loop()).next_slice()
+    await turns_of_loop().next_slice()
 
 
 def run_in_turns(loop: asyncio.AbstractEventLoop, steps: Iterator[None]) -> None:
@@ -98,19 +98,19 @@ def run_in_turns(loop: asyncio.AbstractEventLoop, steps: Iterator[None]) -> None
             return
 
 
-def slice_is_left() -> bool:
-    """Whether work in slices may continue at once on the running loop."""
-    return _turns_of(asyncio.get_running_loop()).is_left
-
-
 def is_turn(future: object) -> bool:
     """Return whether a future is a turn of the running loop that has not come."""
-    return _turns_of(asyncio.get_running_loop()).has(future)
+    return turns_of_loop().has(future)
 
 
 def slice_of_loop() -> asyncio.Future[None]:
     """Return a future that is done when the caller's next slice of the running loop starts."""
-    return _turns_of(asyncio.get_running_loop()).next_slice()
+    return turns_of_loop().next_slice()
+
+
+def turns_of_loop() -> Turns:
+    """Return the turns of the running loop."""
+    return _turns_of(asyncio.get_running_loop())
 
 
 def _turns_of(loop: asyncio.AbstractEventLoop) -> Turns:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from barnabas.broker.coordination import coordinator_log
 from barnabas.broker.coordination.runner import Submission
 from barnabas.broker.coordination.shard import java_hash
 from barnabas.broker.metadata.topic_names import GROUP_OFFSETS
@@ -32,6 +31,7 @@ from tests.broker.toy_coordinator import (
     record_of,
     say,
     schedule,
+    turn_after_each_batch,
 )
 from tests.storage.engines import InlineEngine
 
@@ -240,12 +240,6 @@ def load(coordinator: Coordinator) -> None:
     """Run what loads in the background to its end."""
     while coordinator.spawned:
         asyncio.run(coordinator.spawned.pop(0))
-
-
-def turn_after_each_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    """End the slice after each batch that is read; this needs no running loop."""
-    monkeypatch.setattr(coordinator_log, "slice_is_left", lambda: False)
-    monkeypatch.setattr(coordinator_log, "next_turn", lambda: asyncio.sleep(0))
 
 
 def go_on_to_the_end(loading: Coroutine[Any, Any, None]) -> None:

@@ -20,6 +20,7 @@ from barnabas.protocol.records import Record, encode_batch
 from barnabas.storage.metastore.sqlite import MEMORY, SqliteMetaStore
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
+from tests.broker.toy_coordinator import turn_after_each_batch
 from tests.counterparts.offsets_client import OffsetsClient
 from tests.http_client import urlopen
 from tests.waiting import until
@@ -256,7 +257,6 @@ def test_a_broker_of_a_test_knows_whom_it_coordinates_when_it_is_there(monkeypat
             for offset in range(5):
                 assert client.commit_plainly("g", {("t", 0): offset}) == {0}
         monkeypatch.setattr(coordinator_log, "LOAD_BEFORE_READY_MS", 0)
-        monkeypatch.setattr(coordinator_log, "slice_is_left", lambda: False)
-        monkeypatch.setattr(coordinator_log, "next_turn", lambda: asyncio.sleep(0.05))
+        turn_after_each_batch(monkeypatch, turn_s=0.05)
         broker.restart()
         assert not broker.call(lambda: broker.server.groups.is_loading)

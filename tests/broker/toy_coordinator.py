@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
 
+import pytest
+
+from barnabas.broker.coordination import coordinator_log
 from barnabas.broker.coordination.coordinator_log import Admit, CoordinatorLog, TopicSettings
 from barnabas.broker.coordination.runner import Runner, Submission
 from barnabas.broker.coordination.shard import Shard
@@ -225,3 +228,9 @@ class Coordinator:
         again = type(self)(administration=self.administration, **more)
         again.log.open()
         return again
+
+
+def turn_after_each_batch(monkeypatch: pytest.MonkeyPatch, turn_s: float = 0) -> None:
+    """End the slice after each batch that is read; this needs no running loop."""
+    turns = SimpleNamespace(is_left=False, next_slice=lambda: asyncio.sleep(turn_s))
+    monkeypatch.setattr(coordinator_log, "turns_of_loop", lambda: turns)

@@ -45,7 +45,7 @@ class Pace(NamedTuple):
 
 HURRIED = Pace(assignment_interval_ms=0)
 """Members stay in their group for milliseconds: with a longer interval they would own nothing."""
-STEADY = Pace(longest_harm_s=15, between_harms_s=5, between_requests_s=1)
+STEADY = Pace(longest_harm_s=15, between_harms_s=5, between_requests_s=2)
 """Faults outlast a lease of 10 s now and then."""
 
 

@@ -57,11 +57,12 @@ class _Semaphore:
 
     def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:  # noqa: FBT001, FBT002
         """Acquire the semaphore; return False on timeout."""
-        if not self._free and (not blocking or self._scheduler.is_ending):
-            return False
-        seconds = None if timeout < 0 else timeout
-        if not self._scheduler.wait_until(lambda: self._free, self._waiters.wait, seconds):
-            return False
+        if not self._free:
+            if not blocking or self._scheduler.is_ending:
+                return False
+            seconds = None if timeout < 0 else timeout
+            if not self._scheduler.wait_until(lambda: self._free, self._waiters.wait, seconds):
+                return False
         self._free -= 1
         return True
 
