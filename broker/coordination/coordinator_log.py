@@ -110,6 +110,8 @@ class CoordinatorLog(Generic[MachineT]):
         self.replayed = asyncio.Event()
         """Set when all partitions are read: a partition that is not loaded then never will be."""
         self._loads_in_background = False
+        self._not_created = ""
+        """The logged reason for which the topic could not be created."""
 
     # ------------------------------------------------------------------------- gained, loaded, lost
 
@@ -240,9 +242,15 @@ class CoordinatorLog(Generic[MachineT]):
             "segment.bytes": str(settings.segment_bytes),
         }
         until_s = self._catalogue.changes.time_in(REPEATED_MS)
-        await self._catalogue.ensure_topic(
-            self.topic_name, settings.partition_count, configs, until_s
-        )
+        try:
+            await self._catalogue.ensure_topic(
+                self.topic_name, settings.partition_count, configs, until_s
+            )
+        except KafkaError as error:
+            if str(error) != self._not_created:  # Clients repeat their requests.
+                self._not_created = str(error)
+                logger.warning("topic not created name=%s reason=%s", self.topic_name, error)
+            raise
 
     def is_coordinator(self) -> bool:
         """Return whether the internal topic exists with the ID that this broker knows.

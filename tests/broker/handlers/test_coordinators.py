@@ -52,6 +52,18 @@ def test_coordinator_is_found_and_its_topic_created(broker, client, version, kin
     assert sizes == {TOPICS[kind]: 3 if kind == GROUP else 2}
 
 
+def test_topic_that_cannot_be_created_is_logged_once(caplog):
+    with Broker(config={"offsets.topic.num.partitions": "10001"}) as broker:
+        broker.port = broker.address[1]
+        with WireClient(broker) as client:
+            for _ in range(3):
+                (found,) = find(client, 6, GROUP, "key")
+                assert found.error_code == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    lines = [each for each in caplog.messages if each.startswith("topic not created")]
+    assert len(lines) == 1
+    assert "name=__consumer_offsets reason=POLICY_VIOLATION: Excessively large" in lines[0]
+
+
 @pytest.mark.parametrize("kind", KINDS, ids=KINDS.values())
 def test_each_key_is_answered_as_often_as_it_is_named(client, kind):
     found = find(client, 6, kind, "a", "b", "a", "")
