@@ -281,7 +281,7 @@ crash-and-postgresql: $(VENV)/.counterparts ## Both at once: each waits for disk
 SOURCES := pyproject.toml $(shell find -L src -name '*.py')
 SDIST := build/sdist/.built
 COMPILED := build/compiled
-COMPILED_UNIT := tests/compiled tests/storage tests/coordinator/transactions \
+COMPILED_UNIT := tests/compiled tests/storage tests/real/storage tests/coordinator/transactions \
 	tests/broker/world tests/cluster/test_at_random.py tests/cluster/test_garbage.py \
 	$(addprefix tests/protocol/test_,codec_fuzz.py codec_round_trip.py frame.py header.py records.py tuned.py wire.py) \
 	tests/broker/test_pytest_plugin.py $(addprefix tests/real/test_,testing.py tls_transport.py)
@@ -483,7 +483,7 @@ soak-memory: $(VENV)/.dev ## Every load of the benchmark for minutes: memory sta
 
 .PHONY: torture-simulated
 torture-simulated: $(COMPILED)/.built ## Three brokers in simulated time (SEEDS=, SEED=, SECONDS=): a failure comes again
-	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(BIN)/python -m tests.cluster.torture --seeds $(or $(SEEDS),200) $(if $(SEED),--seed $(SEED)) \
+	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(BIN)/python -m tests.torture.simulated --seeds $(or $(SEEDS),200) $(if $(SEED),--seed $(SEED)) \
 		--seconds $(or $(SECONDS),600) $(ARGS)
 
 .PHONY: torture

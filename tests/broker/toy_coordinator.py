@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final
@@ -33,6 +32,7 @@ from barnabas.protocol.messages.offset_commit_record import (
     OffsetCommitKey,
     OffsetCommitValue,
 )
+from barnabas.storage.runtime.threads import new_executor
 from tests.broker.harness import Administration
 from tests.storage.engines import InlineEngine
 
@@ -201,7 +201,7 @@ class Coordinator:
         """Delete the topic in one turn of the caller's loop, which does nothing else meanwhile."""
         catalogue = self.administration.catalogue
         deletion = catalogue.delete_topic(catalogue.topic(GROUP_OFFSETS).topic_id)
-        with ThreadPoolExecutor(max_workers=1) as thread:
+        with new_executor("deletion", 1) as thread:
             thread.submit(asyncio.run, deletion).result()
 
     @property

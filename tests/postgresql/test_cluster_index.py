@@ -19,14 +19,14 @@ from barnabas.storage.postgresql.durability import NotDurable
 from barnabas.storage.replicated.cluster_index import Assignment, HandOver
 from barnabas.storage.replicated.log_index import Flush, Item, Lane, Outcome
 from tests.counterparts.postgresql_servers import Server
-from tests.seeds import SEED
-from tests.storage.cluster_contract import (
+from tests.real.storage.cluster_contract import (
     LEASE_MS,
     LONG_S,
     ClusterIndexContract,
     Waiting,
     World,
 )
+from tests.seeds import SEED
 from tests.waiting import WAIT_S, until, wait_until
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"

@@ -5,8 +5,8 @@ import pytest
 from tests.counterparts.postgresql_servers import Pair
 from tests.postgresql.whole_index import WholeIndex
 from tests.products import case
+from tests.real.storage.flush_cluster import FlushCluster
 from tests.seeds import SEED
-from tests.storage.flush_cluster import FlushCluster
 
 PATIENCE_S = 0.5
 STEPS = 80

@@ -22,26 +22,6 @@ in capitals, may be imported: ``from socket import SHUT_RDWR``."""
 DOOR = "tests.worlds.world"
 UNITS = ("broker", "cluster", "coordinator", "spark_connector", "storage")
 POLLS = "tests.waiting"
-MACHINE_STILL = {
-    "tests/broker/test_large.py",
-    "tests/broker/toy_coordinator.py",
-    "tests/cluster/torture.py",
-    "tests/storage/cluster_contract.py",
-    "tests/storage/flush_cluster.py",
-    "tests/storage/postgresql/test_search.py",
-}
-"""Files of ``UNITS`` that still import from the machine; only removals from here are allowed."""
-POLLS_STILL = {
-    "tests/broker/test_connection_random.py",
-    "tests/broker/test_connection_rate.py",
-    "tests/broker/test_handshakes.py",
-    "tests/broker/test_inspector.py",
-    "tests/broker/test_large.py",
-    "tests/broker/test_mutilated_handshakes.py",
-    "tests/storage/test_io_faults.py",
-    "tests/storage/test_memory_base.py",
-}
-"""Tests of ``UNITS`` that still poll outside of a World; only removals from here are allowed."""
 
 
 def enters(source: Source) -> bool:
@@ -107,14 +87,14 @@ def units() -> list[Source]:
     return [each for each in sources("tests") if each.name.split("/")[1] in UNITS]
 
 
-def test_only_the_listed_tests_still_import_from_the_machine():
-    found = {each.name for each in units() if of_the_machine(each)}
-    assert found == MACHINE_STILL, "move new ones to tests/real/, and remove mended ones here"
+def test_units_import_nothing_of_the_machine():
+    found = [line for source in units() for line in of_the_machine(source)]
+    assert not found, f"use barnabas.storage.runtime, or move the test to tests/real/: {found}"
 
 
-def test_only_the_listed_tests_still_poll_outside_of_a_world():
-    found = {each.name for each in units() if polls(each) and not is_in_a_world(each)}
-    assert found == POLLS_STILL, "run new ones in a World, and remove mended ones here"
+def test_units_poll_only_in_a_world():
+    found = [each.name for each in units() if polls(each) and not is_in_a_world(each)]
+    assert not found, f"run these in a World, or move them to tests/real/: {found}"
 
 
 @pytest.mark.parametrize(

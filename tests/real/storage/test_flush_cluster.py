@@ -6,8 +6,8 @@ import pytest
 
 from barnabas.broker.testing.store.index import MemoryIndex
 from barnabas.storage.replicated.log_index import Outcome
+from tests.real.storage.flush_cluster import FailoverCluster, FlushCluster, ReplicatedIndex
 from tests.seeds import SEED
-from tests.storage.flush_cluster import FailoverCluster, FlushCluster, ReplicatedIndex
 
 STEPS = 250
 SEEDS = range(SEED, SEED + 10)

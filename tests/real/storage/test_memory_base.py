@@ -10,7 +10,7 @@ from barnabas.storage.metastore.interface import MetaStoreError, TopicExists
 from barnabas.storage.replicated.cluster_index import Assignment
 from barnabas.storage.replicated.log_index import Flush, Item, Lane
 from barnabas.storage.runtime.threads import start_thread
-from tests.storage.cluster_contract import LEASE_MS, ClusterIndexContract
+from tests.real.storage.cluster_contract import LEASE_MS, ClusterIndexContract
 from tests.waiting import WAIT_S
 
 CLUSTER_ID = "oKlTPFF2TkSvFtAbxy0nMg"
