@@ -67,6 +67,8 @@ OTHER_LIMITS = {
     "socket.receive.buffer.bytes",
     "queued.max.request.bytes",
     "offset.metadata.max.bytes",
+    "offsets.topic.segment.bytes",
+    "transaction.state.log.segment.bytes",
     "group.initial.rebalance.delay.ms",
     "group.min.session.timeout.ms",
     "group.max.session.timeout.ms",
