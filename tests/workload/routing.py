@@ -102,15 +102,23 @@ class Routing:
             raise Lost(f"{address}: {error!r}") from error
 
     def ask_all(self, api: Any, version: int, requests: Sequence[tuple[Place, Any]]) -> list[Any]:
-        """Send all requests before the first response; None in place of a response that is lost."""
-        addresses = [self._address_or_none(place) for place, _ in requests]
+        """Send all requests before the first response; None in place of a response that is lost.
+
+        Nothing more is sent to a broker whose connection is lost meanwhile: a later batch of an
+        idempotent producer would overtake an earlier one.
+        """
+        leaders = {place: self._address_or_none(place) for place in dict(requests)}
+        addresses = [leaders[place] for place, _ in requests]
+        lost: set[Address] = set()
         sent: list[Wire | None] = [None] * len(requests)
         for number, (address, (_, request)) in enumerate(zip(addresses, requests, strict=True)):
-            if address is not None:
+            if address is not None and address not in lost:
+                lost.add(address)
                 with self._hanging_up(address):
                     wire = self._wire(address)
                     wire.send(api, request, version)
                     sent[number] = wire
+                    lost.remove(address)
         responses: list[Any] = [None] * len(requests)
         for number, (address, wire) in enumerate(zip(addresses, sent, strict=True)):
             # No response comes from a connection that was closed meanwhile.
