@@ -241,7 +241,7 @@ IGNORED = $(addprefix --ignore=,$(COMPILED_UNIT))
 .PHONY: unit-and-property
 unit-and-property: $(VENV)/.dev ## Both at once: the tests are collected only once
 	$(call heading,unit and property tests)
-	@$(STRICT_PYTEST) --quiet $(PARALLEL) -m "not nightly" $(or $(ARGS),$(filter-out tests/real $(COMPILED_UNIT),$(UNIT)) $(IGNORED))
+	@$(STRICT_PYTEST) -p tests.pinned --quiet $(PARALLEL) -m "not nightly" $(or $(ARGS),$(filter-out tests/real $(COMPILED_UNIT),$(UNIT)) $(IGNORED))
 
 .PHONY: real
 real: $(VENV)/.dev ## The unit tests that need the machine, and wait for it
@@ -305,7 +305,7 @@ $(COMPILED)/.built: $(SDIST) $(VENV)/.compiler
 .PHONY: compiled
 compiled: $(COMPILED)/.built ## The unit tests of what the image has compiled, compiled
 	$(call heading,compiled)
-	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(PYTEST) --quiet $(PARALLEL) \
+	@PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/$(COMPILED):$(CURDIR) $(PYTEST) -p tests.pinned --quiet $(PARALLEL) \
 		--import-mode=append --assert=plain --override-ini=pythonpath= -m "not nightly" \
 		$(or $(ARGS),$(COMPILED_UNIT))
 

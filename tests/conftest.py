@@ -37,6 +37,8 @@ settings.register_profile(
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "deterministic"))
 
 
+COLLECTOR_THRESHOLDS = (10_000, 10, 10)
+"""Most objects of a test end with it, after the 700 new objects that are usual here."""
 SAID = "said"
 """What a test notes for the log of a run."""
 SHARES = "shares"
@@ -149,6 +151,7 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*COLLECTOR_THRESHOLDS)
         gc.enable()
 
 
