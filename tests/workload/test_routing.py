@@ -1,4 +1,4 @@
-"""What a client by wire sends while its connections are lost."""
+"""Requests of a client by wire whose connections are lost."""
 
 from __future__ import annotations
 
