@@ -13,6 +13,7 @@ from barnabas.protocol.messages.produce import PRODUCE
 from tests.broker.data_plane import Named, batch, produce_request
 from tests.browser.console_broker import ConsoleBroker, producing
 from tests.browser.looking import axe_check, screenshot, state_of
+from tests.browser.troubles import BROKER_AWAY
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.products import case
@@ -185,7 +186,7 @@ def test_events_says_what_changed_and_shows_one_kind(page, own_broker, troubles)
     expect(kind).to_have_value("started")
     expect(events).to_have_count(1)
     axe_check(page)
-    troubles.tolerate("net::ERR_")  # The page may send requests while the broker is down.
+    troubles.tolerate(BROKER_AWAY)
     own_broker.kill()
     own_broker.restart()
     page.reload()

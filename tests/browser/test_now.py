@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from tests.browser.console_broker import producing
 from tests.browser.furnished import commit
 from tests.browser.looking import axe_check, in_each_theme, screenshot, state_of, tab_stops
+from tests.browser.troubles import BROKER_AWAY
 from tests.counterparts.transaction_client import TransactionClient
 from tests.interop.administration import create
 from tests.products import for_the_night
@@ -77,7 +78,7 @@ def test_screen_pauses_and_resumes_by_keyboard(now):
 
 
 def test_killed_broker_is_shown_as_unavailable_until_it_restarts(page, own_broker, troubles):
-    troubles.tolerate("net::ERR_")
+    troubles.tolerate(BROKER_AWAY)
     page.goto(own_broker.url)
     expect(state_of(page)).to_have_text(LIVE)
     expect(page.get_by_text("The broker serves clients.")).to_be_visible()

@@ -13,6 +13,9 @@ document.addEventListener("securitypolicyviolation", (event) =>
   console.error(`policy violated: ${event.effectiveDirective}, ${event.blockedURI}`));
 """
 
+BROKER_AWAY = r"net::ERR_|503 \(Service Unavailable\)"
+"""Messages while a broker is down, and while it opens its storage, when its port returns 503."""
+
 
 class Troubles:
     """Errors and warnings of a context's pages: thrown, logged, or against the page's policy."""
