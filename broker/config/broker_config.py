@@ -50,6 +50,9 @@ READ_ONLY, PER_BROKER, CLUSTER_WIDE = UpdateMode
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 TOPIC_TO_CREATE = r"[a-zA-Z0-9._-]+:[1-9][0-9]*:-?[0-9]+(:(compact|delete))?"
 
+SEGMENT_SIZES = TOPIC_CONFIGS["segment.bytes"].validator
+"""Accepted sizes of segments: an internal topic is created by the rules of all topics."""
+
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig(SecurityConfig):
@@ -274,7 +277,7 @@ class BrokerConfig(SecurityConfig):
     )
     """Accepted for compatibility: one broker has one replica."""
     offsets_topic_segment_bytes: int = setting(
-        "offsets.topic.segment.bytes", INT, 104_857_600, at_least(1024 * 1024)
+        "offsets.topic.segment.bytes", INT, 104_857_600, SEGMENT_SIZES
     )
     """Segment size of __consumer_offsets."""
     offsets_retention_minutes: int = setting("offsets.retention.minutes", INT, 10_080, at_least(1))
@@ -371,7 +374,7 @@ class BrokerConfig(SecurityConfig):
     )
     """Accepted for compatibility: one broker has one replica."""
     transaction_state_log_segment_bytes: int = setting(
-        "transaction.state.log.segment.bytes", INT, 104_857_600, at_least(1024 * 1024)
+        "transaction.state.log.segment.bytes", INT, 104_857_600, SEGMENT_SIZES
     )
     """Segment size of __transaction_state."""
     transaction_remove_expired_transaction_cleanup_interval_ms: int = setting(
