@@ -33,9 +33,9 @@ ONE_MORE := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((1 + $(JOBS))) --dist
 CROWDED := $(if $(filter-out 1,$(JOBS)),--numprocesses=$$((2 * $(JOBS))) --dist=worksteal)
 # The same, where the tests of a file share a broker that takes long to fill; see tests/spark/sharing.py.
 CROWDED_FILES := $(subst worksteal,loadfile --no-loadscope-reorder,$(CROWDED))
-# Four at a time of those that start JVMs, for the sake of memory, and since they wait half of their
-# time: the tests of a file share theirs. Long files first.
-IN_FOURS := $(if $(filter-out 1,$(JOBS)),--numprocesses=4 --dist=loadfile --no-loadscope-reorder)
+# Six at a time of those that start JVMs, on every machine: together they need 5 GB, and each waits half
+# of its time. The tests of a file share theirs. Long files first.
+IN_SIXES := $(if $(filter-out 1,$(JOBS)),--numprocesses=6 --dist=loadfile --no-loadscope-reorder)
 ARGS ?=
 
 # Run two targets at once, $(1) into a log that is shown at the end.
@@ -326,13 +326,13 @@ endif
 .PHONY: interop
 interop: $(VENV)/.counterparts ## Other people's clients, Spark and Apache Kafka's tools
 	$(call heading,interop tests)
-	@$(PYTEST) --quiet $(IN_FOURS) -m "not nightly" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@$(PYTEST) --quiet $(IN_SIXES) -m "not nightly" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 
 .PHONY: nightly
 nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its record, all crash tables, and DURATION= of each fault
 	$(call heading,nightly tests)
 	@$(if $(ARGS),,$(BIN)/python -m tests.counterparts tools)
-	@RECORD=check $(PYTEST) --quiet $(IN_FOURS) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
+	@RECORD=check $(PYTEST) --quiet $(IN_SIXES) -m "nightly or recorded" $(or $(ARGS),tests/spark tests/interop tests/soak tests/torture)
 	@$(if $(ARGS),,$(PYTEST) --quiet $(CROWDED) -m nightly tests/crash tests/attack tests/postgresql tests/real)
 	@$(if $(ARGS),,$(PYTEST) --quiet -m nightly tests/package)
 	@$(if $(ARGS),,ORDER=$$RANDOM $(STRICT_PYTEST) -p tests.backwards --quiet $(CROWDED) -m "not nightly" $(UNIT) tests/crash tests/attack)
@@ -345,7 +345,7 @@ nightly: $(VENV)/.counterparts ## What left `make test`, Apache Kafka beside its
 .PHONY: record
 record: $(VENV)/.counterparts ## Record anew what `make test` compares with instead of Apache Kafka: tests/interop/recorded
 	$(call heading,record of Apache Kafka)
-	@RECORD=1 $(PYTEST) --quiet $(IN_FOURS) -m recorded $(or $(ARGS),tests/interop)
+	@RECORD=1 $(PYTEST) --quiet $(IN_SIXES) -m recorded $(or $(ARGS),tests/interop)
 
 PART ?= 1/1
 
