@@ -2,16 +2,16 @@
 
 import contextlib
 import itertools
-import os
 import random
 import socket
 import struct
 from collections.abc import Iterator
 
 METADATA_KEY = 3
-FIRST_PORT = 12_000
-PORTS_EACH = 1_250
-WORKERS = 16
+LOOPBACK = "127.0.0.1"
+PORTS_EACH = 250
+BLOCKS = range(12_000, 27_000, PORTS_EACH)
+"""The first port of each block. `barnabas prove` takes ports above the last block."""
 # Version 1 with an empty topic list: "no topics", understood by every broker since 0.10.
 _METADATA_REQUEST = struct.pack(">hhih5si", METADATA_KEY, 1, 1, 5, b"probe", 0)
 
@@ -43,21 +43,29 @@ def accepts_connections(host: str, port: int, *, timeout_s: float = 1.0) -> bool
 def free_port() -> int:
     """Return an unused loopback port that no client is given while its broker is down.
 
-    It lies below those that the system gives to clients, and each worker of pytest has its own.
+    It lies below those that the system gives to clients, and in a block of this process.
     """
     for port in itertools.islice(_PORTS, PORTS_EACH):
         with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind(("127.0.0.1", port))
+            listener.bind((LOOPBACK, port))
             return port
-    raise OSError("no port is free")
+    raise OSError(f"no port of {PORTS_EACH} is free")
 
 
-def _my_ports() -> Iterator[int]:
-    """Yield the ports from a random start: other runs of the tests on this machine do so, too."""
-    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")) % WORKERS
-    first = FIRST_PORT + worker * PORTS_EACH
-    start = random.randrange(PORTS_EACH)
-    return (first + (start + each) % PORTS_EACH for each in itertools.count())
+def ports_of_a_block() -> Iterator[int]:
+    """Yield the ports of a block again and again; no other process has it while this one lives.
+
+    Its first port stays bound to say so: the port of a broker that is down must not be given to
+    another worker, nor to a worker of another target of `make` that runs at once.
+    """
+    for first in random.sample(BLOCKS, len(BLOCKS)):
+        with socket.socket() as guard:
+            try:
+                guard.bind((LOOPBACK, first))
+            except OSError:
+                continue
+            yield from itertools.cycle(range(first + 1, first + PORTS_EACH))
+    raise OSError(f"{len(BLOCKS)} processes of tests have all blocks of ports")
 
 
-_PORTS = _my_ports()
+_PORTS = ports_of_a_block()

@@ -16,7 +16,7 @@ from tests.counterparts.debian import to_install
 from tests.counterparts.forked import ForkedProcess
 from tests.counterparts.kept import keep
 from tests.counterparts.postgresql import to_unpack
-from tests.counterparts.probe import answers_metadata, free_port
+from tests.counterparts.probe import PORTS_EACH, answers_metadata, free_port, ports_of_a_block
 from tests.counterparts.spark import QUICK_PYTHONPATH
 from tests.counterparts.usage import cpu_time, resident_bytes
 
@@ -137,6 +137,13 @@ def test_a_broker_that_does_not_answer_is_killed():
 
 def test_no_broker_responds_on_a_free_port():
     assert not answers_metadata("127.0.0.1", free_port())
+
+
+def test_two_processes_have_no_port_in_common():
+    mine, theirs = ports_of_a_block(), ports_of_a_block()
+    ports = {next(mine) for _ in range(2 * PORTS_EACH)}
+    assert len(ports) == PORTS_EACH - 1
+    assert ports.isdisjoint(next(theirs) for _ in range(2 * PORTS_EACH))
 
 
 def test_packages_that_apt_would_install_are_read_with_versions():

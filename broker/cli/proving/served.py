@@ -30,8 +30,8 @@ _SETTINGS: Final = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "500",
 }
-_FIRST_PORT: Final = 12_000
-_PORTS: Final = 18_000
+_FIRST_PORT: Final = 27_000
+_PORTS: Final = 5_000
 """Ports below those that systems give to clients: none of them takes the port of a dead broker."""
 _ATTEMPTS: Final = 200
 _OF_BROKERS: Final = ("KAFKA_", "BARNABAS_")
