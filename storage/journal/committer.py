@@ -63,7 +63,8 @@ _EXPECTED_FLUSH_NS_AT_START: Final = 50_000_000
 _COPIED_BYTES_MAX: Final = 512
 _MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
 FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
-FULL_DISK_PAUSE_SECONDS: Final = 0.2
+FULL_DISK_PAUSE_SECONDS = 0.2
+"""Not final, so that tests of the compiled code can shorten it, too."""
 
 Result = TypeVar("Result")
 

@@ -11,10 +11,10 @@ from barnabas.broker.api.waiting import FetchWaits
 from barnabas.protocol.messages.fetch import FETCH
 from barnabas.protocol.messages.produce import PRODUCE
 from barnabas.storage.files.io import LocalFile
+from barnabas.storage.journal.committer import JournalCommitter
 from barnabas.storage.runtime.threads import new_event
 from barnabas.testing import Broker
 from tests.broker.data_plane import Named, Wire, batch, fetch_request, produce_request
-from tests.waiting import wait_until
 
 TOPIC = Named("t")
 VERSION = 12
@@ -22,30 +22,24 @@ TIMEOUT_S = 60
 SHORT, LONG = b"v", b"v" * 5000
 
 
+@pytest.fixture
+def the_loop_commits(monkeypatch):
+    """However long this disk takes: only the loop prepares responses during a sync."""
+    monkeypatch.setattr(JournalCommitter, "flushes_are_quick", True)
+
+
 @contextmanager
 def waiting_reader(broker):
     """A producer, and a reader whose Fetch waits for what the producer sends next."""
     broker.create_topic("t", 1)
     with Wire(broker.address) as producer, Wire(broker.address) as reader:
-        end = until_flushes_are_quick(broker, producer)
+        first = producer.produce(TOPIC, batch(SHORT))
+        assert first.error_code == 0
+        end = first.base_offset + 1
         request = fetch_request(VERSION, (TOPIC, (0, end)), max_wait_ms=TIMEOUT_S * 1000)
         reader.send(FETCH, request, VERSION)
         assert reader.silent()
         yield producer, reader
-
-
-def until_flushes_are_quick(broker, producer):
-    """Produce until the loop itself commits; return where the log ends."""
-    offsets = []
-
-    def are_quick():
-        answer = producer.produce(TOPIC, batch(SHORT))
-        assert answer.error_code == 0
-        offsets.append(answer.base_offset)
-        return broker.server.logs._runner._committer.flushes_are_quick
-
-    wait_until(are_quick, "a flush of this disk takes less than 2 ms")
-    return offsets[-1] + 1
 
 
 def at_the_sync(monkeypatch, name, action):
@@ -74,6 +68,7 @@ def note_answered(monkeypatch):
     return answered
 
 
+@pytest.mark.usefixtures("the_loop_commits")
 @pytest.mark.parametrize(
     ("value", "call"), [(SHORT, "fdatasync"), (LONG, "pwritev_durable")], ids=["short", "long"]
 )
@@ -97,6 +92,7 @@ def test_nothing_leaves_before_it_is_durable(tmp_path, monkeypatch, value, call)
         assert producer.receive().responses[0].partition_responses[0].error_code == 0
 
 
+@pytest.mark.usefixtures("the_loop_commits")
 def test_failed_sync_sends_no_prepared_response(tmp_path, monkeypatch):
     """The disk fails after the responses are prepared: both clients are disconnected (D9)."""
     failed = new_event()
