@@ -230,14 +230,15 @@ quick: $(VENV)/.dev ## Check the changed files, and run the tests of their modul
 walks: $(VENV)/.dev ## Count the files that Produce, Fetch, EndTxn and a Spark commit enter
 	@$(BIN)/python -m tests.walks.counted
 
-# Without minutes of three brokers at random, which `make compiled` runs, and `make nightly` interpreted.
+# Without the three brokers at random: five minutes of processor time, interpreted.
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
 	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis and not nightly" \
 		$(or $(ARGS),--ignore=tests/cluster/test_at_random.py $(UNIT))
 
-# `make compiled` runs these files, as the image has the code. `make unit` and `make nightly` run them interpreted.
+# `make compiled` runs these files, as the image has the code. `make nightly` runs them interpreted, and
+# `make unit` all but the three brokers at random.
 IGNORED = $(addprefix --ignore=,$(COMPILED_UNIT))
 
 .PHONY: unit-and-property

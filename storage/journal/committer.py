@@ -45,11 +45,13 @@ from barnabas.storage.runtime.threads import (
 )
 
 _HAND_OVER_BYTES: Final = 1024 * 1024
-_HAND_OVER_SECONDS: Final = 0.2
+_HAND_OVER_SECONDS = 0.2
 """The segment thread writes after this number of bytes, or after this time: each write takes the
 interpreter from the loop, and later commit groups go to a segment in the same write. Readers do not
 wait for it: records that are not in the segments yet are in memory. A checkpoint does wait, and
-makes the segment thread write at once."""
+makes the segment thread write at once.
+
+mypyc would copy a constant into the code, and tests of the compiled build could not change it."""
 
 _REPORTED_BYTES_MIN: Final = 4 * 1024 * 1024
 """Bytes that are written before the loop learns that memory can release them. An appender that
@@ -64,7 +66,7 @@ _COPIED_BYTES_MAX: Final = 512
 _MERGED_BYTES_MAX: Final = 16 * 1024 * 1024
 FULL_DISK: Final = (errno.ENOSPC, errno.EDQUOT)
 FULL_DISK_PAUSE_SECONDS = 0.2
-"""Not final, so that tests of the compiled code can shorten it, too."""
+"""A variable for the same reason as ``_HAND_OVER_SECONDS``."""
 
 Result = TypeVar("Result")
 

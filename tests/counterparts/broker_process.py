@@ -11,11 +11,10 @@ from typing import IO, Self
 
 from tests.certificates import Credential
 from tests.counterparts.forked import ForkedProcess
-from tests.counterparts.probe import answers_metadata, free_port
+from tests.counterparts.probe import HOST, answers_metadata, free_port
 from tests.counterparts.service import ProcessHandle
 from tests.counterparts.usage import CpuTime, cpu_time, resident_bytes
 
-HOST = "127.0.0.1"
 POLL_S = 0.005
 STOP_TIMEOUT_S = 120
 

@@ -26,11 +26,10 @@ from typing import Any, Self
 import psycopg
 
 from tests.counterparts.postgresql import postgresql
-from tests.counterparts.probe import free_port
+from tests.counterparts.probe import HOST, free_port
 from tests.counterparts.usage import children
 from tests.waiting import wait_until
 
-HOST = "127.0.0.1"
 ROLE = "postgres"
 PROGRAM_TIMEOUT_S = 150
 STOP_TIMEOUT_S = 150

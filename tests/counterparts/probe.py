@@ -8,7 +8,7 @@ import struct
 from collections.abc import Iterator
 
 METADATA_KEY = 3
-LOOPBACK = "127.0.0.1"
+HOST = "127.0.0.1"
 PORTS_EACH = 250
 BLOCKS = range(12_000, 27_000, PORTS_EACH)
 """The first port of each block. `barnabas prove` takes ports above the last block."""
@@ -47,21 +47,21 @@ def free_port() -> int:
     """
     for port in itertools.islice(_PORTS, PORTS_EACH):
         with socket.socket() as listener, contextlib.suppress(OSError):
-            listener.bind((LOOPBACK, port))
+            listener.bind((HOST, port))
             return port
     raise OSError(f"no port of {PORTS_EACH} is free")
 
 
 def ports_of_a_block() -> Iterator[int]:
-    """Yield the ports of a block again and again; no other process has it while this one lives.
+    """Yield the ports of a block again and again; until this process ends no other gets the block.
 
-    Its first port stays bound to say so: the port of a broker that is down must not be given to
-    another worker, nor to a worker of another target of `make` that runs at once.
+    Its first port stays bound as the lock: the port of a broker that is down must not go to another
+    worker, nor to a worker of another target of `make` that runs at once.
     """
     for first in random.sample(BLOCKS, len(BLOCKS)):
         with socket.socket() as guard:
             try:
-                guard.bind((LOOPBACK, first))
+                guard.bind((HOST, first))
             except OSError:
                 continue
             yield from itertools.cycle(range(first + 1, first + PORTS_EACH))
