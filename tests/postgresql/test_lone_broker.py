@@ -127,5 +127,5 @@ def test_transactions_continue_while_one_broker_lacks_the_store(server, store, t
                 writer.write_until_leaders_are(members[1], 0, 1, 2)
                 writer.write()
             assert "object store works again for this broker" in members[LONE].output()
-            found = read_all(",".join(addresses), len(writer.committed))
+            found = read_all(",".join(addresses), len(writer.committed), PARTITIONS)
             assert Counter(found) == Counter(writer.committed)

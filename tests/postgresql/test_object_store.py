@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections import Counter
 
-from kafka import KafkaConsumer, KafkaProducer
+from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from barnabas.protocol.messages.metadata import METADATA, MetadataRequest, MetadataRequestTopic
@@ -43,16 +43,16 @@ def leads_alone(member: Member) -> bool:
     return len(found.brokers) == 1 and leaders == {broker.node_id}
 
 
-def read_all(bootstrap_servers: str, expected: int) -> list[bytes]:
+def read_all(bootstrap_servers: str, expected: int, partitions: int = PARTITIONS) -> list[bytes]:
     with contextlib.closing(
         KafkaConsumer(
-            TOPIC,
             bootstrap_servers=bootstrap_servers,
             isolation_level="read_committed",
             auto_offset_reset="earliest",
-            group_id=None,
         )
     ) as consumer:
+        # A consumer without a group that subscribes can miss its topic for minutes: docs/clients.
+        consumer.assign([TopicPartition(TOPIC, index) for index in range(partitions)])
         found: list[bytes] = []
 
         def has_all() -> bool:

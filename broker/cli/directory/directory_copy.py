@@ -5,7 +5,7 @@ Rules of this file:
 1. The broker receives no request, and its directory is not changed.
 2. A copy is good if no checkpoint was completed while it was taken: until then all files stay that
    the last one names, and the journal has all later changes. A copy that a checkpoint overtook is
-   repeated; files copied already are not copied again, so each pass is shorter.
+   repeated; segments copied already are not copied again, so each pass is shorter.
 3. Within a pass, files copied later are newer: the journal's mark, the partitions, the journal, the
    metadata. An older mark promises less; a topic in the metadata without a directory is a new one,
    a directory without a topic would be a stray one.
@@ -104,16 +104,15 @@ class DirectoryCopy:
         """Copy until the source did not change during a pass; raises CommandError, OSError and
         Corrupt.
         """
-        pause_seconds = 0.0
-        for _ in range(PASSES_MAX):
+        for number in range(PASSES_MAX):
             self.copied.passes += 1
             if self._pass():
                 sync_tree(self._target)  # A backup may be needed after a power loss.
                 self.copied.files = len(self._seen)
                 return self.copied
             on_pass(self.copied)
-            sleep(pause_seconds)
-            pause_seconds = min(pause_seconds + 0.02, PAUSE_SECONDS_MAX)
+            # The first ones begin right after a checkpoint; later ones outlast a burst of load.
+            sleep(min(max(number - 10, 0) * 0.02, PAUSE_SECONDS_MAX))
         raise CommandError(
             f"{self._source}: a checkpoint came in the middle of each of {PASSES_MAX} attempts"
         )
@@ -134,6 +133,8 @@ class DirectoryCopy:
         self._remove_others({*names, *CHECKPOINT_NAMES})
         for name in directories:
             self._copy_partition(name)
+        if self._checkpoints() != before:
+            return False  # The next pass begins at once, with nearly all of the interval left.
         for name in names:
             if name not in special and not name.startswith(METADATA):
                 self._copy_again(name)

@@ -217,6 +217,31 @@ def test_a_pass_that_a_checkpoint_overtook_is_repeated(running, tmp_path, monkey
         assert values(again) == values(running)
 
 
+def test_a_pass_that_was_overtaken_among_the_partitions_ends_there(running, tmp_path, monkeypatch):
+    """The next one has nearly all of the interval to the next checkpoint."""
+    write(running, "before")
+    copy_one, copy_journal = DirectoryCopy._copy_partition, DirectoryCopy._copy_backwards
+    overtaking, with_journal = [True], set()
+
+    def copy_partition(copy, directory):
+        copy_one(copy, directory)
+        if overtaking and overtaking.pop():
+            write(running, "meanwhile")
+            checkpoint(running)
+
+    def copy_backwards(copy, name):
+        with_journal.add(copy.copied.passes)
+        copy_journal(copy, name)
+
+    monkeypatch.setattr(DirectoryCopy, "_copy_partition", copy_partition)
+    monkeypatch.setattr(DirectoryCopy, "_copy_backwards", copy_backwards)
+    (tmp_path / "copy").mkdir()
+    found = DirectoryCopy(str(tmp_path / "data"), str(tmp_path / "copy"), in_use=True).run()
+    assert (found.passes, with_journal) == (2, {2})
+    with Broker(storage=tmp_path / "copy") as again:
+        assert values(again) == values(running)
+
+
 def test_backup_fails_after_the_maximum_of_passes(running, backup, tmp_path, monkeypatch):
     monkeypatch.setattr(directory_copy, "PASSES_MAX", 3)
     monkeypatch.setattr(DirectoryCopy, "_is_whole", lambda *_: False)
