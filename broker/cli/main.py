@@ -62,8 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     _open_closed_streams()
     given = list(sys.argv[1:] if arguments is None else arguments)
-    chosen = next((word for word in given if word in COMMANDS), None)
-    parsed = parser_with(() if chosen is None else (chosen,)).parse_args(given)
+    parsed = parser_with(COMMANDS.keys() & given[:1]).parse_args(given)
     _obey_signals()
     hint = hint_of(parsed)
     if hint is not None:
@@ -141,7 +140,7 @@ def _module(command: str) -> ModuleType:
 
 
 def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser with the arguments of the chosen commands."""
+    """Return the parser of the chosen commands with their arguments; of none: it lists all."""
     parser = Parser(
         prog="barnabas",
         usage="barnabas COMMAND [options]",
@@ -153,8 +152,9 @@ def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:
         dest="command", metavar="COMMAND", required=True, title="commands", prog="barnabas"
     )
     parser.expect_names("command", COMMANDS)
-    for name, text in COMMANDS.items():
+    for name in chosen or COMMANDS:
+        text = COMMANDS[name]
         command = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        if name in chosen:
+        if chosen:
             _module(name).add_arguments(command)
     return parser
