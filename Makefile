@@ -231,11 +231,15 @@ walks: $(VENV)/.dev ## Count the files that Produce, Fetch, EndTxn and a Spark c
 	@$(BIN)/python -m tests.walks.counted
 
 # Without the three brokers at random: five minutes of processor time, interpreted.
+UNIT_PYTEST := $(STRICT_PYTEST) --quiet -m "not hypothesis and not nightly"
+
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)
-	@$(STRICT_PYTEST) --quiet $(CROWDED) -m "not hypothesis and not nightly" \
-		$(or $(ARGS),--ignore=tests/cluster/test_at_random.py $(UNIT))
+	@computing=0; \
+	$(if $(ARGS),,$(UNIT_PYTEST) -p tests.pinned $(PARALLEL) --ignore=tests/cluster/test_at_random.py \
+		$(filter-out tests/real,$(UNIT)) || computing=$$?;) \
+	$(UNIT_PYTEST) $(CROWDED) $(or $(ARGS),tests/real) && exit $$computing
 
 # `make compiled` runs these files, as the image has the code. `make nightly` runs them interpreted, and
 # `make unit` all but the three brokers at random.
