@@ -11,8 +11,14 @@ SHELL := /bin/bash
 # Where it is set, hundreds of processes would read the same sources again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# The first Python of 3.11 or newer; PYTHON=... chooses another one.
-PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
+# The first Python of 3.11 or newer; PYTHON=... chooses another one. The distribution's comes first if it is
+# complete: it is built with profile-guided optimisation, and one that was built on the machine, by pyenv
+# for example, mostly is not. All tests then take a third longer.
+PYTHON ?= $(shell \
+	if [ -e "$$(/usr/bin/python3 -c 'import ensurepip, sys, sysconfig; \
+		print(sysconfig.get_path("include") if sys.version_info >= (3, 11) else "")' 2>/dev/null)/Python.h" ]; \
+	then echo /usr/bin/python3; exit; fi; \
+	for name in python3 python3.14 python3.13 python3.12 python3.11 python; do \
 	if $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; \
 	then echo $$name; break; fi; done)
 
@@ -436,11 +442,7 @@ compat: $(COMPAT)/.installed ## The Spark tests with the newest Spark
 	$(call heading,compat)
 	@$(COMPAT)/bin/python -m pytest --quiet $(or $(ARGS),$(COMPAT_TESTS))
 
-# Python as a distribution or a container image ships it is built with profile-guided optimisation;
-# one that was built on the machine, by pyenv for example, mostly is not.
-BENCH_PYTHON ?= $(shell if [ -e "$$(/usr/bin/python3 -c 'import ensurepip, sys, sysconfig; \
-	print(sysconfig.get_path("include") if sys.version_info >= (3, 11) else "")' 2>/dev/null)/Python.h" ]; \
-	then echo /usr/bin/python3; else echo $(PYTHON); fi)
+BENCH_PYTHON ?= $(PYTHON)
 BENCH := $(VENV)-bench
 
 $(BENCH)/.installed: $(SDIST) $(VENV)/.compiler
