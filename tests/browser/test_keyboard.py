@@ -98,7 +98,7 @@ def test_first_row_of_transactions_is_the_open_one(page, full_broker):
 
 def test_dialog_without_fields_takes_the_name_that_is_typed(page, troubles, full_broker):
     doomed = "doomed"
-    troubles.tolerate(f"404.*/topics/{doomed}/")  # Its screen may request once more what is gone.
+    troubles.tolerate(f"404.*/topics/{doomed}/")  # Its screen may request it again.
     create(full_broker.bootstrap_servers, doomed, partitions=1)
     page.goto(f"{full_broker.url}/topics/{doomed}")
     page.get_by_role("button", name="Delete the topic…").press("Enter")

@@ -9,7 +9,6 @@ import functools
 import hashlib
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ from typing import NamedTuple
 
 from barnabas.spark_connector.session.cache import cache_directory
 from barnabas.spark_connector.session.java import java_environment, trust_store_options
+from tests.archives import extract
 from tests.counterparts.broker_process import HOST
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.jars import spark_jars
@@ -69,8 +69,7 @@ def apicurio(release: Release = IN_MEMORY) -> Path:
         # A directory of its own on the same file system: it enters the cache by rename.
         with tempfile.TemporaryDirectory(dir=cache_directory()) as scratch:
             unpacked = Path(scratch) / "unpacked"
-            with tarfile.open(_fetched(release, Path(scratch))) as archive:
-                archive.extractall(unpacked, filter="data")
+            extract(_fetched(release, Path(scratch)), unpacked)
             unpacked.replace(directory)
     return directory
 

@@ -8,7 +8,6 @@ import platform
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -16,6 +15,7 @@ from typing import NamedTuple
 import playwright
 
 from barnabas.spark_connector.session.cache import cache_directory
+from tests.archives import extract
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.kept import keep
 
@@ -132,8 +132,7 @@ def unpacked(package: PinnedPackage) -> Path:
             raise MissingCounterpart(
                 f"{package.name} {package.version} was fetched, but is not the pinned tarball"
             )
-        with tarfile.open(tarball) as archive:
-            archive.extractall(scratch, filter="data")
+        extract(tarball, scratch)
         keep(Path(scratch) / "package", directory)
     return directory
 

@@ -10,6 +10,7 @@ import tarfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tests.archives import extract
 from tests.counterparts.broker_process import BrokerProcess
 from tests.counterparts.embedded_barnabas import EmbeddedBarnabas
 
@@ -54,9 +55,4 @@ def pack(directory: Path, archive: Path) -> None:
 def unpack(archive: Path, directory: Path) -> float:
     """Write the files of ``archive`` into ``directory``; return the time of the latest of them."""
     directory.mkdir(parents=True)
-    left_s = 0.0
-    with tarfile.open(archive) as packed:
-        for member in packed.getmembers():
-            packed.extract(member, directory, filter="data")
-            left_s = max(left_s, member.mtime)
-    return left_s
+    return max((member.mtime for member in extract(archive, directory)), default=0.0)

@@ -12,12 +12,12 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 from barnabas.broker.version import __version__
+from tests.archives import extract
 from tests.checkout import ROOT
 from tests.counterparts.errors import MissingCounterpart
 from tests.counterparts.go import tool
@@ -144,8 +144,7 @@ def build(directory: Path, *, with_compiled: bool) -> None:
 
 def pure_wheel(sdist: Path, scratch: Path, directory: Path) -> Path:
     """Build the pure wheel from the sdist, as pip does."""
-    with tarfile.open(sdist) as archive:
-        archive.extractall(scratch, filter="data")
+    extract(sdist, scratch)
     (source,) = scratch.iterdir()
     return build_pure_wheel(directory, source)
 

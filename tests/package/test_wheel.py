@@ -20,6 +20,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 from barnabas.broker.runtime.build import commit
 from barnabas.broker.version import __version__
+from tests.archives import extract
 from tests.checkout import ROOT
 from tests.counterparts.probe import free_port
 from tests.package.builds import build_pure_wheel, build_sdist, run, sha256
@@ -47,8 +48,7 @@ def sdist(tmp_path_factory):
 
 def wheel_of(sdist, directory):
     """Build the pure wheel as pip does: of the sdist alone."""
-    with tarfile.open(sdist) as archive:
-        archive.extractall(directory, filter="data")
+    extract(sdist, directory)
     (source,) = directory.iterdir()
     return build_pure_wheel(directory / "wheel", source)
 

@@ -7,7 +7,6 @@ before a release, and never again: the next release must open it as it is.
 
 from __future__ import annotations
 
-import io
 import sys
 import tarfile
 import tempfile
@@ -16,6 +15,7 @@ from typing import Any
 
 from barnabas.protocol.errors import ErrorCode
 from barnabas.testing import Broker
+from tests.archives import extract
 from tests.counterparts.offsets_client import CLASSIC, IMPLICIT, OffsetsClient
 from tests.crash.transaction_client import Producer
 
@@ -80,8 +80,7 @@ def make(name: str) -> None:
 
 
 def unpack(sample: Path, directory: Path) -> Any:
-    with tarfile.open(fileobj=io.BytesIO(sample.read_bytes())) as archive:
-        archive.extractall(directory, filter="data")
+    extract(sample, directory)
 
 
 if __name__ == "__main__":
