@@ -64,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     parsed = parser_with(COMMANDS.keys() & given[:1]).parse_args(given)
     _obey_signals()
-    hint = hint_of(parsed)
-    if hint is not None:
+    if (hint := hint_of(parsed)) is not None:
         print_text(hint, file=sys.stderr)
     try:
         choose_server(parsed)

@@ -71,7 +71,7 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
 
         if isinstance(error, ssl.SSLCertVerificationError):
             return NotLetIn(_distrust(error, host))
-        if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+        if isinstance(error, ssl.SSLError) and not _is_end_of_file(error):
             return NotLetIn(_refused_handshake(error))
     text = _END_OF_FILE if _is_end_of_file(error) else error.strerror or str(error)
     hint = _hint(access, stage) if _is_closed(error) else None
@@ -86,7 +86,9 @@ def _is_closed(error: OSError) -> bool:
 
 
 def _is_end_of_file(error: OSError) -> bool:
-    return type(error).__name__ == "SSLEOFError"  # ``ssl`` is not imported for every connection.
+    """Return whether TLS met the end of the connection: Python 3.11.2 raises another error."""
+    # ``ssl`` is not imported for every connection.
+    return type(error).__name__ in {"SSLEOFError", "SSLZeroReturnError"}
 
 
 def _hint(access: Access, stage: Stage) -> str | None:

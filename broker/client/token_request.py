@@ -40,6 +40,8 @@ _PASSING: Final = (408, 425, 429)
 _FINAL: Final = (501, 505)
 """Statuses from 500 on that a repeated request does not change."""
 
+_ENDED: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+"""The connection ended; Python 3.11.2 raises the second one."""
 _LATE: Final = "it does not answer in time"
 
 
@@ -250,7 +252,7 @@ def _problem(endpoint: TokenEndpoint, error: Exception) -> Exception:
             f"the server's certificate cannot be trusted: {error.verify_message}"
             f" (the option ssl.truststore.location in {JAAS} names who is)",
         )
-    if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+    if isinstance(error, ssl.SSLError) and not isinstance(error, _ENDED):
         reason = (error.reason or "no TLS").lower().replace("_", " ")
         return _wrong(endpoint, f"the TLS handshake failed: {reason}")
     if isinstance(error, TimeoutError):

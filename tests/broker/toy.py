@@ -231,7 +231,8 @@ class RawClient:
             return True
 
     async def close(self) -> None:
-        if TLS is not None:  # A client that waits for the server's goodbye may wait for long.
+        # A client that waits for the server's goodbye may wait for long.
+        if TLS is not None and not self.writer.is_closing():
             self.writer.transport.abort()
         self.writer.close()
         with contextlib.suppress(ConnectionResetError, BrokenPipeError):
