@@ -40,9 +40,9 @@ class ObjectsInMemory(MemoryBlobStore):
 
 def keep_up_all_the_time(monkeypatch: pytest.MonkeyPatch, **more: int) -> None:
     """Make brokers delete unused data at once; ``more`` are settings of upkeep."""
-    settings = partial(upkeep.UpkeepSettings, look_ms=20, garbage_ms=20, forget_ms=20, **more)
+    settings = partial(upkeep.UpkeepSettings, look_ms=100, garbage_ms=100, forget_ms=100, **more)
     monkeypatch.setattr(upkeep, "UpkeepSettings", settings)
-    of_objects = partial(object_upkeep.ObjectUpkeepSettings, first_ms=20, delete_ms=20)
+    of_objects = partial(object_upkeep.ObjectUpkeepSettings, first_ms=100, delete_ms=100)
     monkeypatch.setattr(object_upkeep, "ObjectUpkeepSettings", of_objects)
 
 

@@ -169,7 +169,7 @@ def cluster(monkeypatch, bucket) -> Iterator[Cluster]:
         PackLimits(object_bytes_min=100, extents_max=5), look_ms=20, retry_ms=20
     )
     monkeypatch.setattr(packer, "PackerSettings", lambda *_: settings)
-    monkeypatch.setattr(blob_garbage, "KEYS_AT_ONCE", 2)
+    monkeypatch.setattr(blob_garbage, "KEYS_AT_ONCE", 16)
     keep_up_all_the_time(monkeypatch, snapshot_ms=50)
     config = {
         "barnabas.flush.object.min.bytes": "1",

@@ -26,7 +26,8 @@ ANSWER_S = 2
 """The timeout of a response, for a broker that is paused."""
 PATIENCE_S = 60
 """The timeout of a call with all its attempts."""
-PAUSE_S = 0.005
+PAUSE_S, PAUSE_MAX_S = 0.005, 0.1
+"""Pauses after the first attempt of a call, and after late ones."""
 RETRIABLE = {
     ErrorCode.CONCURRENT_TRANSACTIONS,
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -72,6 +73,14 @@ class Found(NamedTuple):
     address: Address
     epoch: int = -1
     """The leader epoch; -1 where it is not known."""
+
+
+def pauses() -> Iterator[float]:
+    """Yield the seconds of the pauses between the attempts of a call."""
+    pause_s = PAUSE_S
+    while True:
+        yield pause_s
+        pause_s = min(2 * pause_s, PAUSE_MAX_S)
 
 
 class Routing:
@@ -162,6 +171,7 @@ class Routing:
         """Repeat ``ask`` until it returns an error code that is not retriable."""
         deadline = monotonic() + PATIENCE_S
         reason: object = None
+        pauses_s = pauses()
         while monotonic() < deadline:
             try:
                 code = ErrorCode(ask())
@@ -172,7 +182,7 @@ class Routing:
                     return code
                 reason = code
             self.forget(place)
-            sleep(self._random.random() * 2 * PAUSE_S)
+            sleep(self._random.random() * 2 * next(pauses_s))
         raise AssertionError(f"{self._client_id} asked {place} for {PATIENCE_S} s: {reason!r}")
 
     def _hang_up(self, address: Address) -> None:

@@ -28,7 +28,7 @@ from tests.history.model import (
 )
 from tests.workload.journal import Journal
 from tests.workload.payload import payload, value_of
-from tests.workload.routing import PATIENCE_S, PAUSE_S, RETRIABLE, Led
+from tests.workload.routing import PATIENCE_S, RETRIABLE, Led, pauses
 from tests.workload.settings import INPUTS, PLACES, Settings
 from tests.workload.wire_client import (
     WireClient,
@@ -118,6 +118,7 @@ class Sender(WireClient):
         left = [(place, run, self._request(place, run, pad_bytes)) for place, run in runs]
         acked: list[Write] = []
         until_s = monotonic() + PATIENCE_S
+        pauses_s = pauses()
         while left:
             sent, left = left, []
             asked = [(place, request) for place, _, request in sent]
@@ -132,7 +133,7 @@ class Sender(WireClient):
                     left.append(batch_sent)
             if left:
                 assert monotonic() < until_s, f"{self.name} sends in vain to {left[0][0]}"
-                sleep(PAUSE_S)
+                sleep(next(pauses_s))
         return acked, None
 
     def _offset(self, response: Any, place: Led, *, is_behind: bool) -> int | None:
