@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # The first Python of 3.11 or newer; PYTHON=... chooses another one. The distribution's comes first if it is
 # complete: it is built with profile-guided optimisation, and one that was built on the machine, by pyenv
-# for example, mostly is not. All tests then take a third longer.
+# for example, mostly is not.
 PYTHON ?= $(shell \
 	if [ -e "$$(/usr/bin/python3 -c 'import ensurepip, sys, sysconfig; \
 		print(sysconfig.get_path("include") if sys.version_info >= (3, 11) else "")' 2>/dev/null)/Python.h" ]; \

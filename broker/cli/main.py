@@ -139,7 +139,7 @@ def _module(command: str) -> ModuleType:
 
 
 def parser_with(chosen: Collection[str]) -> argparse.ArgumentParser:
-    """Return the parser of the chosen commands with their arguments; of none: it lists all."""
+    """Return the parser of the chosen commands; if there are none, the one that lists them all."""
     parser = Parser(
         prog="barnabas",
         usage="barnabas COMMAND [options]",
