@@ -236,9 +236,10 @@ quick: $(VENV)/.dev ## Check the changed files, and run the tests of their modul
 walks: $(VENV)/.dev ## Count the files that Produce, Fetch, EndTxn and a Spark commit enter
 	@$(BIN)/python -m tests.walks.counted
 
-# Without the three brokers at random: five minutes of processor time, interpreted.
 UNIT_PYTEST := $(STRICT_PYTEST) --quiet -m "not hypothesis and not nightly"
 
+# First what only computes, then what needs the machine, whether or not the first is green. Without the
+# three brokers at random: five minutes of processor time, interpreted.
 .PHONY: unit
 unit: $(VENV)/.dev ## Unit tests, with ARGS for pytest
 	$(call heading,unit tests)

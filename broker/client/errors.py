@@ -46,6 +46,12 @@ class TlsIsSpoken(Malformed):
     """The response to a plain request is a TLS alert."""
 
 
+def is_end_of_tls(error: Exception) -> bool:
+    """Return whether TLS met the end of the connection: Python 3.11.2 raises another error."""
+    # ``ssl`` is not imported for every connection.
+    return type(error).__name__ in {"SSLEOFError", "SSLZeroReturnError"}
+
+
 def printable(text: str) -> str:
     """Return text of a broker without control characters, cut to a maximum length."""
     return "".join(each if each.isprintable() else " " for each in text[:SAID_MAX])

@@ -17,6 +17,7 @@ from barnabas.broker.client.errors import (
     TokenUnavailable,
     Unreachable,
     WrongSetting,
+    is_end_of_tls,
     printable,
 )
 from barnabas.broker.config.addresses import address_text
@@ -71,24 +72,17 @@ def reason_of(error: Exception, host: str, access: Access, stage: Stage) -> Unre
 
         if isinstance(error, ssl.SSLCertVerificationError):
             return NotLetIn(_distrust(error, host))
-        if isinstance(error, ssl.SSLError) and not _is_end_of_file(error):
+        if isinstance(error, ssl.SSLError) and not is_end_of_tls(error):
             return NotLetIn(_refused_handshake(error))
-    text = _END_OF_FILE if _is_end_of_file(error) else error.strerror or str(error)
+    text = _END_OF_FILE if is_end_of_tls(error) else error.strerror or str(error)
     hint = _hint(access, stage) if _is_closed(error) else None
     return Unreachable(f"{text}; {hint}" if hint else text)
 
 
 def _is_closed(error: OSError) -> bool:
     """Return whether the broker accepted the connection and closed it."""
-    if isinstance(error, ConnectionError):
-        return not isinstance(error, ConnectionRefusedError)
-    return _is_end_of_file(error)
-
-
-def _is_end_of_file(error: OSError) -> bool:
-    """Return whether TLS met the end of the connection: Python 3.11.2 raises another error."""
-    # ``ssl`` is not imported for every connection.
-    return type(error).__name__ in {"SSLEOFError", "SSLZeroReturnError"}
+    is_reset = isinstance(error, ConnectionError) and not isinstance(error, ConnectionRefusedError)
+    return is_reset or is_end_of_tls(error)
 
 
 def _hint(access: Access, stage: Stage) -> str | None:

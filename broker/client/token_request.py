@@ -25,7 +25,7 @@ from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnec
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote_plus, urlsplit
 
-from barnabas.broker.client.errors import TokenUnavailable, WrongSetting, printable
+from barnabas.broker.client.errors import TokenUnavailable, WrongSetting, is_end_of_tls, printable
 from barnabas.broker.client.security_keys import HTTPS_TRUST, JAAS, TOKEN_URL
 from barnabas.broker.client.token_endpoint import BEARER, TOKEN_BYTES_MAX, Token, TokenEndpoint
 from barnabas.broker.security.tls.client import client_context
@@ -40,8 +40,6 @@ _PASSING: Final = (408, 425, 429)
 _FINAL: Final = (501, 505)
 """Statuses from 500 on that a repeated request does not change."""
 
-_ENDED: Final = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
-"""The connection ended; Python 3.11.2 raises the second one."""
 _LATE: Final = "it does not answer in time"
 
 
@@ -252,7 +250,7 @@ def _problem(endpoint: TokenEndpoint, error: Exception) -> Exception:
             f"the server's certificate cannot be trusted: {error.verify_message}"
             f" (the option ssl.truststore.location in {JAAS} names who is)",
         )
-    if isinstance(error, ssl.SSLError) and not isinstance(error, _ENDED):
+    if isinstance(error, ssl.SSLError) and not is_end_of_tls(error):
         reason = (error.reason or "no TLS").lower().replace("_", " ")
         return _wrong(endpoint, f"the TLS handshake failed: {reason}")
     if isinstance(error, TimeoutError):

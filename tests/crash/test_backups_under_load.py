@@ -33,6 +33,7 @@ from tests.workload.wire_transactions import IMPLICIT, Transactional
 REST_S = 0.15
 """Thousands more transactions would only take long to judge."""
 PADS = (4_000, 16_000)
+"""Sizes with which checkpoints overtake a pass."""
 KINDS = tuple(
     kind._replace(transaction_timeout_ms=PATIENT_MS)
     for kind in (

@@ -51,6 +51,7 @@ from barnabas.storage.store.checkpoint_work import CHECKPOINT_NAMES
 from barnabas.storage.store.log_store import LOCK_NAME
 
 PASSES_MAX: Final = 50
+PASSES_AT_ONCE: Final = 11
 PAUSE_SECONDS_MAX: Final = 0.5
 DIRECTORY_ATTEMPTS_MAX: Final = 20
 _BLOCK_BYTES: Final = 1 << 20
@@ -104,7 +105,7 @@ class DirectoryCopy:
         """Copy until the source did not change during a pass; raises CommandError, OSError and
         Corrupt.
         """
-        for number in range(PASSES_MAX):
+        for _ in range(PASSES_MAX):
             self.copied.passes += 1
             if self._pass():
                 sync_tree(self._target)  # A backup may be needed after a power loss.
@@ -112,7 +113,7 @@ class DirectoryCopy:
                 return self.copied
             on_pass(self.copied)
             # The first ones begin right after a checkpoint; later ones outlast a burst of load.
-            sleep(min(max(number - 10, 0) * 0.02, PAUSE_SECONDS_MAX))
+            sleep(min(max(self.copied.passes - PASSES_AT_ONCE, 0) * 0.02, PAUSE_SECONDS_MAX))
         raise CommandError(
             f"{self._source}: a checkpoint came in the middle of each of {PASSES_MAX} attempts"
         )

@@ -221,11 +221,11 @@ def test_a_pass_that_was_overtaken_among_the_partitions_ends_there(running, tmp_
     """The next one has nearly all of the interval to the next checkpoint."""
     write(running, "before")
     copy_one, copy_journal = DirectoryCopy._copy_partition, DirectoryCopy._copy_backwards
-    overtaking, with_journal = [True], set()
+    with_journal = set()
 
     def copy_partition(copy, directory):
         copy_one(copy, directory)
-        if overtaking and overtaking.pop():
+        if copy.copied.passes == 1:
             write(running, "meanwhile")
             checkpoint(running)
 
