@@ -11,6 +11,7 @@ from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.journal.journal_format import BLOCK_BYTES
 from barnabas.storage.runtime import clock
 from barnabas.storage.runtime.threads import new_event
+from barnabas.testing import World
 from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_of, replayed, started
 
 
@@ -28,17 +29,26 @@ def note_calls(monkeypatch, name, calls):
     monkeypatch.setattr(SimulatedFile, name, noted)
 
 
-class Clock:
-    """The duration of a flush, in nanoseconds."""
+@pytest.fixture(autouse=True)
+def world():
+    with World(0) as world:
+        yield world
+
+
+class SlowDisk:
+    """Make each flush take ``flush_s`` seconds of simulated time."""
 
     def __init__(self, monkeypatch):
-        self.flush_ns = 100_000
-        self._now_ns = 0
-        monkeypatch.setattr(clock.time, "perf_counter_ns", self._look)
+        self.flush_s = 0.0
+        for name in ("pwritev_durable", "fdatasync"):
+            monkeypatch.setattr(SimulatedFile, name, self._slow(getattr(SimulatedFile, name)))
 
-    def _look(self):
-        self._now_ns += self.flush_ns
-        return self._now_ns
+    def _slow(self, genuine):
+        def slow(file, *arguments):
+            clock.sleep(self.flush_s)
+            genuine(file, *arguments)
+
+        return slow
 
 
 def test_inline_commit_is_durable_without_calling_the_listener(disk):
@@ -164,7 +174,7 @@ def test_an_error_of_the_disk_is_not_hidden(disk, monkeypatch, call):
 
 
 def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
-    clock = Clock(monkeypatch)
+    slow_disk = SlowDisk(monkeypatch)
     committer = JournalCommitter(started(disk), Heard())
 
     def flushes_until_quick():
@@ -175,12 +185,12 @@ def test_a_disk_has_to_be_quick_for_a_while(disk, monkeypatch):
         return None
 
     assert flushes_until_quick() in range(8, 20), "nothing is known of it at first"
-    clock.flush_ns = 5_000_000
+    slow_disk.flush_s = 0.005
     assert committer.commit_inline(group_of(100), nothing)
     assert not committer.flushes_are_quick, "one that is slow is enough"
-    clock.flush_ns = 100_000
+    slow_disk.flush_s = 0.0
     assert flushes_until_quick() in range(3, 8)
-    clock.flush_ns = 2_100_000
+    slow_disk.flush_s = 0.0021
     committer.commit([group_of(100)])
     assert flushes_until_quick() is None
 
@@ -192,9 +202,7 @@ def let_be_quick(committer):
 
 
 @pytest.fixture
-def heard(monkeypatch):
-    """Return a listener; all flushes take the same time."""
-    Clock(monkeypatch)
+def heard():
     return Waited()
 
 
