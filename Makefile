@@ -44,7 +44,7 @@ CROWDED_FILES := $(subst worksteal,loadfile --no-loadscope-reorder,$(CROWDED))
 IN_SIXES := $(if $(filter-out 1,$(JOBS)),--numprocesses=6 --dist=loadfile --no-loadscope-reorder)
 ARGS ?=
 
-# Run two targets at once, $(1) into a log that is shown at the end.
+# Run $(1), into a log that is shown at the end, and beside it $(2), one after the other.
 define both
 	@mkdir -p build
 	@$(MAKE) --no-print-directory $(1) >build/$(1).log 2>&1 & beside=$$!; failed=''; \
@@ -67,7 +67,7 @@ help: ## This list
 run: $(VENV)/.run ## A durable broker on localhost:9092, data in ./data
 	@exec $(BIN)/barnabas serve $(ARGS)
 
-PARTS := check-and-prepare unit-and-property compiled-and-real crash-and-postgresql attack-small interop browser
+PARTS := check-and-prepare unit-and-property compiled-and-real faults interop browser
 
 .PHONY: test
 test: ## Everything that must be green, and the seconds of each part
@@ -286,9 +286,9 @@ crash: $(VENV)/.dev ## kill -9, and power cuts on the simulated disk
 	$(call heading,crash tests)
 	@$(PYTEST) --quiet $(CROWDED) -m "not nightly" $(or $(ARGS),tests/crash)
 
-.PHONY: crash-and-postgresql
-crash-and-postgresql: $(VENV)/.counterparts ## Both at once: each waits for disks and processes half of its time
-	$(call both,postgresql,crash)
+.PHONY: faults
+faults: $(VENV)/.counterparts ## Crash tests and attacks, and PostgreSQL beside them: each waits half of its time
+	$(call both,postgresql,crash attack-small)
 
 # The modules that pyproject.toml names for mypyc, as the image has them; everything else beside
 # them as it is. Built from an sdist, since the hook builds where the sources are.

@@ -54,15 +54,15 @@ SOURCES_ONLY = {"check", "check-and-prepare", "compiled", "package"}
 
 
 def suites() -> set[str]:
-    """Return the parts of `make test`, the targets that they call, and both of two at once."""
+    """Return the parts of `make test`, the targets that they call, and those that run at once."""
     (parts,) = re.findall(r"^PARTS := (.+)", MAKEFILE, re.MULTILINE)
     found = set()
     pending = parts.split()
     while pending:
         recipe = RULES[part := pending.pop()]["recipe"]
-        both = re.search(r"\$\(call both,([\w-]+),([\w-]+)\)", recipe)
+        both = re.search(r"\$\(call both,([\w-]+),([\w -]+)\)", recipe)
         pending += re.findall(r"\$\(MAKE\) --no-print-directory ([\w-]+)(?![\w/-])", recipe)
-        found |= {*both.groups()} if both else {part}
+        found |= {both[1], *both[2].split()} if both else {part}
     return found
 
 
