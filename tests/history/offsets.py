@@ -34,8 +34,9 @@ from tests.history.reads import named
 
 def find(evidence: Evidence) -> Iterator[Violation]:
     """Yield everything that is wrong with committed offsets."""
-    yield from _went_back(evidence)
-    yield from _unseen(evidence)
+    yield from _lower(evidence, LOOK, OFFSET_WENT_BACK, "{place} went from {before} to {now}")
+    text = "{place}: {now} was returned, {before} had been acknowledged"
+    yield from _lower(evidence, COMMIT, COMMIT_UNSEEN, text)
     yield from _changed(evidence)
     for number, operation in enumerate(evidence.history):
         if operation.kind == LOGGED:
@@ -43,31 +44,15 @@ def find(evidence: Evidence) -> Iterator[Violation]:
             yield from _commits_in_log(evidence, number, operation)
 
 
-def _went_back(evidence: Evidence) -> Iterator[Violation]:
-    """Find offsets that went back, or disappeared, from one LOOK to the next."""
-    highest: dict[GroupPlace, tuple[int, int]] = {}
-    for number, operation in enumerate(evidence.history):
-        if operation.kind != LOOK:
-            continue
-        found = {(c.group, c.place): c.offset for c in operation.commits}
-        for place, (before, earlier) in highest.items():
-            now = found.get(place, NOT_KNOWN if place[0] in operation.groups else before)
-            if now < before:
-                text = f"{_named(place)} went from {before} to {now}"
-                yield Violation(OFFSET_WENT_BACK, text, (earlier, number))
-        highest |= {
-            place: (offset, number)
-            for place, offset in found.items()
-            if offset >= highest.get(place, (NOT_KNOWN, 0))[0]
-        }
+def _lower(evidence: Evidence, kind: str, anomaly: str, text: str) -> Iterator[Violation]:
+    """Find each LOOK with a lower offset than an operation of ``kind`` that ended before it began.
 
-
-def _unseen(evidence: Evidence) -> Iterator[Violation]:
-    """A LOOK that begins after a commit was acknowledged finds that offset or a later one."""
-    promises = sorted(
+    Two of them can overlap, and then either may have the lower offset.
+    """
+    ended = sorted(
         (operation.completed_ns, (each.group, each.place), each.offset, number)
         for number, operation in enumerate(evidence.history)
-        if operation.kind == COMMIT and operation.outcome == OK
+        if operation.kind == kind and operation.outcome == OK
         for each in operation.commits
     )
     looks = sorted(
@@ -75,20 +60,20 @@ def _unseen(evidence: Evidence) -> Iterator[Violation]:
         for number, operation in enumerate(evidence.history)
         if operation.kind == LOOK
     )
-    promised: dict[GroupPlace, tuple[int, int]] = {}
+    highest: dict[GroupPlace, tuple[int, int]] = {}
     at = 0
     for asked_ns, number in looks:
         operation = evidence.operation(number)
-        while at < len(promises) and promises[at][0] < asked_ns:
-            _, place, offset, commit = promises[at]
-            promised[place] = max((offset, commit), promised.get(place, (NOT_KNOWN, 0)))
+        while at < len(ended) and ended[at][0] < asked_ns:
+            _, place, offset, earlier = ended[at]
+            highest[place] = max((offset, earlier), highest.get(place, (NOT_KNOWN, 0)))
             at += 1
         found = {(c.group, c.place): c.offset for c in operation.commits}
-        for place, (offset, commit) in promised.items():
-            now = found.get(place, NOT_KNOWN if place[0] in operation.groups else offset)
-            if now < offset:
-                text = f"{_named(place)}: {now} was returned, {offset} had been acknowledged"
-                yield Violation(COMMIT_UNSEEN, text, (commit, number))
+        for place, (before, earlier) in highest.items():
+            now = found.get(place, NOT_KNOWN if place[0] in operation.groups else before)
+            if now < before:
+                said = text.format(place=_named(place), now=now, before=before)
+                yield Violation(anomaly, said, (earlier, number))
 
 
 def _changed(evidence: Evidence) -> Iterator[Violation]:

@@ -178,6 +178,7 @@ def test_a_rebalance_while_a_member_must_not_notice_anything():
 def test_a_committed_offset_goes_back_or_disappears(later):
     assert found(look(1, 2), look(2, later)) == {a.OFFSET_WENT_BACK}
     assert found(look(1, 2), replace(look(2), groups=("h",))) == set()
+    assert found(replace(look(1, 2), completed_ns=3), look(2, later)) == set(), "both at once"
 
 
 def test_an_acknowledged_commit_is_not_returned():
