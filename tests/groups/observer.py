@@ -91,8 +91,9 @@ class Observer:
 
     def _look(self, client: WireClient) -> None:
         found = _look(client, self._groups)
-        # Of equal results only the last is kept: a later one may be no less.
-        if self.seen and self.seen[-1].commits == found.commits:
+        # Of equal results the first and the last are kept: what is read after the end of the first
+        # may be no less, and the last may be no less than what was read before it.
+        if [each.commits for each in self.seen[-2:]] == [found.commits] * 2:
             self.seen.pop()
         self.seen.append(found)
 

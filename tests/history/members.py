@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
 from tests.history.anomalies import DISTURBED, OWNED_TWICE, PASSED_OVER, READ_AGAIN, Violation
+from tests.history.committed import Committed
 from tests.history.evidence import Evidence
 from tests.history.groups import GroupPlace
 from tests.history.model import (
@@ -18,7 +18,6 @@ from tests.history.model import (
     HARMED,
     LOOK,
     MOVED,
-    OK,
     REVOKED,
     UNDISTURBED,
     Operation,
@@ -55,37 +54,12 @@ def _passed_over(evidence: Evidence) -> Iterator[Violation]:
                 yield Violation(PASSED_OVER, text, (number,))
 
 
-class _Committed:
-    """Highest offset of a group that was known to be committed, by time."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        found: dict[GroupPlace, list[tuple[int, int, int]]] = defaultdict(list)
-        for number, operation in enumerate(evidence.history):
-            if operation.kind in {COMMIT, LOOK} and operation.outcome == OK:
-                for each in operation.commits:
-                    entry = operation.completed_ns, each.offset, number
-                    found[each.group, each.place].append(entry)
-        self._known: dict[GroupPlace, list[tuple[int, int, int]]] = {}
-        for place, entries in found.items():
-            rising: list[tuple[int, int, int]] = []
-            for entry in sorted(entries):
-                if not rising or entry[1] > rising[-1][1]:
-                    rising.append(entry)
-            self._known[place] = rising
-
-    def before(self, place: GroupPlace, at_ns: int) -> tuple[int, int] | None:
-        """Return the highest offset at a time, and the operation that proves it."""
-        known = self._known.get(place, [])
-        at = bisect_right(known, at_ns, key=lambda entry: entry[0])
-        return known[at - 1][1:] if at else None
-
-
 def _read_again(evidence: Evidence) -> Iterator[Violation]:
     """Find members that begin before an offset that was committed when they were assigned it.
 
     At-least-once allows more only of records whose offsets were not committed yet.
     """
-    committed = _Committed(evidence)
+    committed = Committed(evidence, {COMMIT, LOOK})
     waiting: dict[tuple[str, Partition], int] = {}
     for number, operation in enumerate(evidence.history):
         process = operation.process

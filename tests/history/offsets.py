@@ -15,6 +15,7 @@ from tests.history.anomalies import (
     REFUSED_COMMIT_LOGGED,
     Violation,
 )
+from tests.history.committed import Committed
 from tests.history.evidence import Evidence
 from tests.history.groups import GroupPlace
 from tests.history.model import (
@@ -45,31 +46,16 @@ def find(evidence: Evidence) -> Iterator[Violation]:
 
 
 def _lower(evidence: Evidence, kind: str, anomaly: str, text: str) -> Iterator[Violation]:
-    """Find each LOOK with a lower offset than an operation of ``kind`` that ended before it began.
+    """Find each LOOK with a lower offset than an operation of ``kind`` that ended before the LOOK.
 
-    Two of them can overlap, and then either may have the lower offset.
+    Where the two overlap, either may have the lower offset.
     """
-    ended = sorted(
-        (operation.completed_ns, (each.group, each.place), each.offset, number)
-        for number, operation in enumerate(evidence.history)
-        if operation.kind == kind and operation.outcome == OK
-        for each in operation.commits
-    )
-    looks = sorted(
-        (operation.invoked_ns, number)
-        for number, operation in enumerate(evidence.history)
-        if operation.kind == LOOK
-    )
-    highest: dict[GroupPlace, tuple[int, int]] = {}
-    at = 0
-    for asked_ns, number in looks:
-        operation = evidence.operation(number)
-        while at < len(ended) and ended[at][0] < asked_ns:
-            _, place, offset, earlier = ended[at]
-            highest[place] = max((offset, earlier), highest.get(place, (NOT_KNOWN, 0)))
-            at += 1
+    committed = Committed(evidence, {kind})
+    for number, operation in enumerate(evidence.history):
+        if operation.kind != LOOK:
+            continue
         found = {(c.group, c.place): c.offset for c in operation.commits}
-        for place, (before, earlier) in highest.items():
+        for place, (before, earlier) in committed.all_before(operation.invoked_ns).items():
             now = found.get(place, NOT_KNOWN if place[0] in operation.groups else before)
             if now < before:
                 said = text.format(place=_named(place), now=now, before=before)
