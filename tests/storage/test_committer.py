@@ -1,6 +1,7 @@
 """Committing on the loop, and the threads that commit and write behind it."""
 
 import errno
+from functools import partial
 
 import pytest
 
@@ -11,28 +12,25 @@ from barnabas.storage.journal.journal import CommitGroup
 from barnabas.storage.journal.journal_format import BLOCK_BYTES
 from barnabas.storage.runtime import clock
 from barnabas.storage.runtime.threads import new_event
-from barnabas.testing import World
 from tests.storage.journals import FILE_BYTES, TIMEOUT_S, Heard, Waited, group_of, replayed, started
+from tests.worlds import world
+
+__all__ = ["world"]
 
 
 def nothing():
     """Represent the work of the loop."""
 
 
-def note_calls(monkeypatch, name, calls):
+def run_before(monkeypatch, name, action):
+    """Run ``action`` before each call of a method of simulated files."""
     genuine = getattr(SimulatedFile, name)
 
-    def noted(file, *arguments):
-        calls.append(name)
+    def changed(file, *arguments):
+        action()
         genuine(file, *arguments)
 
-    monkeypatch.setattr(SimulatedFile, name, noted)
-
-
-@pytest.fixture(autouse=True)
-def world():
-    with World(0) as world:
-        yield world
+    monkeypatch.setattr(SimulatedFile, name, changed)
 
 
 class SlowDisk:
@@ -41,14 +39,10 @@ class SlowDisk:
     def __init__(self, monkeypatch):
         self.flush_s = 0.0
         for name in ("pwritev_durable", "fdatasync"):
-            monkeypatch.setattr(SimulatedFile, name, self._slow(getattr(SimulatedFile, name)))
+            run_before(monkeypatch, name, self._wait)
 
-    def _slow(self, genuine):
-        def slow(file, *arguments):
-            clock.sleep(self.flush_s)
-            genuine(file, *arguments)
-
-        return slow
+    def _wait(self):
+        clock.sleep(self.flush_s)
 
 
 def test_inline_commit_is_durable_without_calling_the_listener(disk):
@@ -72,7 +66,7 @@ def test_loop_works_between_the_start_and_the_sync_of_a_flush(disk, monkeypatch)
     committer = JournalCommitter(started(disk), Heard())
     committer.commit([group_of(100)])
     for name in ("begin_page", "pwritev_durable", "fdatasync"):
-        note_calls(monkeypatch, name, calls)
+        run_before(monkeypatch, name, partial(calls.append, name))
     assert committer.commit_inline(group_of(100, base_offset=1), lambda: calls.append("loop"))
     assert calls == ["begin_page", "loop", "fdatasync"]
     calls.clear()
